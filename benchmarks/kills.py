@@ -1,4 +1,4 @@
-"""What is lost when workers are killed, and how soon their certificates are in the bucket.
+"""What is lost when workers are killed, and how soon their exit reports are in the bucket.
 
     python benchmarks/kills.py [--kills 17] [--only "dask worker"]
 
@@ -66,7 +66,7 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Witness(threading.Thread):
-    """Reads the bucket over and over, and notes when a worker's certificate is in it."""
+    """Reads the bucket over and over, and notes when a worker's exit report is in it."""
 
     def __init__(self, s3: EmbeddedS3) -> None:
         super().__init__(daemon=True)
@@ -205,7 +205,7 @@ def measure(kind: str, kills: int, s3: EmbeddedS3) -> dict[str, Any]:
                     os.kill(pid, signal.SIGKILL)
                 until(lambda: len(living(folder, set(killed))) == WORKERS, "workers")
                 try:
-                    until(lambda: set(killed) <= set(witness.seen), "all certificates")
+                    until(lambda: set(killed) <= set(witness.seen), "all reports")
                 finally:
                     (folder / "stop").touch()
                 client.gather(futures)
@@ -259,7 +259,7 @@ def main() -> None:
     print(f"load before: {os.getloadavg()[0]:.1f}", file=sys.stderr)
     print(
         "| workers of | kills | deaths on the card | lines logged | lines lost | "
-        "lost, ms | death to certificate in the bucket, s: median (worst) |"
+        "lost, ms | death to report in the bucket, s: median (worst) |"
     )
     print("|---|---|---|---|---|---|---|")
     for kind in CLUSTERS:

@@ -38,8 +38,8 @@ def run(finished: ScenarioRun) -> Run:
     return finished.run
 
 
-def certificate(run: Run, key: str) -> dict[str, Any]:
-    """Return the certificate of the worker that took this task along."""
+def report(run: Run, key: str) -> dict[str, Any]:
+    """Return the exit report of the worker that took this task along."""
     [found] = [
         each
         for each in details(run, "worker-certificate")
@@ -52,7 +52,7 @@ def certificate(run: Run, key: str) -> dict[str, Any]:
 def test_a_death_has_a_certificate_with_its_exit_code_and_its_task(
     finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    found = certificate(run, finished.reported["keys"][end])
+    found = report(run, finished.reported["keys"][end])
 
     assert (found["exit_code"], found["signal"]) == ENDS[end]
     assert not found["asked_to_close"]
@@ -66,7 +66,7 @@ def test_a_death_has_a_certificate_with_its_exit_code_and_its_task(
 def test_a_death_is_in_the_life_of_its_worker(
     finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    found = certificate(run, finished.reported["keys"][end])
+    found = report(run, finished.reported["keys"][end])
     life = run.workers.row(
         by_predicate=(pl.col("address") == found["subject"])
         & (pl.col("pid") == found["pid"]),
@@ -89,14 +89,14 @@ def test_a_killed_task_is_recorded_with_its_last_worker(
 
     assert task["outcome"] == error["outcome"] == "killed"
     assert error["exception"] == "distributed.scheduler.KilledWorker"
-    assert task["worker"] == error["worker"] == certificate(run, key)["subject"]
+    assert task["worker"] == error["worker"] == report(run, key)["subject"]
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_certificate_has_the_memory_curve(
     finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    curve = certificate(run, finished.reported["keys"][end])["memory"]
+    curve = report(run, finished.reported["keys"][end])["memory"]
 
     assert curve
     assert [at for at, _ in curve] == sorted(at for at, _ in curve)
@@ -104,13 +104,11 @@ def test_a_certificate_has_the_memory_curve(
 
 
 def test_the_memory_curve_climbs_to_the_limit(finished: ScenarioRun, run: Run) -> None:
-    curve = certificate(run, finished.reported["keys"]["memory"])["memory"]
+    curve = report(run, finished.reported["keys"]["memory"])["memory"]
 
     assert curve[-1][1] > 0.8 * LIMIT > 0.5 * LIMIT > curve[0][1]
     [restart] = details(run, "worker-restarted-for-memory")
-    assert (
-        restart["pid"] == certificate(run, finished.reported["keys"]["memory"])["pid"]
-    )
+    assert restart["pid"] == report(run, finished.reported["keys"]["memory"])["pid"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +123,7 @@ def test_the_memory_curve_climbs_to_the_limit(finished: ScenarioRun, run: Run) -
 def test_a_certificate_has_the_python_stack(
     finished: ScenarioRun, run: Run, end: str, function: str
 ) -> None:
-    stack = certificate(run, finished.reported["keys"][end])["stack"]
+    stack = report(run, finished.reported["keys"][end])["stack"]
 
     assert f"in {function}" in stack
     assert "deaths.py" in stack
@@ -147,7 +145,7 @@ def test_no_line_written_before_sigkill_is_lost(
 def test_what_a_burst_of_lines_loses_at_sigkill_is_named(
     finished: ScenarioRun, run: Run
 ) -> None:
-    worker = certificate(run, finished.reported["keys"]["burst"])["subject"]
+    worker = report(run, finished.reported["keys"]["burst"])["subject"]
     lines = run.logs.filter(pl.col("source") == worker)
     numbers = [int(m.split()[-1]) for m in messages(lines, "burst ")]
     lost = BURST - len(numbers)
@@ -167,7 +165,7 @@ def test_what_tasks_print_is_still_printed(finished: ScenarioRun) -> None:
 def test_lines_of_one_source_are_counted_without_gaps(
     finished: ScenarioRun, run: Run
 ) -> None:
-    burst = certificate(run, finished.reported["keys"]["burst"])["subject"]
+    burst = report(run, finished.reported["keys"]["burst"])["subject"]
     counted = run.logs.group_by("source", "pid").agg(
         pl.col("seq").sort(), pl.len().alias("count")
     )

@@ -86,15 +86,15 @@ def test_a_worker_killed_at_work_loses_no_line(
     finished_runs: dict[str, Future[ScenarioRun]], kind: str
 ) -> None:
     finished = finished_runs[kind].result()
-    [certificate] = [
+    [report] = [
         each
         for each in details(finished.run, "worker-certificate")
         if finished.reported["killed"] in [task["key"] for task in each["executing"]]
     ]
 
-    assert certificate["signal"] == "SIGKILL"
-    assert certificate["exit_code"] == -9
-    assert certificate["memory"]
+    assert report["signal"] == "SIGKILL"
+    assert report["exit_code"] == -9
+    assert report["memory"]
     assert messages(finished.run.logs, "numbered ") == [
         f"numbered {i}" for i in range(LINES)
     ]

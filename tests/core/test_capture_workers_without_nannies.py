@@ -1,4 +1,4 @@
-"""Workers without a nanny: somebody certifies their deaths all the same."""
+"""Workers without a nanny: their exits are reported all the same."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def finished(homes: Callable[[], Home]) -> ScenarioRun:
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_a_death_without_a_nanny_has_a_certificate(
+def test_a_death_without_a_nanny_has_an_exit_report(
     finished: ScenarioRun, way: str
 ) -> None:
     key = finished.reported["keys"][way]
-    [certificate] = [
+    [report] = [
         each
         for each in details(finished.run, "worker-certificate")
         if key in [task["key"] for task in each["executing"]]
     ]
 
-    assert (certificate["exit_code"], certificate["signal"]) == ENDS[way]
-    assert certificate["memory"]
-    if certificate["signal"] is not None:
-        assert f"in {way}" in certificate["stack"]
+    assert (report["exit_code"], report["signal"]) == ENDS[way]
+    assert report["memory"]
+    if report["signal"] is not None:
+        assert f"in {way}" in report["stack"]
 
 
 def test_each_death_is_counted_once(finished: ScenarioRun) -> None:

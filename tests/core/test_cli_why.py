@@ -16,13 +16,13 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.testing import (
     EPOCH,
-    a_certificate,
     a_log,
     a_metric,
     a_task_error,
     a_worker_added,
     a_worker_removed,
     an_event,
+    an_exit_report,
     recorded,
 )
 from stored_runs import Shelf
@@ -39,7 +39,7 @@ STORY = (
         rss=4 * 2**30,
     ),
     a_worker_removed(processing=(KEY,)),
-    a_certificate(exit_code=-15, executing=[{"key": KEY, "start": EPOCH + 5}]),
+    an_exit_report(exit_code=-15, executing=[{"key": KEY, "start": EPOCH + 5}]),
     a_task_error(
         KEY,
         at=10.1,

@@ -24,7 +24,7 @@ from dask_blackbox.events import (
     MemorySample,
     Stall,
     Unrecognised,
-    WorkerExitCertificate,
+    WorkerExitReport,
     WorkerRemoved,
     decoded,
     encoded,
@@ -98,7 +98,7 @@ def test_an_event_is_read_as_its_type() -> None:
 
     event = decoded(*row)
 
-    assert isinstance(event, WorkerExitCertificate)
+    assert isinstance(event, WorkerExitReport)
     assert (event.at, event.subject, event.pid) == (4.0, "tcp://a:1", 7)
     assert event.executing[0].start == 1.5
     assert event.memory == (MemorySample(1.0, 100), MemorySample(1.1, 200))

@@ -59,7 +59,7 @@ def a_killed_pair(
     def reported(key: str, facts: dict[str, Any]) -> dict[str, Any]:
         return {"key": key, **facts, "start": START + facts["start"]}
 
-    certificate = an_event(
+    report = an_event(
         "worker-certificate",
         "tcp://w1",
         at=20.1,
@@ -79,7 +79,7 @@ def a_killed_pair(
         a_graph(),
         [event] if restarted else [],
         gone,
-        certificate,
+        report,
         raised_in("watch-1", killed_worker("watch-1"), at=20),
     )
 

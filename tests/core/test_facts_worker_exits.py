@@ -48,7 +48,7 @@ def test_a_nannys_line_and_the_removal_are_enough() -> None:
     assert (worker.exit_code, worker.ended_by) == (-11, "crash")
     assert worker.sources["exit_code"] == "nanny-log"
     assert worker.sources["processing"] == "scheduler-removal"
-    assert not worker.certified
+    assert not worker.has_report
     found = verdict_of(findings_in(run), run)
     assert found is not None
     assert found.rule == "worker-segfault"
@@ -73,8 +73,8 @@ def test_the_certificate_is_believed_before_the_nannys_line() -> None:
     )
 
     assert only(run).exit_code == -9
-    assert only(run).sources["exit_code"] == "certificate"
-    assert only(run).sources["running"] == "certificate"
+    assert only(run).sources["exit_code"] == "exit-report"
+    assert only(run).sources["running"] == "exit-report"
 
 
 def test_a_second_clusters_deaths_are_not_the_teardown_of_the_first() -> None:
@@ -238,7 +238,7 @@ def test_a_worker_that_is_there_to_the_end_has_no_exit() -> None:
     assert (only(run).left, only(run).gone, only(run).ended_by) == (None, None, None)
 
 
-def test_samples_come_from_heartbeats_where_nobody_certified() -> None:
+def test_samples_come_from_heartbeats_where_nobody_reported() -> None:
     run = a_run(
         a_worker(),
         a_sample(at=8, memory=300 * MIB),

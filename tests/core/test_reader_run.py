@@ -24,7 +24,6 @@ from dask_blackbox.testing import (
     EPOCH,
     EmbeddedS3,
     Fact,
-    a_certificate,
     a_log,
     a_metric,
     a_run,
@@ -32,6 +31,7 @@ from dask_blackbox.testing import (
     a_task_error,
     a_worker_added,
     a_worker_removed,
+    an_exit_report,
     embedded_s3,
     recorded,
     rows_of,
@@ -49,7 +49,7 @@ FACTS: tuple[Fact, ...] = (
         for i in range(9)
     ),
     a_worker_removed(at=10.0, processing=("('sum-1', 30)",)),
-    a_certificate(at=10.2),
+    an_exit_report(at=10.2),
 )
 
 

@@ -950,7 +950,7 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
         a_task_at("parse-3"),
         told={"tcp://w1": {"failed": "TimeoutError()"}},
     )
-    certificate = an_event(
+    report = an_event(
         "worker-certificate",
         "tcp://w1",
         at=101,
@@ -962,7 +962,7 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
         executing=[{"key": "parse-2", "start": START + 20}],
     )
 
-    found = verdict(hung(stall, certificate))
+    found = verdict(hung(stall, report))
 
     assert (found.rule, found.subject.key) == ("stalled", "parse-2")
     assert "'parse' was still running, and blocked its worker" in found.title

@@ -645,7 +645,7 @@ def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them(
         ("Worker process 100 was killed by unknown signal", "worker-exit"),
     ],
 )
-def test_a_nannys_log_line_stands_in_for_a_missing_certificate(
+def test_a_nannys_log_line_stands_in_for_a_missing_exit_report(
     line: str, rule: str
 ) -> None:
     run = a_run(

@@ -43,9 +43,9 @@ class Row:
         state: Of the run, at its end.
         verdict: Slug; None for a run that needs none.
         cause: Slug of what the victim died of; None if nobody died.
-        code: The exit code on the certificate; None: nobody can know; `any`: it depends.
-        certified: Whether somebody testifies to the death.
-        stack: A function that Python's stack on the certificate names.
+        code: The exit code on the exit report; None: nobody can know; `any`: it depends.
+        has_report: Whether somebody testifies to the death.
+        stack: A function that Python's stack on the exit report names.
         words: Something that the verdict says.
     """
 
@@ -56,7 +56,7 @@ class Row:
     verdict: str | None = None
     cause: str | None = None
     code: int | str | None = None
-    certified: bool = True
+    has_report: bool = True
     stack: str | None = None
     words: str = ""
 
@@ -139,12 +139,12 @@ def _look_at_the_death(
     cause = case.cause_of(death)
     seen.expect("cause", cause.slug, row.cause)
     seen.facts["because"] = cause.because
-    seen.expect("certified", death.certified, row.certified)
+    seen.expect("has_report", death.has_report, row.has_report)
     code = death.exit_code if row.code == "any" else row.code
     seen.expect("code", death.exit_code, code)
     key = "chatter"
     seen.expect("executing", any(key in k for k in death.running_on), expected=True)
-    if row.certified:
+    if row.has_report:
         running_tasks = row.how != "unreadable"  # then it has not even begun
         seen.expect("executing for sure", bool(death.executing), running_tasks)
         seen.expect("memory", len(death.memory) > 1, expected=True)

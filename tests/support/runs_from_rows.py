@@ -159,7 +159,7 @@ def a_death(
     lost_scattered: Sequence[str] = (),
     late: float = 0.05,
 ) -> list[Piece]:
-    """Return a departure, and the certificate that its nanny wrote a little later."""
+    """Return a departure, and the exit report that its nanny wrote a little later."""
     given = executing if processing is None else processing
     gone = a_departure(
         address,
@@ -168,7 +168,7 @@ def a_death(
         closing=closing,
         lost_scattered=lost_scattered,
     )
-    certificate = an_event(
+    report = an_event(
         "worker-certificate",
         address,
         at=at + late,
@@ -185,7 +185,7 @@ def a_death(
         a_log_line(line, at=at - 0.02, source=address, pid=pid, level=20)
         for line in lines
     ]
-    return [*said, *gone, certificate]
+    return [*said, *gone, report]
 
 
 def a_task(

@@ -150,7 +150,7 @@ class Seen:
             "profile": bool(details(run, "profile")),
             "fine metrics": bool(details(run, "fine-metrics")),
             "versions": self._versions(),
-            "certificate": self._certified(),
+            "certificate": self._reported(),
         }
         if "6" not in self.steps.get("sum", ""):  # Dask could not compute at all
             for name in ("printed lines", "log lines of tasks", "profile", "certificate",
@@ -175,7 +175,7 @@ class Seen:
         added = details(self.run, "worker-added")
         return bool(added) and all(each.get("python") for each in added)
 
-    def _certified(self) -> bool:
+    def _reported(self) -> bool:
         assert self.run is not None
         return any(
             reported.get("exit_code") == _EXIT_CODE and reported.get("memory")

@@ -285,7 +285,7 @@ class Completeness(TypedDict, total=False):
 
 
 class Ending(msgspec.Struct, kw_only=True, frozen=True):
-    """`complete.json`: how it ended, and the completeness certificate.
+    """`complete.json`: how it ended, and the completeness record.
 
     Attributes:
         format: Version of the format.

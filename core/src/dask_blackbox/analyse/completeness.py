@@ -13,7 +13,7 @@ from dask_blackbox.events import (
     LinesLeftOut,
     NannyLost,
     NannyResponded,
-    WorkerExitCertificate,
+    WorkerExitReport,
     WorkerUnresponsive,
 )
 from dask_blackbox.formatting import counted, duration, short
@@ -22,7 +22,7 @@ from dask_blackbox.run_tables import RunTables
 
 _BEHIND = 30.0
 _SOURCES = 20
-_READ_NO_LINES = ("itself", "the nanny's log")  # of those who certify an exit
+_READ_NO_LINES = ("itself", "the nanny's log")  # of those who report an exit
 _DRIVER = "driver"  # the source of the driver's lines
 _LINES = "log"  # the kind of rows that hold log lines
 
@@ -146,9 +146,7 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
 def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     """Yield the workers whose last lines nobody could read: no gap can show those."""
     read = {
-        each.pid
-        for each in run.of(WorkerExitCertificate)
-        if each.by not in _READ_NO_LINES
+        each.pid for each in run.of(WorkerExitReport) if each.by not in _READ_NO_LINES
     }
     unread: list[tuple[NannyLost | NannyResponded, str]]
     unread = [(each, "was lost with it") for each in run.of(NannyLost)]

@@ -248,14 +248,14 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
             if running_tasks
             else _no_task(case)
         )
-    certified = [death for death in deaths if death.executing]
-    times = sum(blame.guilty in death.executing for death in certified)
+    with_tasks = [death for death in deaths if death.executing]
+    times = sum(blame.guilty in death.executing for death in with_tasks)
     if not times:
         return f"Dask blames '{short(blame.guilty, 80)}', which was assigned to them."
     prefix = case.prefix_of(blame.guilty)
     alike = sum(
         any(case.prefix_of(key) == prefix for key in death.executing)
-        for death in certified
+        for death in with_tasks
     )
     often = (
         "when it happened"
@@ -266,9 +266,9 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     if alike > times:
         sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
     waiting = {each.key for each in blame.evidence if not each.suspect and each.waited}
-    was_running = any(blame.blamed in suspects_of(death) for death in certified)
+    was_running = any(blame.blamed in suspects_of(death) for death in with_tasks)
     if blame.blamed and blame.blamed != blame.guilty and not was_running:
-        ran = any(blame.blamed in death.executing for death in certified)
+        ran = any(blame.blamed in death.executing for death in with_tasks)
         beside = (
             "only ran on the same worker"
             if ran
@@ -276,13 +276,13 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
         )
         innocent = "only waited" if blame.blamed in waiting else beside
         sentence += f"; '{short(blame.blamed, 80)}', which Dask blames, {innocent}"
-    with_it = [d for d in certified if blame.guilty in d.executing]
+    with_it = [d for d in with_tasks if blame.guilty in d.executing]
     named = {blame.guilty, None if was_running else blame.blamed}
     others = sorted({k for d in with_it for k in d.executing} - named)
     if others and len(others) <= 20:  # noqa: PLR2004
         only = " (it was only waiting)" if waiting.issuperset(others) else ""
         sentence += f"; also running on that worker: {quoted(others, most=2)}{only}"
-    others = sorted({k for d in certified if d not in with_it for k in d.executing})
+    others = sorted({k for d in with_tasks if d not in with_it for k in d.executing})
     if others and len(others) <= 20:  # noqa: PLR2004
         sentence += f"; at the other deaths: {quoted(others, most=2)}"
     return sentence + "."

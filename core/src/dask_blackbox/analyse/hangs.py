@@ -26,7 +26,7 @@ from dask_blackbox.events import (
     StallOver,
     TaskOnWorker,
     WorkerAnswer,
-    WorkerExitCertificate,
+    WorkerExitReport,
 )
 from dask_blackbox.run_tables import RunTables
 
@@ -173,7 +173,7 @@ def _begun_on_the_dead(run: RunTables) -> dict[tuple[str, str], float]:
     """
     return {
         (each.worker, task.key): task.start
-        for each in run.of(WorkerExitCertificate)
+        for each in run.of(WorkerExitReport)
         if each.worker
         for task in each.executing
         if task.start is not None

@@ -16,14 +16,14 @@ _REDACTED = "redacted"
 
 
 def bundles_of(run: RunTables) -> list[BundleStored]:
-    """Return what is known of the capsules that the recording holds, oldest first."""
+    """Return what is known of the bundles that the recording holds, oldest first."""
     kept = run.of(BundleStored)
     gone = {each.instead_of for each in kept}
     return [each for each in kept if each.number not in gone]
 
 
 def with_bundle(run: RunTables, finding: Finding | None) -> Finding | None:
-    """Return a finding that names the capsule of the task that it is about."""
+    """Return a finding that names the bundle of the task that it is about."""
     if finding is None or finding.severity != "failure":
         return finding
     subject = finding.subject
@@ -58,7 +58,7 @@ def _evidence(run: RunTables, found: BundleStored) -> Evidence:
 
 
 def bundle_links(run: RunTables, links: Mapping[str, str] | None) -> dict[str, str]:
-    """Return where the newest capsule lies, if there is one."""
+    """Return where the newest bundle lies, if there is one."""
     kept, folder = bundles_of(run), (links or {}).get("recording")
     if not kept or not folder:
         return {}

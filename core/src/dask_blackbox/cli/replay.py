@@ -187,7 +187,7 @@ def replay(
 
 
 def _show(bundle: TaskBundle) -> set[str]:
-    """Print what the capsule holds; return the names that it would import."""
+    """Print what the bundle holds; return the names that it would import."""
     from dask_blackbox.cli.replay import names_in
 
     facts = bundle.facts

@@ -113,7 +113,7 @@ from dask_blackbox.events.workers import (
     NannyResponded,
     WorkerAdded,
     WorkerClosing,
-    WorkerExitCertificate,
+    WorkerExitReport,
     WorkerHeartbeatTimedOut,
     WorkerInternalError,
     WorkerRemoved,
@@ -209,7 +209,7 @@ __all__ = [
     "WorkerAdded",
     "WorkerAnswer",
     "WorkerClosing",
-    "WorkerExitCertificate",
+    "WorkerExitReport",
     "WorkerHeartbeatTimedOut",
     "WorkerInternalError",
     "WorkerRemoved",
@@ -223,3 +223,6 @@ __all__ = [
     "log_rows",
     "of_kind",
 ]
+
+WorkerExitCertificate = WorkerExitReport
+"""Its former name, for rules of users."""

@@ -90,7 +90,7 @@ class MemorySample(msgspec.Struct, frozen=True, array_like=True):
     rss: int
 
 
-class WorkerExitCertificate(Event, frozen=True, kw_only=True):
+class WorkerExitReport(Event, frozen=True, kw_only=True):
     """How a worker's process ended, as its nanny and its ring buffer report it.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The capsules of a recording: found, checked, and never unpickled here."""
+"""The bundles of a recording: found, checked, and never unpickled here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dask_blackbox.store.url import Bucket, place_of
 
 
 def find_bundle(run: Run, key: str | None = None) -> TaskBundle:
-    """Return the capsule of a failed task.
+    """Return the bundle of a failed task.
 
     Args:
         key: Of the task; None: of the one that the verdict is about, if that was kept,

@@ -9,7 +9,7 @@ from dask_blackbox.events import (
     Rows,
     Stall,
     StallOver,
-    WorkerExitCertificate,
+    WorkerExitReport,
     decoded,
     event_rows,
     log_rows,
@@ -20,7 +20,7 @@ from dask_blackbox.recorder.progress import ProgressCounter
 _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000
-_SHOWN = {each.kind for each in (Stall, StallOver, WorkerExitCertificate)}
+_SHOWN = {each.kind for each in (Stall, StallOver, WorkerExitReport)}
 
 
 class DriverUpdates:
@@ -75,21 +75,21 @@ class DriverUpdates:
                 self._stall = stall
             case StallOver():
                 self._stall = None
-            case WorkerExitCertificate() as certificate:
-                self._worker_exit(certificate)
+            case WorkerExitReport() as report:
+                self._worker_exit(report)
 
-    def _worker_exit(self, certificate: WorkerExitCertificate) -> None:
-        if certificate.asked_to_close or certificate.exit_code == 0:
+    def _worker_exit(self, report: WorkerExitReport) -> None:
+        if report.asked_to_close or report.exit_code == 0:
             return
-        keys = tuple(each.key for each in certificate.executing if each.key)
-        how = certificate.signal or f"exit code {certificate.exit_code}"
+        keys = tuple(each.key for each in report.executing if each.key)
+        how = report.signal or f"exit code {report.exit_code}"
         text = f"The worker died: {how}."
         if keys:
             text += f" It was executing {', '.join(keys)}."
-        if certificate.stack:
-            text += f"\n{certificate.stack}"
-        source = f"worker {certificate.subject}"
-        self._line(certificate.at, logging.ERROR, source, text, keys)
+        if report.stack:
+            text += f"\n{report.stack}"
+        source = f"worker {report.subject}"
+        self._line(report.at, logging.ERROR, source, text, keys)
 
     def _line(
         self, at: float, level: int, source: str, text: str, keys: tuple[str, ...]

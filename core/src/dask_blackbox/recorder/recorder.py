@@ -83,7 +83,7 @@ _TICKS_PER_PROGRESS = 5
 _BEFORE_WARMING = 0.3
 _LEAVING = 5.0
 _FINAL_EVENTS = (
-    4.0  # seconds to wait for certificates: exit codes land after exceptions
+    4.0  # seconds to wait for exit reports: exit codes land after exceptions
 )
 _QUIET = 2.0
 _NOBODY_LEFT = 30.0
@@ -136,9 +136,9 @@ class Recorder:
         self._drivers: dict[str, SourceAccount] = {}
         # Who is to be told that its rows are on the disk, and up to which of them.
         self._spooled: dict[Callable[[Reply], None], dict[str, int]] = {}
-        # Workers that left unexpectedly: of whom there is no word yet, no certificate.
+        # Workers that left unexpectedly: of whom there is no word yet, no exit report.
         self._unexplained: set[str] = set()
-        self._uncertified: set[str] = set()
+        self._unreported: set[str] = set()
         self._silent: set[str] = set()  # that had sent nothing for a while at the end
         self._last_row = time.monotonic()
         self._end: End | None = None
@@ -385,11 +385,11 @@ class Recorder:
             abnormal = abnormal or kind in _ABNORMAL
             if kind == "worker-removed" and '"expected": false' in detail:
                 self._unexplained.add(subject)
-                self._uncertified.add(subject)
+                self._unreported.add(subject)
             elif kind in _EXPLAINED and '"by": "itself"' not in detail:
                 self._unexplained.discard(subject)
                 if kind == "worker-certificate":
-                    self._uncertified.discard(subject)
+                    self._unreported.discard(subject)
             elif kind == "worker-silent":
                 self._silent.add(subject)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
@@ -465,7 +465,7 @@ class Recorder:
         self._ended.set()
 
     async def _drain(self, address: str, *, final: bool) -> None:
-        """Pull what a scheduler still has, and wait a moment for certificates."""
+        """Pull what a scheduler still has, and wait a moment for exit reports."""
         puller = self._pullers.get(address)
         if puller is None:
             return
@@ -502,7 +502,7 @@ class Recorder:
         for address in self._pullers:
             await self._drain(address, final=True)
         await self._bundles.settle(_BUNDLES)
-        self._certify_from_rings()
+        self._report_exits_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVING):
@@ -582,16 +582,16 @@ class Recorder:
         """Return where this host's workers have their rings, if they may be read."""
         return ring_folder(self._config.manifest.recording)
 
-    def _certify_from_rings(self) -> None:
-        """Certify those of this host whose nanny did not (or who had none)."""
+    def _report_exits_from_rings(self) -> None:
+        """Report those of this host whose nanny did not (or who had none)."""
         folder = self._ring_folder()
         if folder is None:
             return
         everybody = not self._pullers
-        unread = self._silent - self._uncertified
+        unread = self._silent - self._unreported
         lines = last_lines(
             folder,
-            self._uncertified,
+            self._unreported,
             silent=unread,
             everybody=everybody,
             cut_off=self._lost_scheduler(),

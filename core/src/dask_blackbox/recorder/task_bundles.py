@@ -43,7 +43,7 @@ _DIED = "its worker was gone before it could send it"
 
 
 class _LostError(Exception):
-    """A capsule that will not come, with why."""
+    """A failed-task bundle that will not come, with why."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ Ask = Callable[..., Awaitable[_Answer]]
 
 
 class _Holder(NamedTuple):
-    """Who holds a capsule: a worker of a scheduler, under a number, behind a handler."""
+    """Who holds a bundle: a worker of a scheduler, under a number, behind a handler."""
 
     puller: Puller
     worker: str
@@ -76,7 +76,7 @@ class _Holder(NamedTuple):
 
 
 class TaskBundles:
-    """The capsules of one recording.
+    """The bundles of one recording.
 
     Args:
         folder: Where they wait for the store.
@@ -154,7 +154,7 @@ class TaskBundles:
                 task.cancel()
                 self._lost(entry, worker, why)
 
-    # One capsule
+    # One bundle
 
     async def _fetch(self, entry: _Entry, holder: _Holder) -> None:
         worker = holder.worker

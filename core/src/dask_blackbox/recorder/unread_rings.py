@@ -8,10 +8,10 @@ import time
 from collections.abc import Collection, Iterator
 
 from dask_blackbox.capture.nanny.worker_exit import (
-    certificates_of_the_dead,
-    certify,
-    kept_certificate,
+    exit_report,
     rings_of,
+    rings_of_dead_processes,
+    saved_exit_report,
     state_of_process,
 )
 from dask_blackbox.events import Rows
@@ -19,7 +19,7 @@ from dask_blackbox.events import Rows
 
 def last_lines(
     folder: str,
-    uncertified: Collection[str],
+    unreported: Collection[str],
     *,
     silent: Collection[str] = (),
     everybody: bool,
@@ -29,24 +29,24 @@ def last_lines(
 
     Args:
         folder: Where the rings of this host lie.
-        uncertified: Addresses of workers that left and have no certificate yet.
+        unreported: Addresses of workers that left and have no exit report yet.
         silent: Addresses of workers that live, but send nothing any more.
-        everybody: Certify all that died, as nobody could say who left.
+        everybody: Report all that died, as nobody could say who left.
         cut_off: Read the lines of the living too, as their scheduler did not pass them on.
     """
     rings = [ring for ring, _ in rings_of(folder)]
     if not cut_off:
-        rings = _rings_to_read(folder, {*uncertified, *silent})
+        rings = _rings_to_read(folder, {*unreported, *silent})
     for ring in rings:
-        facts = kept_certificate(ring)
-        facts = facts or certify(ring, None, at=time.time(), by="recorder")
+        facts = saved_exit_report(ring)
+        facts = facts or exit_report(ring, None, at=time.time(), by="recorder")
         if state := state_of_process(facts["pid"]):
             facts["alive"] = state
         lines = facts.pop("lines")
         rows: dict[str, list[list[object]]] = {
             "log": [row[1:] for row in lines if row[0] == "log"]
         }
-        if everybody or facts["worker"] in uncertified:
+        if everybody or facts["worker"] in unreported:
             reported = json.dumps(facts)
             event = [time.time(), "worker-certificate", facts["worker"], reported]
             rows["event"] = [event]
@@ -57,12 +57,12 @@ def last_lines(
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rings_to_read(folder: str, uncertified: Collection[str]) -> list[str]:
+def _rings_to_read(folder: str, unreported: Collection[str]) -> list[str]:
     """Return the rings of the dead, and of those that left or send nothing though they live."""
-    dead = certificates_of_the_dead(folder)
+    dead = rings_of_dead_processes(folder)
     left = [
         ring
         for ring, identity in rings_of(folder)
-        if identity.get("worker") in uncertified
+        if identity.get("worker") in unreported
     ]
     return dead + [ring for ring in left if ring not in dead]

@@ -77,7 +77,7 @@ def _gravity(process: WorkerProcess | None) -> tuple[bool, int]:
 def _with_last_lines(
     metrics: pl.DataFrame, processes: list[WorkerProcess]
 ) -> pl.DataFrame:
-    """Add what dead workers' certificates say of their last half minute."""
+    """Add what dead workers' exit reports say of their last half minute."""
     samples = metrics.filter(pl.col("source") != "scheduler").select(
         "at", "source", "memory", "cpu"
     )

@@ -109,7 +109,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         paper=_paper(run, card, logs.lines, dead),
         graphs=run.of(GraphUpdated),
         environment=environment_of(run),
-        certificate=certificate_of(run, card),
+        completeness=completeness_section(run, card),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(asset("report.css")),  # noqa: S704
         policy=policy(script, asset("report.css")),
@@ -216,7 +216,7 @@ def _alike(process: WorkerProcess) -> tuple[object, ...]:
         bool(death.oom_kills),
         death.frozen_for is not None,
         death.closing,
-        death.certified,
+        death.has_report,
         running,
     )
 
@@ -311,7 +311,7 @@ def _scoped(module: str) -> str:
     return f"const {{ {names} }} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\n"
 
 
-class Certificate(NamedTuple):
+class CompletenessSection(NamedTuple):
     """What the recording holds and what it lacks.
 
     Attributes:
@@ -327,7 +327,7 @@ class Certificate(NamedTuple):
     rows: list[tuple[str, str]]
 
 
-def certificate_of(run: RunTables, card: RunCard) -> Certificate:
+def completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
     """Return the account of a recording, by the card where it says, else by the tables."""
     recorded = bool(card.completeness.get("recorded", True))
     sentences = what_is_missing(card)
@@ -355,7 +355,7 @@ def certificate_of(run: RunTables, card: RunCard) -> Certificate:
     rows = [(name, count(table.height)) for name, table in tables.items()]
     if run.ending is not None and run.ending.store_behind >= 1:
         rows.append(("store behind, at the worst", duration(run.ending.store_behind)))
-    return Certificate(recorded, list(dict.fromkeys(sentences)), sources, rows)
+    return CompletenessSection(recorded, list(dict.fromkeys(sentences)), sources, rows)
 
 
 def _came(batches: int, first: int | None, last: int | None) -> str:

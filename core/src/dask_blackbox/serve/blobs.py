@@ -40,7 +40,9 @@ _EXPORTED = {
 }
 """Exports that are one file, with their content types."""
 
-_VALUES = "A capsule holds values of the run; read it from the store itself: "
+_VALUES = (
+    "A failed-task bundle holds values of the run; read it from the store itself: "
+)
 
 
 class Blobs:

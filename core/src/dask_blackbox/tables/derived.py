@@ -112,7 +112,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     """Return one row per worker process, from the events about it."""
     processes: list[dict[str, object]] = []
     present: dict[str, dict[str, object]] = {}
-    certificates: list[tuple[str, float, dict[str, object]]] = []
+    reports: list[tuple[str, float, dict[str, object]]] = []
     for at, kind, subject, detail in events.select(
         pl.col("at").dt.epoch("us") / 1e6, "kind", "subject", "detail"
     ).iter_rows():
@@ -127,7 +127,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             present[subject] = process
             processes.append(process)
         elif kind == "worker-certificate":
-            certificates.append((subject, at, facts))
+            reports.append((subject, at, facts))
         elif subject in present and kind == "worker-closing":
             present[subject]["closing"] = facts.get("reason")
         elif subject in present and kind == "worker-removed":
@@ -135,21 +135,21 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             process |= {"left": at, "expected": facts.get("expected")}
             process["stimulus_id"] = facts.get("stimulus_id")
             process["lost"] = len(facts.get("processing", ()))
-    for address, _, facts in certificates:
+    for address, _, facts in reports:
         for process in processes:
             if process["address"] == address and process["pid"] in (
                 facts.get("pid"),
                 None,
             ):
-                _add_certificate(process, facts)
+                _add_exit_report(process, facts)
     return frame_of_columns(
         "workers",
         {name: [process[name] for process in processes] for name in WORKER_COLUMNS},
     )
 
 
-def _add_certificate(process: Row, facts: dict[str, object]) -> None:
-    """Put a certificate into the row of its process; several may report one exit."""
+def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
+    """Put an exit report into the row of its process; several may report one exit."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:
             process[fact] = facts[fact]

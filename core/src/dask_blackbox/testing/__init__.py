@@ -10,7 +10,6 @@ from dask_blackbox.testing import faults
 from dask_blackbox.testing.facts import (
     EPOCH,
     Fact,
-    a_certificate,
     a_log,
     a_metric,
     a_run,
@@ -19,6 +18,7 @@ from dask_blackbox.testing.facts import (
     a_worker_added,
     a_worker_removed,
     an_event,
+    an_exit_report,
     rows_of,
 )
 from dask_blackbox.testing.faulty_s3 import FaultyS3, Trouble, faulty_s3
@@ -39,7 +39,6 @@ __all__ = [
     "FaultyS3",
     "StoreContract",
     "Trouble",
-    "a_certificate",
     "a_log",
     "a_metric",
     "a_run",
@@ -48,6 +47,7 @@ __all__ = [
     "a_worker_added",
     "a_worker_removed",
     "an_event",
+    "an_exit_report",
     "embedded_s3",
     "faults",
     "faulty_s3",
@@ -58,3 +58,6 @@ __all__ = [
     "stays_silent",
     "verdict_with",
 ]
+
+a_certificate = an_exit_report
+"""Its former name, for tests of users' rules."""

@@ -18,7 +18,6 @@ __all__ = [
     "EPOCH",
     "WORKER",
     "Fact",
-    "a_certificate",
     "a_log",
     "a_metric",
     "a_run",
@@ -27,6 +26,7 @@ __all__ = [
     "a_worker_added",
     "a_worker_removed",
     "an_event",
+    "an_exit_report",
     "rows_of",
 ]
 
@@ -186,7 +186,7 @@ def a_worker_removed(
     return an_event("worker-removed", address, at=at, **reported | detail)
 
 
-def a_certificate(
+def an_exit_report(
     address: str = WORKER,
     *,
     at: float = 10.2,
@@ -194,6 +194,6 @@ def a_certificate(
     exit_code: int | None = -9,
     **detail: object,
 ) -> Fact:
-    """Return the death certificate of a worker's process."""
+    """Return the exit report of a worker's process."""
     reported = {"pid": pid, "exit_code": exit_code}
     return an_event("worker-certificate", address, at=at, **reported | detail)

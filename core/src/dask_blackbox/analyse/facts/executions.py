@@ -1,7 +1,7 @@
 """All executions of tasks, counted once: those that ended, and those that ended with their worker.
 
 The scheduler hears of an execution that killed its worker only that it is gone: it has no
-times.  The certificate of the worker's exit knows when it began, so the two are one row
+times.  The report of the worker's exit knows when it began, so the two are one row
 here.  Whoever counts tasks, in a figure, a table, a sentence or a picture, counts these.
 """
 
@@ -107,7 +107,7 @@ def _executions(run: RunTables) -> pl.DataFrame:
 
 
 def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
-    """Return the tasks; what dead workers were executing has its times, by their certificates."""
+    """Return the tasks; what dead workers were executing has its times, by their exit reports."""
     tasks = run.tasks
     ended = [(each, d) for d in deaths_of(run) for each in d.running if each.start]
     if not ended:

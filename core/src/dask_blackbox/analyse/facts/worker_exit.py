@@ -1,7 +1,7 @@
 """Every worker process of a run, with one account of how it ended.
 
 Witnesses speak of the same end at different times: the scheduler's events before it, its
-removal, the nanny's certificate and log lines after it (exit codes arrive *after* the client
+removal, the nanny's report and log lines after it (exit codes arrive *after* the client
 has its exception), and the last samples and lines of the process itself.  They are joined
 here, once, and each field names the witness that it is from.
 
@@ -29,7 +29,7 @@ _LAST, _CLOSE = 4.0, 1.0
 _ENOUGH, _TOP, _MUCH = 3, 0.97, 192 * 2**20
 
 Source = Literal[
-    "certificate",
+    "exit-report",
     "nanny-log",
     "worker-log",
     "scheduler-removal",
@@ -100,7 +100,7 @@ class WorkerExit:
         exit_code: Negative for a signal; None if nobody saw the exit.
         closing: The reason it or its nanny gave, if any.
         stimulus: The stimulus id of its removal.
-        certified: Whether its nanny or its ring testified.
+        has_report: Whether its nanny or its ring testified.
         running: What it was executing.
         processing: Keys that the scheduler had given to it.
         lost_scattered: Keys of scattered data that were lost with it.
@@ -113,7 +113,7 @@ class WorkerExit:
         scheduler_silent_for: Seconds for which the scheduler itself did not run just before
             it gave the worker up, if it had not.
         with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
-        alive: In what state its process was when it was certified, if it had not ended.
+        alive: In what state its process was when it was reported, if it had not ended.
         sent_from: File and line of the driver's script that sent the signal, if that did.
     """
 
@@ -136,7 +136,7 @@ class WorkerExit:
     exit_code: int | None = None
     closing: str | None = None
     stimulus: str = ""
-    certified: bool = False
+    has_report: bool = False
     running: tuple[RunningTask, ...] = ()
     processing: tuple[str, ...] = ()
     lost_scattered: tuple[str, ...] = ()

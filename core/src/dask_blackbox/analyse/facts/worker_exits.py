@@ -39,7 +39,7 @@ from dask_blackbox.events import (
     NannyResponded,
     SchedulerLost,
     WorkerAdded,
-    WorkerExitCertificate,
+    WorkerExitReport,
     WorkerHeartbeatTimedOut,
     WorkerRemoved,
     WorkerRestartedForMemory,
@@ -115,10 +115,10 @@ class _ExitFields:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name], self.sources[name] = value, source
 
-    def certified(self, name: str, reported: list[object]) -> None:
-        """Note a field as the certificates have it; the last one knows best."""
+    def add_reported(self, name: str, reported: list[object]) -> None:
+        """Note a field as the exit reports have it; the last one knows best."""
         for value in reversed(reported):
-            self.add(name, ("certificate", value))
+            self.add(name, ("exit-report", value))
 
 
 class _ExitSources:
@@ -126,7 +126,7 @@ class _ExitSources:
 
     def __init__(self, run: RunTables) -> None:
         self._removals = _by_subject(run.of(WorkerRemoved))
-        self._certificates = _by_subject(run.of(WorkerExitCertificate))
+        self._exit_reports = _by_subject(run.of(WorkerExitReport))
         self._restarts = _by_subject(run.of(WorkerRestartedForMemory))
         self._given_up = _by_subject(run.of(WorkerHeartbeatTimedOut))
         self._nannies_lost = _by_subject(run.of(NannyLost))
@@ -156,14 +156,14 @@ class _ExitSources:
         identity |= {"name": process["name"], "nthreads": process["nthreads"]}
         identity["memory_limit"] = process["memory_limit"] or None
         identity["scheduler"] = named_scheduler
-        reported = self._certificates_of(process["address"], process["pid"])
+        reported = self._reports_of(process["address"], process["pid"])
         if process["left"] is None and not reported:
             return WorkerExit(**identity, gone=gone)
         at = process["left"] if process["left"] is not None else reported[0].at
         account = self._fields_of(process, reported, at)
         made = WorkerExit(
             **(identity | account.fields | {"left": at}),
-            certified=bool(reported),
+            has_report=bool(reported),
             gone=at if gone is None else min(at, gone),
             stimulus=process["stimulus_id"] or "",
             sources=account.sources,
@@ -175,17 +175,17 @@ class _ExitSources:
         )
         return replace(made, died=died, ended_by=_ended_by(made, died=died))
 
-    def _certificates_of(
+    def _reports_of(
         self, address: str, pid: int | None
-    ) -> tuple[WorkerExitCertificate, ...]:
-        """Return the certificates of a process, by time; several may testify to one exit."""
-        known = self._certificates.get(address, ())
+    ) -> tuple[WorkerExitReport, ...]:
+        """Return the exit reports of a process, by time; several may testify to one exit."""
+        known = self._exit_reports.get(address, ())
         return tuple(each for each in known if each.pid is None or each.pid == pid)
 
     def _fields_of(
         self,
         process: Row,
-        reported: tuple[WorkerExitCertificate, ...],
+        reported: tuple[WorkerExitReport, ...],
         at: float,
     ) -> _ExitFields:
         address, pid = process["address"], process["pid"]
@@ -198,27 +198,27 @@ class _ExitSources:
             if logged is not None and _is_of_closing(logged[1], logged[0], asked):
                 logged = None
         account = _ExitFields()
-        account.add("left", ("scheduler-removal", process["left"]), ("certificate", at))
-        account.certified("exit_code", [each.exit_code for each in reported])
+        account.add("left", ("scheduler-removal", process["left"]), ("exit-report", at))
+        account.add_reported("exit_code", [each.exit_code for each in reported])
         account.add("exit_code", ("nanny-log", None if logged is None else logged[1]))
         # A nanny hears of the exit before the scheduler does, or after.
         self._add_closing(
             account, process, reported, at if logged is None else logged[0]
         )
-        account.certified("running", [_running(each) for each in reported])
+        account.add_reported("running", [_running(each) for each in reported])
         account.add("processing", ("scheduler-removal", removal.processing))
         account.add("lost_scattered", ("scheduler-removal", removal.lost_scattered))
-        account.certified("memory", [_samples(each) for each in reported])
+        account.add_reported("memory", [_samples(each) for each in reported])
         account.add("memory", ("heartbeats", self._samples_of(address, process, at)))
-        account.certified("stack", [each.stack for each in reported])
+        account.add_reported("stack", [each.stack for each in reported])
         account.add("last_lines", ("worker-log", self._lines_before(address, pid, at)))
-        account.certified("oom_kills", [each.oom_kills for each in reported])
+        account.add_reported("oom_kills", [each.oom_kills for each in reported])
         self._add_memory_limit(account, address, pid, at)
         self._add_heartbeats(account, address, at)
         account.add(
             "with_nanny", ("scheduler-event", self._nanny_lost_too(address, at))
         )
-        account.certified("alive", [str(each.alive or "") for each in reported])
+        account.add_reported("alive", [str(each.alive or "") for each in reported])
         act = self._teardown.act_on(address, at)
         if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
@@ -229,13 +229,13 @@ class _ExitSources:
         self,
         account: _ExitFields,
         process: Row,
-        reported: tuple[WorkerExitCertificate, ...],
+        reported: tuple[WorkerExitReport, ...],
         ended: float,
     ) -> None:
         """Note the reason for closing.
 
         A nanny that still runs has not passed its own signal to its worker; and a cluster that
-        closes moments after a death has not caused it: the certificate knows whether the
+        closes moments after a death has not caused it: the exit report knows whether the
         nanny had been asked.
         """
         nanny = process["nanny"]
@@ -247,7 +247,7 @@ class _ExitSources:
             text = ""
         if received is not None and of_host:
             account.add("closing", ("nanny-log", received[1]))
-        account.certified("closing", [each.close_reason for each in reported])
+        account.add_reported("closing", [each.close_reason for each in reported])
         account.add(
             "closing",
             ("scheduler-event", process["closing"]),
@@ -410,15 +410,15 @@ def _near(events: _By[_EventT], address: str, at: float) -> _EventT | None:
     return min(near, key=lambda each: abs(each.at - at), default=None)
 
 
-def _running(certificate: WorkerExitCertificate) -> tuple[RunningTask, ...]:
+def _running(report: WorkerExitReport) -> tuple[RunningTask, ...]:
     return tuple(
         RunningTask(key=each.key, start=each.start, thread=each.thread, cpu=each.cpu)
-        for each in certificate.executing
+        for each in report.executing
     )
 
 
-def _samples(certificate: WorkerExitCertificate) -> tuple[tuple[float, int], ...]:
-    return tuple((each.at, each.rss) for each in certificate.memory)
+def _samples(report: WorkerExitReport) -> tuple[tuple[float, int], ...]:
+    return tuple((each.at, each.rss) for each in report.memory)
 
 
 _ABOUT_ENDS = (

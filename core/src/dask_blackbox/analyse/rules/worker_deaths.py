@@ -215,7 +215,7 @@ def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
 
 def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
     """Return what it means that no stack was written, though they are recorded."""
-    if any(death.stack for death in deaths) or not any(d.certified for d in deaths):
+    if any(death.stack for death in deaths) or not any(d.has_report for d in deaths):
         return ""
     return (
         "Python's stack could not be written at the crash, which points to a stack "

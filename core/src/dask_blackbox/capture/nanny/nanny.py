@@ -1,8 +1,8 @@
-"""The nanny's part: see a worker's process end, and certify how.
+"""The nanny's part: see a worker's process end, and report it.
 
 Dask has no hook for that, so two attributes of the nanny are wrapped; they have been
 there, under these names, through all versions that we support.  Where they are missing
-the worker's death is recorded without certificate, and that is said.
+the worker's death is recorded without an exit report, and that is said.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from distributed.diagnostics.plugin import NannyPlugin
 
 from ..logs import LogTap
 from .worker_exit import (
-    certificates_of_the_dead,
-    certify,
+    exit_report,
     forget_ring,
-    keep_certificate,
     leave_rings,
     oom_kills,
     ring_folder,
+    rings_of_dead_processes,
+    save_exit_report,
 )
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ class NannyCapture(NannyPlugin):
 
         def on_exit(exitcode: int) -> object:
             try:
-                self._certify(exitcode)
+                self._report_exit(exitcode)
             except Exception as error:
-                self._send({"failed": f"certificate: {error!r}"})
+                self._send({"failed": f"exit report: {error!r}"})
             return inner(exitcode)
 
         nanny.__dict__["_on_worker_exit_sync"] = on_exit
@@ -132,7 +132,7 @@ class NannyCapture(NannyPlugin):
 
         process.kill = kill
 
-    def _certify(self, exitcode: int) -> None:
+    def _report_exit(self, exitcode: int) -> None:
         reasons, self._reasons = self._reasons, []
         kills = oom_kills() or 0
         new_kills, self._oom_kills = kills - self._oom_kills, kills
@@ -144,28 +144,28 @@ class NannyCapture(NannyPlugin):
             "at": time.time(),
         }
         # Whose end this is must be clear now: the next one may follow at once.
-        dead = certificates_of_the_dead(self._folder, facts["nanny"])
+        dead = rings_of_dead_processes(self._folder, facts["nanny"])
         rings = [ring for ring in dead if ring not in self._read]
         self._read.update(rings)
         # Aside: in a LocalCluster this is the scheduler's event loop, too.
-        self._later(self._send_certificates(rings, exitcode, facts))
+        self._later(self._send_exit_reports(rings, exitcode, facts))
 
-    async def _send_certificates(
+    async def _send_exit_reports(
         self, rings: list[str], exitcode: int, facts: dict[str, object]
     ) -> None:
         def read() -> list[tuple[str, dict[str, object]]]:
-            made = [(ring, certify(ring, exitcode, **facts)) for ring in rings]
-            for ring, certificate in made:
+            made = [(ring, exit_report(ring, exitcode, **facts)) for ring in rings]
+            for ring, report in made:
                 # Where nobody listens any more, a recorder on this host looks.
-                keep_certificate(ring, certificate)
+                save_exit_report(ring, report)
             return made
 
         found = await asyncio.get_running_loop().run_in_executor(None, read)
         if not found:
             facts |= {"exit_code": exitcode, "pid": None, "worker": None}
             await self._log_event({"certificate": facts})
-        for ring, certificate in found:
-            await self._log_event({"certificate": certificate})
+        for ring, report in found:
+            await self._log_event({"certificate": report})
             forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The death certificate: what a worker's ring, its stack file and its end say."""
+"""The exit report: what a worker's ring, its stack file and its end say."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def oom_kills(pid: int | str = "self") -> int | None:
     return None
 
 
-def certify(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
-    """Return the certificate of the process that wrote `ring`.
+def exit_report(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
+    """Return the exit report of the process that wrote `ring`.
 
     Args:
         exit_code: As `multiprocessing` gives it: negative for a signal, None if unknown.
-        more: Particulars that the one who certifies knows.
+        more: Particulars that the caller knows.
     """
     reported = read_ring(ring) or {}
     identity = reported.get("identity", {})
@@ -111,7 +111,7 @@ def _stack(ring: str) -> str:
         return ""
 
 
-def certificates_of_the_dead(folder: str, nanny: str | None = None) -> list[str]:
+def rings_of_dead_processes(folder: str, nanny: str | None = None) -> list[str]:
     """Return the rings in `folder` whose process is gone (of one nanny, if given)."""
     found = []
     for path, identity in rings_of(folder):
@@ -206,18 +206,18 @@ def remove_old_rings(folder: str) -> None:
         if newest > time.time() - _UNREAD or each.path == folder:
             continue
         # A worker that is silent for a day may still live.
-        if len(certificates_of_the_dead(each.path)) == len(rings_of(each.path)):
+        if len(rings_of_dead_processes(each.path)) == len(rings_of(each.path)):
             shutil.rmtree(each.path, ignore_errors=True)
 
 
-def keep_certificate(ring: str, certificate: dict[str, object]) -> None:
-    """Leave a certificate beside its ring, for whoever comes to look."""
+def save_exit_report(ring: str, report: dict[str, object]) -> None:
+    """Leave an exit report beside its ring, for whoever comes to look."""
     with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
-        json.dump(certificate, file, default=str)
+        json.dump(report, file, default=str)
 
 
-def kept_certificate(ring: str) -> dict[str, Any] | None:
-    """Return the certificate that was left beside a ring, if one was."""
+def saved_exit_report(ring: str) -> dict[str, Any] | None:
+    """Return the exit report that was left beside a ring, if one was."""
     try:
         with open(f"{ring}.certificate", encoding="utf-8") as file:
             found: dict[str, object] = json.load(file)

@@ -18,11 +18,11 @@ import time
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from .worker_exit import (
-    certify,
+    exit_report,
     forget_ring,
-    keep_certificate,
     leave_rings,
     oom_kills,
+    save_exit_report,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def watch(
     scheduler: str,
     security: dict[str, object],
 ) -> None:
-    """Wait for a process to die, and certify it (the child's main function)."""
+    """Wait for a process to die, and report its exit (the child's main function)."""
     kills = oom_kills(pid) or 0
     life = _Life(pid, handle)
     reason: str | None = None
@@ -129,7 +129,7 @@ def watch(
             word = life.wait(_GRACE)
             if word == "bye":
                 return
-        facts = certify(
+        facts = exit_report(
             ring,
             life.exit_code,
             by="watcher",
@@ -150,7 +150,7 @@ def watch(
                 forget_ring(ring)
                 leave_rings(os.path.basename(os.path.dirname(ring)))
             else:
-                keep_certificate(ring, facts)
+                save_exit_report(ring, facts)
             return
 
 

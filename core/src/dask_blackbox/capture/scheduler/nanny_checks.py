@@ -1,6 +1,6 @@
 """Is the nanny still there?  A worker that vanished alone died; with its nanny, its host did.
 
-Where a nanny is alive but sent no certificate (our plugin could not be installed there),
+Where a nanny is alive but sent no exit report (our plugin could not be installed there),
 its own log may still name the exit code.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-_CERTIFICATE_SECONDS = (
-    1.0  # for a certificate: the exit code is known after the connection breaks
+_REPORT_SECONDS = (
+    1.0  # for an exit report: the exit code is known after the connection breaks
 )
 _MORE = 5  # times half of that, where the nanny lives: the process ends slowly
 _ANSWERING, _KNOCKING = 2.0, 1.5
@@ -52,7 +52,7 @@ class NannyCheck:
     def __init__(self, scheduler: Scheduler, report: Callable[..., None]) -> None:
         self._scheduler, self._report = scheduler, report
         self._nannies: dict[str, tuple[str, int]] = {}
-        self._certified: set[int] = set()
+        self._reported: set[int] = set()
         self._checks: set[Any] = set()
 
     def worker_added(self, address: str, nanny: str | None, pid: int) -> None:
@@ -60,11 +60,11 @@ class NannyCheck:
         if nanny:
             self._nannies[address] = (str(nanny), pid)
 
-    def worker_certified(self, certificate: dict[str, Any]) -> None:
+    def exit_reported(self, report: dict[str, Any]) -> None:
         """Note that somebody has seen a worker's end (it cannot see its own)."""
-        pid = certificate.get("pid")
-        if pid is not None and certificate.get("by") != "itself":
-            self._certified.add(pid)
+        pid = report.get("pid")
+        if pid is not None and report.get("by") != "itself":
+            self._reported.add(pid)
 
     def worker_removed(self, address: str, *, expected: bool) -> None:
         """Look after its nanny, a moment later, unless it was expected to leave."""
@@ -81,9 +81,9 @@ class NannyCheck:
             check.cancel()
 
     async def _check(self, address: str, nanny: str, pid: int) -> None:
-        await asyncio.sleep(_CERTIFICATE_SECONDS)
-        if pid in self._certified:
-            self._certified.discard(pid)
+        await asyncio.sleep(_REPORT_SECONDS)
+        if pid in self._reported:
+            self._reported.discard(pid)
             return
         try:
             await _check_port(nanny)
@@ -92,13 +92,13 @@ class NannyCheck:
         except Exception as error:
             self._report("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
             return
-        # Its own certificate knows more, but takes its time: a process ends slowly, or has
+        # Its own exit report knows more, but takes its time: a process ends slowly, or has
         # left many lines.
         for _ in range(_MORE):
-            if pid in self._certified:
+            if pid in self._reported:
                 return
-            await asyncio.sleep(_CERTIFICATE_SECONDS / 2)
-        if pid in self._certified:
+            await asyncio.sleep(_REPORT_SECONDS / 2)
+        if pid in self._reported:
             return
         for line in log:
             found = _ENDED.search(str(line))

@@ -446,7 +446,7 @@ class SchedulerCapture(SchedulerPlugin):
             for kind, *row in facts.pop("lines", ()):
                 self._on_plugin_message({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
-            self._nannies.worker_certified(facts)
+            self._nannies.exit_reported(facts)
             self._put(
                 "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
             )

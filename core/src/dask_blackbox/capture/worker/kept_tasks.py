@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distributed.worker_state_machine import TaskState
 
 _PIECE = 2**20
-_MAKING = 30.0  # seconds that pickling one capsule may take
+_MAKING = 30.0  # seconds that pickling one bundle may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made
 _LEAVING = 3.0  # seconds that a closing worker waits for the recorder
 _FORGETTING = (
@@ -40,7 +40,7 @@ _ELSEWHERE = object()
 def place_for(
     kept: Sequence[tuple[str, str]], prefix: str, key: str, most: int
 ) -> int | None:
-    """Return where among `most` capsules another one belongs; None: nowhere.
+    """Return where among `most` bundles another one belongs; None: nowhere.
 
     A later attempt takes the place of the earlier one; when all places are taken, a new
     prefix takes the newest place of the prefix that has the most of them.
@@ -84,8 +84,8 @@ class BundleCollector:
 
     Args:
         op: Name of the handler by which the recorder asks; installed here.
-        limit: Bytes that a capsule may have.
-        most: How many capsules there may be.
+        limit: Bytes that a bundle may have.
+        most: How many bundles there may be.
         names: Names of parameters and types that must not leave, as regular expressions.
         texts: Secrets in texts, as regular expressions.
     """
@@ -248,7 +248,7 @@ class BundleCollector:
     async def hand_over(
         self, *, number: int, offset: int = 0, most: int = _PIECE, done: bool = False
     ) -> dict[str, object]:
-        """Return a piece of a capsule (an RPC handler); with `done`, forget it.
+        """Return a piece of a bundle (an RPC handler); with `done`, forget it.
 
         Waits for one that is being made; a minute at most.
         """

@@ -1,4 +1,4 @@
-"""The capsule: a failed task with its inputs, in one file that says what is in it.
+"""The failed-task bundle: a failed task with its inputs, in one file that says what is in it.
 
 Parts, each pickled by itself, then what they are as JSON, then checksums: see
 docs/format.md.  Writing one pickles; reading one never unpickles.
@@ -42,7 +42,7 @@ class _Sink:
 
 
 class BundleWriter:
-    """Writes a capsule of limited size.
+    """Writes a bundle of limited size.
 
     Args:
         file: Empty, readable and writable.
@@ -96,7 +96,7 @@ class BundleWriter:
 
 
 class TaskBundle(NamedTuple):
-    """A capsule read back.
+    """A failed-task bundle read back.
 
     Attributes:
         facts: What is in it, and from where.
@@ -108,7 +108,7 @@ class TaskBundle(NamedTuple):
 
 
 def read_bundle(blob: Any) -> TaskBundle:
-    """Read a capsule (bytes or bytearray); nothing is unpickled.
+    """Read a bundle (bytes or bytearray); nothing is unpickled.
 
     Raises:
         ValueError: if it is none, is damaged, or of a newer version; it says which.

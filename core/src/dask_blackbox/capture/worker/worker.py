@@ -187,7 +187,7 @@ class WorkerCapture(WorkerPlugin):
         somebody_looks = worker.nanny is not None or self._watcher is not None
         if somebody_looks and worker.status.name in _GOING:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
-            self._send_own_certificate(worker)
+            self._send_own_exit_report(worker)
             self._ship_all()
             if self._watcher is not None:
                 self._going = True
@@ -212,7 +212,7 @@ class WorkerCapture(WorkerPlugin):
         self._results.stop()
         self._ignore_faults()
 
-    def _send_own_certificate(self, worker: Worker) -> None:
+    def _send_own_exit_report(self, worker: Worker) -> None:
         """Say what it was at when it was asked to exit; others report how it ended."""
         if not self._executing:
             return
