@@ -110,6 +110,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         subject: Whom it is about.
         evidence: What it stands on, strongest first.
         cost: What it cost, where that can be said.
+        follows: What had failed before and may have led to this; the title begins with it.
     """
 
     rule: str
@@ -123,6 +124,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject = Subject()
     evidence: tuple[Evidence, ...] = ()
     cost: Cost | None = None
+    follows: ChainStep | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
-from dask_blackbox.analyse.earlier_failures import doubted
+from dask_blackbox.analyse.driver_acts import with_removed_file
+from dask_blackbox.analyse.earlier_failures import with_earlier_failures
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
@@ -159,7 +160,8 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
     """Return a resolution whose verdict is not sure of a symptom that failures came before."""
     with guard("what had failed before the verdict"):
         if resolution.verdict is not None:
-            verdict = doubted(case, resolution.verdict)
+            verdict = with_earlier_failures(case, resolution.verdict)
+            verdict = with_removed_file(case, verdict)
             return replace(resolution, verdict=verdict)
     return resolution
 

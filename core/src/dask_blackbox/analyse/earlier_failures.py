@@ -1,28 +1,36 @@
 """What had failed before a symptom, and is not explained by it.
 
 A file that is missing, a wait that was given up or a count that is wrong may follow from an
-error that the run itself had swallowed.  Such a verdict is not proved while one is on record.
+error that the run itself had handled.  Such a verdict is not proved while one is on record:
+the first such error is named before the symptom, and both with medium confidence.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_acts import (
+    failed_programs,
+    how_it_ended,
+    names_exit_of,
+)
 from dask_blackbox.analyse.driver_output import OF_DASK, own_lines
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.frames import raised_at_end, user_frame
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.printed_failures import printed_failures
-from dask_blackbox.analyse.symptoms import is_symptom
-from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, short
+from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.symptoms import is_symptom, is_wait, lacks_something
+from dask_blackbox.events import ProgramFailed
+from dask_blackbox.finding import ChainStep, Evidence, Finding
+from dask_blackbox.formatting import class_of, counted, short, short_with_paths
 
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
@@ -30,12 +38,23 @@ _ERROR_WORDS = (
 )
 """What a job prints or logs of an error that it handles."""
 
+_NONE_FAILED = (
+    r"(?i)\b(?:0|no|without) (?:\w+ )?(?:errors?|fail(?:ed|ures?))\b|"
+    r"\b(?:errors?|fail(?:ed|ures?)) ?[:=]? ?0\b"
+)
+"""What a job prints where nothing has failed."""
+
 _KINDS = frozenset(
     {"cannot-connect", "data-lost", "worker-start-failed", "workers-never-arrived"}
 )
 """Verdicts about what was not there."""
 
 _RAISED = frozenset({"driver-exception", "task-exception"})
+_RAISED_IN_LINE = re.compile(r"\b(?P<name>[A-Z]\w*(?:Error|Exception))\b")
+_LEVEL = re.compile(
+    r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
+)
+"""What `logging.basicConfig` and command-line programs print before a message."""
 _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
@@ -44,18 +63,45 @@ _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
 """Characters of an error, and of a line, in which one is looked for in the other."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Earlier:
+    """Something that had failed.
+
+    Attributes:
+        at: Epoch seconds.
+        name: Name of the exception's class; empty: not known.
+        text: A sentence, without its end.
+        message: What was raised or printed.
+        source: Of the evidence.
+        headline: What it was, for a title; empty: it may well have nothing to do with
+            the verdict, and is only evidence.
+        advice: Whether a retry helps after it.
+    """
+
     at: float
-    name: str
+    name: str = ""
     text: str
     message: str
     source: str
+    headline: str = ""
+    advice: Advice = UNKNOWN
 
 
-def doubted(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a symptom with what had failed before it, and less sure."""
-    if verdict.confidence == "low" or verdict.rule not in _KINDS | _RAISED:
+@dataclass(frozen=True, kw_only=True)
+class _Program(_Earlier):
+    """A program that had failed."""
+
+    program: ProgramFailed
+
+
+def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict on a symptom with what had failed before it, and less sure.
+
+    Args:
+        case: The run.
+        verdict: Its verdict.
+    """
+    if verdict.rule not in _KINDS | _RAISED:
         return verdict
     texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
     found = [
@@ -65,13 +111,46 @@ def doubted(case: Case, verdict: Finding) -> Finding:
     ]
     if not found:
         return verdict
-    evidence = tuple(
-        Evidence(text=each.text, source=each.source, at=each.at)
-        for each in _once(sorted(found, key=lambda each: each.at))[:_SHOWN]
+    found = _once(sorted(found, key=lambda each: each.at))
+    verdict = msgspec.structs.replace(
+        verdict,
+        confidence="low" if verdict.confidence == "low" else "medium",
+        evidence=(*verdict.evidence, *map(_evidence, found[:_SHOWN])),
+    )
+    lacking = verdict.rule in _KINDS or _ended_with(case, lacks_something)
+    if case.exception is None and case.outcome.survived:
+        lacking = False  # the verdict names what the driver had handled last
+    first = next((each for each in found if each.headline and lacking), None)
+    return verdict if first is None else _following(first, verdict)
+
+
+def _evidence(earlier: _Earlier) -> Evidence:
+    return Evidence(text=earlier.text, source=earlier.source, at=earlier.at)
+
+
+def _following(earlier: _Earlier, verdict: Finding) -> Finding:
+    """Return a verdict whose headline begins with the failure that may have led to it."""
+    step = ChainStep(
+        at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
     )
     return msgspec.structs.replace(
-        verdict, confidence="medium", evidence=(*verdict.evidence, *evidence)
+        verdict,
+        title=f"{earlier.headline}; then {_uncapitalised(short_with_paths(verdict.title, 140))}",
+        cause=(
+            f"{verdict.cause} Before that, {_uncapitalised(earlier.text)}. The job "
+            "continued, and what then ended it may be the consequence."
+        ),
+        remedy=f"Look first at what failed before: {earlier.headline}. {verdict.remedy}",
+        follows=step,
+        retry_advice=earlier.advice.advice,
+        retry_confidence=earlier.advice.confidence,
     )
+
+
+def _uncapitalised(text: str) -> str:
+    """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
+    articles = ("The ", "A ", "An ")
+    return text[0].lower() + text[1:] if text.startswith(articles) else text
 
 
 def _once(found: list[_Earlier]) -> list[_Earlier]:
@@ -85,15 +164,18 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
 
 
 def _is_symptom(case: Case, verdict: Finding) -> bool:
-    if verdict.rule in _KINDS:
-        return True
+    return verdict.rule in _KINDS or _ended_with(case, is_symptom)
+
+
+def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
+    """Say whether a test of class and message holds for what ended the run."""
     failure = case.blame.failure
     if failure is not None:
-        return is_symptom(failure.raised.name, failure.raised.message)
+        return test(failure.raised.name, failure.raised.message)
     exception = case.exception
     if exception is None:
         return True  # of an exit code, nothing is known
-    return is_symptom(exception.exception, exception.message)
+    return test(exception.exception, exception.message)
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:
@@ -105,7 +187,10 @@ def _texts(case: Case, verdict: Finding) -> Iterator[str]:
 
 
 def _is_explained(earlier: _Earlier, texts: str) -> bool:
-    if earlier.message and earlier.message[:60] in texts:
+    if isinstance(earlier, _Program):
+        return names_exit_of(earlier.program, texts)
+    message = _LEVEL.sub("", earlier.message)[:60]
+    if message and message in texts:
         return True
     return bool(earlier.name) and re.search(rf"\b{earlier.name}\b", texts) is not None
 
@@ -133,7 +218,8 @@ def _earlier(case: Case, *, symptom: bool) -> Iterator[_Earlier]:
     failure = case.blame.failure
     until = case.outcome.decided_at if failure is None else failure.at
     found = [*_lines_of_the_job(case)]
-    found += [*_tasks(case), *_printed(case), *_logged(case)] if symptom else []
+    if symptom:
+        found += [*_tasks(case), *_printed(case), *_logged(case), *_programs(case)]
     for each in found:
         if until is None or each.at < until:
             yield each
@@ -156,12 +242,17 @@ def _tasks(case: Case) -> Iterator[_Earlier]:
         )
         name = class_of(exception)
         yield _Earlier(
-            first.at,
-            name,
-            f"{counted(number, 'task')} '{prefix}' had failed with {name}: "
+            at=first.at,
+            name=name,
+            text=f"{counted(number, 'task')} '{prefix}' had failed with {name}: "
             f"{short(first.message, 120)}; {_received(case, first)}",
-            first.message,
-            "tasks",
+            message=first.message,
+            source="tasks",
+            # What a task held when it failed, others wait for; else tasks have their own reasons.
+            headline=f"{name} in '{short(prefix, 40)}': {short(first.message, 80)}"
+            if _ended_with(case, is_wait)
+            else "",
+            advice=advice_on_text(exception, first.message, first.bases),
         )
 
 
@@ -178,8 +269,30 @@ def _printed(case: Case) -> Iterator[_Earlier]:
         where = (
             f"{each.place} of the driver" if each.place else "a program of the driver"
         )
-        text = f"{short(each.text, 160)} had been raised in {where}"
-        yield _Earlier(each.at, each.exception, text, each.message, "logs")
+        yield _Earlier(
+            at=each.at,
+            name=each.exception,
+            text=f"{short(each.text, 160)} had been raised in {where}",
+            message=each.message,
+            source="logs",
+            headline=f"{short(each.text, 80)} in {where}",
+            advice=advice_on_text(each.exception, each.message),
+        )
+
+
+def _programs(case: Case) -> Iterator[_Earlier]:
+    """Yield programs whose exit codes the driver had ignored."""
+    for each in failed_programs(case):
+        how = how_it_ended(each)
+        command = short_with_paths(each.command, 60)
+        yield _Program(
+            program=each,
+            at=each.at,
+            text=f"The driver's program {short_with_paths(each.command, 160)} had {how}",
+            message=each.error,
+            source="driver",
+            headline=f"The driver's program “{command}” {how}",
+        )
 
 
 def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
@@ -187,6 +300,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     own = pl.col("message")
     logs = own_lines(case.run).filter(
         own.str.contains(_ERROR_WORDS)
+        & ~own.str.contains(_NONE_FAILED)
         & ~own.str.contains(r"^\s|^Traceback|^[\w.]+(?:Error|Exception)\b")
     )
     if case.dialect.retrying:
@@ -197,10 +311,16 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
         .select(pl.col("at").dt.epoch("us") / 1e6, "role", "message")
         .iter_rows()
     ):
-        message = " ".join(str(line).split())
+        message, name = _as_one_line(str(line))
         who = "The driver" if role == "driver" else "A worker"
         yield _Earlier(
-            at, "", f"{who} had printed: {short(message, 160)}", message, "logs"
+            at=at,
+            name=name,
+            text=f"{who} had printed: {short(message, 160)}",
+            message=message,
+            source="logs",
+            headline=f"{who} printed “{short(_LEVEL.sub('', message), 80)}”",
+            advice=_advice_on_line(message),
         )
 
 
@@ -219,6 +339,31 @@ def _logged(case: Case) -> Iterator[_Earlier]:
         pl.col("at").min().dt.epoch("us") / 1e6
     )
     for row in texts.sort("at", "message").head(_MOST).iter_rows(named=True):
-        message = " ".join(str(row["message"]).split())
-        text = f"{row['logger']} had logged: {short(message, 160)}"
-        yield _Earlier(row["at"], "", text, message, "logs")
+        message, name = _as_one_line(row["message"])
+        yield _Earlier(
+            at=row["at"],
+            name=name,
+            text=f"{row['logger']} had logged: {short(message, 160)}",
+            message=message,
+            source="logs",
+            headline=f"{row['logger']} logged “{short(message, 80)}”"
+            if re.search(_ERROR_WORDS, message)
+            else "",
+            advice=_advice_on_line(message),
+        )
+
+
+def _as_one_line(message: str) -> tuple[str, str]:
+    """Return what was printed as one line, and the class that a traceback in it ends with."""
+    first, _, rest = message.partition("\n")
+    raised = raised_at_end(rest)
+    if raised is None:
+        return " ".join(message.split()), ""
+    name = class_of(raised[0])
+    return f"{first.strip()}: {name}: {raised[1]}".rstrip(": "), name
+
+
+def _advice_on_line(line: str) -> Advice:
+    """Return what a line that was printed of an exception says of retries."""
+    raised = _RAISED_IN_LINE.search(line)
+    return UNKNOWN if raised is None else advice_on_text(raised["name"], line)

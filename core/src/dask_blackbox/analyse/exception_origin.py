@@ -44,9 +44,19 @@ _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
 _COUNTED = re.compile(
-    r"\b\d+(?: of \d+)?(?: \w+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
+    r"\b(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
     re.IGNORECASE,
 )
+
+
+def number_of_failures(text: str) -> int | None:
+    """Return how many failures a text counts ("3 of 12 files failed"); None: it does not.
+
+    Args:
+        text: Of an exception, or of a line that was printed.
+    """
+    counted = _COUNTED.search(text)
+    return None if counted is None else int(counted["number"])
 
 
 def failures_that_count(
@@ -201,7 +211,7 @@ def _counts_failures(
         return False
     names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
     named = any(name in message for name in names)
-    counted = _COUNTED.search(message) is not None
+    counted = number_of_failures(message) is not None
     soon = ended is None or ended - failures[-1].at <= _SOON
     return named or counted or soon
 

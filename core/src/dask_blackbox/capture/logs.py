@@ -168,19 +168,23 @@ class LogTap:
         _install()
 
     def attach_streams(
-        self, taking: Callable[[str, int], TakePrinted] | None = None
+        self,
+        taking: Callable[[str, int], TakePrinted] | None = None,
+        names: tuple[str, ...] = ("stdout", "stderr"),
     ) -> None:
         """Listen to what is printed, without changing what is printed.
 
         Args:
             taking: Returns what takes the lines of a stream, given its name and the level
                 of its lines; None: they are handed over as those of loggers are.
+            names: Of the streams.
         """
-        for name in ("stdout", "stderr"):
+        for name in names:
             if getattr(sys, name) is None:  # a daemon without any
                 continue
             level = logging.INFO if name == "stdout" else logging.WARNING
-            tee = _Tee(getattr(sys, name), (taking or self._taking)(name, level))
+            take = (taking or self._taking)(name, level)
+            tee = _Tee(getattr(sys, name), take, self._role)
             setattr(sys, name, tee)
             self._streams.append((name, tee))
 
@@ -344,8 +348,8 @@ def _writing(tee: _Tee, take: TakePrinted) -> Callable[[str], int]:
 class _Tee:
     """A stream that passes everything on and hands over a copy of whole lines."""
 
-    def __init__(self, inner: Any, take: TakePrinted) -> None:
-        self.inner = inner
+    def __init__(self, inner: Any, take: TakePrinted, role: str) -> None:
+        self.inner, self.role = inner, role
         self.muted = False
         self.write = _writing(self, take)
 

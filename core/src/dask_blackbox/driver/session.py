@@ -48,7 +48,7 @@ from dask_blackbox.identity import Identity
 from dask_blackbox.manifest import Completeness, Ending, Manifest, Stopped, StopReason
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
-from dask_blackbox.settings import setting_seconds
+from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
 if TYPE_CHECKING:
@@ -333,6 +333,11 @@ class Recording:
         if self._host_task is not None:
             with guard("what the host knows of the end"):
                 exception = self._host_task.ends(self, exception)
+        if exception is not None and self._calls is not None:
+            with guard("what the driver did to files"):
+                from dask_blackbox.capture.driver.client_calls import note_causes
+
+                note_causes(exception)
         with guard("the end of the recording"):
             end = end_of(exception, state, self._stopped)
             if self._left:
@@ -599,7 +604,11 @@ class Recording:
             supervisor.event("driver-attached", {"argv": list(self._command)})
             return
         with guard("the driver's log lines"):
-            self._driver = DriverTap(self._manifest.recording, supervisor.row)
+            self._driver = DriverTap(
+                self._manifest.recording,
+                supervisor.row,
+                printed=bool(setting("capture.stdout")),
+            )
             self._driver.start()
             facts = describe_driver(
                 parameters=self._parameters, function=self._function

@@ -15,9 +15,11 @@ __all__ = [
     "DriverExit",
     "DriverGotSignal",
     "DriverSignalled",
+    "FileRemoved",
     "HostStopped",
     "PartFailed",
     "ProcessAncestors",
+    "ProgramFailed",
     "TaskNamed",
     "TaskTimedOut",
     "TestFailed",
@@ -63,6 +65,8 @@ class DriverClosing(Event, frozen=True, kw_only=True):
         pid: Process id of the driver.
         what: The call: `Client.close`, `LocalCluster.close`, `Client.shutdown`.
         handling: Identity of the exception that was being handled; null: none was.
+        exiting: Identities of the exceptions for which `SystemExit` was raised, where that was
+            being handled; the first one last.
         file: File of the user's line; null: Dask itself did it at the end of the process.
         line: That line.
         function: Function of that line.
@@ -73,6 +77,7 @@ class DriverClosing(Event, frozen=True, kw_only=True):
     pid: int | None = None
     what: str = ""
     handling: str | None = None
+    exiting: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
     function: str | None = None
@@ -101,6 +106,56 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
     signal: str = ""
     scheduler: str | None = None
     handling: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class ProgramFailed(Event, frozen=True, kw_only=True):
+    """A program that the driver's own code had started exited with an error.
+
+    Attributes:
+        pid: Process id of the driver.
+        program: Process id of the program; null: that of a shell (`os.system`).
+        command: Its command, redacted and cut.
+        code: Its exit code; negative: the number of the signal that ended it.
+        started: When it was started, epoch seconds.
+        error: The last line of its standard error, where the driver read it.
+        file: File of the user's line that started it.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "program-failed"
+
+    pid: int | None = None
+    program: int | None = None
+    command: str = ""
+    code: int | None = None
+    started: float | None = None
+    error: str = ""
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class FileRemoved(Event, frozen=True, kw_only=True):
+    """The driver's own code removed or renamed a file that an exception names.
+
+    Attributes:
+        pid: Process id of the driver.
+        path: The file or folder.
+        act: `removed` or `renamed`.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "file-removed"
+
+    pid: int | None = None
+    path: str = ""
+    act: str = "removed"
     file: str | None = None
     line: int | None = None
     function: str | None = None

@@ -158,6 +158,17 @@ class Link:
                 # It goes on alone; without a code, Python would warn that it still runs.
                 self.process.returncode = 0
 
+    def leave(self, timeout: float = 2.0) -> None:
+        """Send what is waiting, and nothing more: this process ends.
+
+        Args:
+            timeout: Seconds to wait for that at most.
+        """
+        self._leaving = True
+        with contextlib.suppress(queue.Full):
+            self._orders.put(None, timeout=timeout)
+        self._sender.join(timeout)
+
     def _send_orders(self) -> None:
         while not self.closed:
             try:

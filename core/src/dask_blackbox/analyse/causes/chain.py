@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+import msgspec
 from dask.utils import parse_bytes
 
 from dask_blackbox.analyse.case import Case
@@ -55,7 +56,7 @@ def chain_of(
     """
     if verdict is None or not case.failed:
         return ()
-    root = incident_of(case, verdict)
+    root = incident_of(case, _itself(verdict))
     facts = facts_of(case)
     outcome = facts[-1]
     path = _longest_path(root, facts)
@@ -64,6 +65,14 @@ def chain_of(
     before = [*_changes(case, changes), *_before(case, verdict)]
     steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]
     return _in_time(_merged(steps), outcome.at)
+
+
+def _itself(verdict: Finding) -> Finding:
+    """Return a verdict whose title does not name what it follows from, a step of its own."""
+    if verdict.follows is None:
+        return verdict
+    title = verdict.title.removeprefix(f"{verdict.follows.text}; then ")
+    return msgspec.structs.replace(verdict, title=title)
 
 
 def _longest_path(root: Incident, facts: Sequence[Incident]) -> list[Incident]:
@@ -118,6 +127,8 @@ def _amount(found: re.Match[str]) -> float:
 
 def _before(case: Case, verdict: Finding) -> Iterator[ChainStep]:
     """Yield what brought the root about and is no verdict by itself."""
+    if verdict.follows is not None:
+        yield verdict.follows
     deaths = tuple(d for d in case.deaths if _brought_about(case, d, verdict))
     if deaths:
         yield from map(_step, _ended(case, deaths))

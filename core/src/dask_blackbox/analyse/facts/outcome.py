@@ -154,7 +154,7 @@ def outcome_of(run: RunTables) -> Outcome:
     handled = (
         _replaced_while_closing(run, received, ending.exception)
         if ending.exception is not None
-        else _handled_at_the_end(run, received)
+        else _handled_at_the_end(run, received) or _exited_for(run, received)
     )
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
@@ -175,7 +175,9 @@ def outcome_of(run: RunTables) -> Outcome:
         decided_at=min(at, ending.ended),
         source=source,
         exact=exact,
-        stopped_after=handled is not None and ending.exception is None,
+        stopped_after=handled is not None
+        and ending.exception is None
+        and signal_of_driver(run) is not None,
         clocks=_clocks(run),
         exception=exception,
         passed_on=ending.exception if of_program is not None else None,
@@ -228,7 +230,11 @@ def _moments(
     for test in run.of(TestFailed):
         yield test.at, "test", True
     handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
-    handled += [act.at for act in run.of(DriverClosing) if act.handling in own]
+    handled += [
+        act.at
+        for act in run.of(DriverClosing)
+        if act.handling in own or own & {*act.exiting}
+    ]
     if handled:
         yield min(handled), "handler", False
     if exit_call is not None:
@@ -278,6 +284,25 @@ def _handled_at_the_end(
         return next(
             (r for r in received if act.handling in {r.identity} - {None}), None
         )
+    return None
+
+
+def _exited_for(
+    run: RunTables, received: tuple[DriverCallFailed, ...]
+) -> DriverCallFailed | None:
+    """Return the error that the driver was handling when it raised `SystemExit`.
+
+    No hook hears of that; but where it leaves a `with`, the close of the client does.
+    """
+    ending = run.ending
+    if ending is None or not ending.exit_code or signal_of_driver(run) is not None:
+        return None
+    closing = sorted(run.of(DriverClosing), key=lambda act: act.at)
+    for act in closing[-1:]:
+        for identity in act.exiting:
+            for each in received:
+                if each.identity == identity and each.pid == act.pid:
+                    return each
     return None
 
 

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.error_hints import hint_on, plain_message
+from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
     words_of_exception,
@@ -528,6 +529,12 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         title = f"The command exited with code {code} after {_in_task(case, handled)}"
         then = "It had printed last an error that it had received, and then exited"
         advice = advice_on_text(handled.exception, handled.message)
+    # A job that counts its failures as it exits does so because of them.
+    counts = _counts_errors(case, code, last)
+    if handled is not None and counts and not printed:
+        title = f"The command exited with code {code} after {_in_task(case, handled)}"
+        then = "It had reported as many failures as errors that it had received"
+        advice = advice_on_text(handled.exception, handled.message)
     return DRIVER_EXCEPTION.found(
         title,
         cause=(
@@ -539,7 +546,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             + f" the last lines that the command printed (`{case.show_command('logs')}`). A script that "
             "raises an exception instead has its traceback here."
         ),
-        confidence="medium" if place or printed else "low",
+        confidence="medium" if place or printed or counts else "low",
         retry_advice=advice.advice,
         retry_confidence=advice.confidence,
         evidence=(
@@ -551,6 +558,13 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             *_handled_before(handled),
         ),
     )
+
+
+def _counts_errors(case: Case, code: int, last: str | None) -> bool:
+    """Say whether the exit code, or the last output, is the number of errors received."""
+    handled = {each.key or each.identity for each in case.outcome.survived}
+    numbers = {len(handled), len(case.failures)} - {0}
+    return (code > 1 and code in numbers) or number_of_failures(last or "") in numbers
 
 
 def _is_of(line: str | None, handled: DriverCallFailed) -> bool:

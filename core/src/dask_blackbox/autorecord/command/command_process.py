@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import os
@@ -21,7 +22,7 @@ from dask_blackbox.autorecord.command import (
 from dask_blackbox.capture.driver.client_calls import (
     DriverCalls,
     identity_of,
-    users_frame,
+    note_causes,
 )
 from dask_blackbox.capture.driver.driver import (
     DriverTap,
@@ -29,6 +30,7 @@ from dask_blackbox.capture.driver.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
+from dask_blackbox.capture.driver.users_frames import place_of, users_frame
 from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.found_modules import described
@@ -39,7 +41,7 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, call_recorder
 from dask_blackbox.protocol.messages import Attach, Drain
-from dask_blackbox.settings import setting_seconds
+from dask_blackbox.settings import setting, setting_seconds
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -80,6 +82,8 @@ def _introduce(link: Link) -> Link:
     """Speak to a recorder from now on; one that took over also hears what is unsaid."""
     global _link
     before, _link = _link, (os.getpid(), link)
+    if before is None:
+        atexit.register(_leave)
     link.mask(known_secrets())  # a script may load its environment itself
     _follow_masked_values()
     for order in list(_attached.values()):
@@ -90,6 +94,17 @@ def _introduce(link: Link) -> Link:
         _listen()
         threading.Thread(target=_describe, args=(link,), daemon=True).start()
     return link
+
+
+def _leave() -> None:
+    """Send the last lines and the exit code of this process, which its end would cut off."""
+    with guard("the last lines of the command"):
+        if _link is not None and _link[0] == os.getpid():
+            if _calls is not None:
+                _calls[1].flush_held()
+            if _tap is not None:
+                _tap[1].flush()
+            _link[1].leave()
 
 
 def _lost() -> None:
@@ -107,7 +122,9 @@ def _listen() -> None:
     """Tell what this process logs; while no recorder hears it, it waits on the old line."""
     global _tap  # noqa: PLW0603 - one for each process
     if _tap is None or _tap[0] != os.getpid():
-        _tap = (os.getpid(), DriverTap(os.environ[RECORDING], _line))
+        printed = bool(setting("capture.stdout"))
+        tap = DriverTap(os.environ[RECORDING], _line, printed=printed)
+        _tap = (os.getpid(), tap)
         _tap[1].start()
 
 
@@ -273,6 +290,7 @@ def report(error: BaseException) -> None:
     """Tell of the exception that ends this process, while its clusters still stand."""
     with guard("the driver's exception"):
         link = _shared_link()
+        note_causes(error)
         if _calls is not None:
             _calls[1].flush_held()
         link.mask(known_secrets())
@@ -299,16 +317,7 @@ def report_code(code: int, frame: FrameType | None) -> None:
     with guard("the driver's exit"):
         if _is_a_worker():
             return
-        own = users_frame(frame)
-        place = (
-            {"file": None, "line": None, "function": None}
-            if own is None
-            else {
-                "file": own.f_code.co_filename,
-                "line": own.f_lineno,
-                "function": own.f_code.co_name,
-            }
-        )
+        place = place_of(users_frame(frame))
         handled = sys.exception()
         reported = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
         _send_event(_shared_link(), "driver-exit", reported | place)

@@ -60,6 +60,35 @@ def _watch() -> None:
     sys.exit = reported_exit
 
 
+def _watch_programs() -> None:
+    """Note programs that exit with an error, from the first one that this process starts."""
+    frame = sys._getframe  # noqa: SLF001 - no better way
+    inner = os.system
+
+    def audit(event: str, args: Any) -> None:
+        if event == "subprocess.Popen":
+            try:
+                from dask_blackbox.capture.driver import programs
+
+                programs.started(frame(1))
+            except Exception:
+                pass
+
+    def system(command: Any) -> int:
+        status = inner(command)
+        if status:
+            try:
+                from dask_blackbox.capture.driver import programs
+
+                programs.shell_exited(command, status, frame(1))
+            except Exception:
+                pass
+        return status
+
+    os.system = system
+    sys.addaudithook(audit)
+
+
 def _watch_tests() -> None:
     """Have pytest load our plugin, where this very process is a run of pytest."""
     words = [os.path.basename(word) for word in getattr(sys, "orig_argv", ())[:4]]
@@ -75,6 +104,7 @@ if os.environ.get("DASK_BLACKBOX_CONTROL"):
     _above = os.environ.get(_PROCESSES, "")
     os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
     _watch()
+    _watch_programs()
     _watch_tests()
 try:
     _hand_on()

@@ -2,8 +2,10 @@
 
 A process ends later than its work.  So the moment is noted at which an exception leaves a call
 to Dask, and at which the script signals a process or closes a client or a cluster; with each
-stands the identity of the exception that was being handled then.  Nothing is done for a task
-or for a call that succeeds but one more function call; no frame of ours stays in a traceback.
+stands the identity of the exception that was being handled then.  Programs that the script
+starts are noted where they exit with an error, files that it removes where an error names them.
+Nothing is done for a task or for a call that succeeds but one more function call; no frame of
+ours stays in a traceback.
 """
 
 from __future__ import annotations
@@ -16,28 +18,33 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from ..classes import bases_of, qualified
 from ..logs import cut, words_of
+from . import programs
 from .patches import Patches
+from .removed_files import EVENTS as REMOVALS
+from .removed_files import RemovedFiles
+from .users_frames import place_of, users_frame
 
-__all__ = ["DriverCalls", "identity_of", "key_of", "users_frame"]
+__all__ = ["DriverCalls", "identity_of", "key_of", "note_causes"]
 
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
-_DEEPEST = 200
 _MOST_FUTURES = 100_000
-_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+_MOST_CHAINED = 20
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING = ("_close", "_shutdown", "__aexit__")
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
+
+_AUDITED = frozenset({"os.kill", "os.killpg", "subprocess.Popen", *REMOVALS})
 
 Sink = Callable[[str, list[object]], None]
 
@@ -47,6 +54,7 @@ _audited = False
 _patches = Patches()
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
+_removed = RemovedFiles()
 
 
 class DriverCalls:
@@ -58,7 +66,7 @@ class DriverCalls:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._left = _MOST
+        self._reported = Counter[str]()
         self._held: deque[list[object]] = deque(maxlen=_KEPT)
         self._pid = os.getpid()
 
@@ -68,27 +76,32 @@ class DriverCalls:
             if self not in _listeners:
                 _listeners.append(self)
             _install()
+        programs.report_to(_note_program)
 
     def stop(self) -> None:
         """Stop listening; tell what was held back."""
+        programs.report_unreaped()
         with _lock:
             if self in _listeners:
                 _listeners.remove(self)
             if not _listeners:
                 _patches.restore()
+                programs.report_to(None)
         self.flush_held()
 
     def flush_held(self) -> None:
         """Tell of the newest failures, which were held back because there were many."""
+        programs.report_unreaped()
         while self._held:
             self._sink("event", self._held.popleft())
 
     def take_row(self, row: list[object]) -> None:
-        """Take an event; of very many, only the newest are reported, at the end."""
+        """Take an event; of very many of a kind, only the newest are reported, at the end."""
         if os.getpid() != self._pid:
             return  # a forked child: what it does is not the driver's
-        if self._left > 0:
-            self._left -= 1
+        kind = str(row[1])
+        if self._reported[kind] < _MOST:
+            self._reported[kind] += 1
             self._sink("event", row)
         else:
             self._held.append(row)
@@ -105,36 +118,27 @@ def key_of(error: BaseException) -> str | None:
     return next((key for each, key in reversed(_raised) if each == identity), None)
 
 
-def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
-    """Return the innermost frame of the user's own; None if Dask's own code comes before.
-
-    Args:
-        frame: Where to begin.
-        stop: A part of the names of files at which to give up.
-    """
-    for _ in range(_DEEPEST):
-        if frame is None:
-            return None
-        name = frame.f_code.co_filename
-        if stop and stop in name:
-            return None
-        if _OURS not in name and not any(part in name for part in _FOREIGN):
-            return frame
-        frame = frame.f_back
-    return None
+def note_causes(error: BaseException) -> None:
+    """Report what the driver's own code did to the files that an exception names."""
+    texts = list[str]()
+    current: BaseException | None = error
+    for _ in range(_MOST_CHAINED):
+        if current is None:
+            break
+        texts.append(words_of(current))
+        current = current.__cause__ or current.__context__
+    for at, detail in _removed.named_in("\n".join(texts)):
+        _note("file-removed", detail, at)
 
 
-def _note(kind: str, detail: dict[str, object]) -> None:
+def _note(kind: str, detail: dict[str, object], at: float | None = None) -> None:
     text = json.dumps({**detail, "pid": os.getpid()})
     for listener in tuple(_listeners):
-        listener.take_row([time.time(), kind, "driver", text])
+        listener.take_row([time.time() if at is None else at, kind, "driver", text])
 
 
-def _place(frame: FrameType | None) -> dict[str, object]:
-    if frame is None:
-        return {"file": None, "line": None, "function": None}
-    code = frame.f_code
-    return {"file": code.co_filename, "line": frame.f_lineno, "function": code.co_name}
+def _note_program(at: float, detail: dict[str, object]) -> None:
+    _note("program-failed", detail, at)
 
 
 # What a call raised
@@ -157,9 +161,10 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "key": key,
                 "identity": identity_of(error),
                 "main": threading.current_thread() is threading.main_thread(),
-                **_place(users_frame(sys._getframe(1))),
+                **place_of(users_frame(sys._getframe(1))),
             },
         )
+        note_causes(error)
     except Exception:  # a failure of ours must not take the place of the user's
         pass
 
@@ -194,45 +199,70 @@ def _closes(function: object) -> None:
         owner = type(getattr(function, "__self__", None)).__name__
         what = "close" if name == "__aexit__" else name.lstrip("_")
         frame = users_frame(sys._getframe(1))
+        handled = sys.exception()
         _note(
             "driver-closing",
             {
                 "what": f"{owner}.{what}",
-                "handling": identity_of(sys.exception()),
-                **_place(frame),
+                "handling": identity_of(handled),
+                "exiting": _exiting(handled),
+                **place_of(frame),
             },
         )
     except Exception:
         pass
 
 
+def _exiting(handled: BaseException | None) -> list[str]:
+    """Return the exceptions for which a process exits, the first one last.
+
+    `SystemExit` that leaves a `with` ends the process; what was being handled where it was
+    raised is why.
+    """
+    chain = list[str]()
+    if not isinstance(handled, SystemExit) or handled.code in (None, 0):
+        return chain
+    error: BaseException | None = handled.__cause__ or handled.__context__
+    while error is not None and len(chain) < _MOST_CHAINED:
+        chain.append(f"{id(error):x}")
+        error = error.__cause__ or error.__context__
+    return chain
+
+
 def _audit(event: str, args: tuple[Any, ...]) -> None:
     # (Python asks this at every import and `open`: the first line must be all.)
-    if event != "os.kill" and event != "os.killpg":  # noqa: PLR1714 - the faster way
-        return
-    if not _listeners:
+    if event not in _AUDITED:
         return
     try:
-        target, number = int(args[0]), int(args[1])
-        # Nannies end their workers from this process, too: what they do is Dask's.
-        frame = users_frame(sys._getframe(1), stop=_DASKS)
-        if not number or target == os.getpid():
-            return
-        if frame is None and not _in_a_users_thread(sys._getframe(1)):
-            return
-        _note(
-            "driver-signalled",
-            {
-                "target": target,
-                "group": event == "os.killpg",
-                "signal": signal.Signals(number).name,
-                "scheduler": _scheduler_of(target),
-                "handling": identity_of(sys.exception()),
-                **_place(frame),
-            },
-        )
+        if event == "subprocess.Popen":
+            programs.started(sys._getframe(1))
+        elif _listeners and event in REMOVALS:
+            _removed.take(event, args, sys._getframe(1))
+        elif _listeners:
+            _signalled(event, args)
     except Exception:  # an error here would stop the user's own call
         pass
+
+
+def _signalled(event: str, args: tuple[Any, ...]) -> None:
+    target, number = int(args[0]), int(args[1])
+    # Nannies end their workers from this process, too: what they do is Dask's.
+    frame = users_frame(sys._getframe(2), stop=_DASKS)
+    if not number or target == os.getpid():
+        return
+    if frame is None and not _in_a_users_thread(sys._getframe(2)):
+        return
+    _note(
+        "driver-signalled",
+        {
+            "target": target,
+            "group": event == "os.killpg",
+            "signal": signal.Signals(number).name,
+            "scheduler": _scheduler_of(target),
+            "handling": identity_of(sys.exception()),
+            **place_of(frame),
+        },
+    )
 
 
 def _in_a_users_thread(frame: FrameType | None) -> bool:

@@ -26,6 +26,7 @@ from ..logs import LogTap, cut, plain, words_of
 from ..packages import installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
+from .printed_lines import PrintedLines
 
 __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
 
@@ -234,21 +235,29 @@ class DriverTap:
     Args:
         recording: Id of the recording.
         sink: Takes a kind and a row; must not block.
+        printed: Whether to take what is printed to standard output, too.
     """
 
     def __init__(
-        self, recording: str, sink: Callable[[str, list[object]], None]
+        self,
+        recording: str,
+        sink: Callable[[str, list[object]], None],
+        *,
+        printed: bool = False,
     ) -> None:
-        self._sink = sink
+        self._sink, self._prints = sink, printed
         self._tap = LogTap(
             recording, "driver", lambda role: role, lambda row: sink("log", row)
         )
+        self._printed = PrintedLines(self._tap)
         self._showwarning: Any = None
         self._begun = (time.monotonic(), _main_thread())
 
     def start(self) -> None:
         """Begin to listen."""
         self._tap.attach()
+        if self._prints:
+            self._printed.attach()
         self._showwarning = inner = warnings.showwarning
 
         def show(
@@ -266,9 +275,14 @@ class DriverTap:
     def stop(self) -> None:
         """Stop listening."""
         self.report_times()
+        self._printed.flush()
         self._tap.detach()
         if warnings.showwarning is self._shown:
             warnings.showwarning = self._showwarning
+
+    def flush(self) -> None:
+        """Hand over what is held back of a flood of printed lines."""
+        self._printed.flush()
 
     def report_times(self) -> None:
         """Say what the main thread did since the beginning, where the system tells."""

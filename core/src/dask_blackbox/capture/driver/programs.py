@@ -1,0 +1,238 @@
+"""Programs that the driver's own code starts, and that exit with an error.
+
+A job that ignores the exit code of a program fails later, of what that program did not do.
+An exit code is noted when the driver's own code gets it, and that of a program for which
+nobody waited when the recording ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from asyncio import base_subprocess
+from collections import deque
+from collections.abc import Callable
+from types import BuiltinFunctionType, FrameType
+from typing import Any, NamedTuple
+
+from ..logs import cut, plain
+from .users_frames import calling_frame, place_of
+
+_MOST = 200
+_LONGEST = 400
+_SHOWN_BYTES = 4_000
+_COMMUNICATE = ("communicate", "_communicate")
+_THROUGH = tuple(
+    os.sep + name.replace("/", os.sep)
+    for name in (
+        "subprocess.py",
+        "os.py",
+        "threading.py",
+        "concurrent/futures/thread.py",
+        "asyncio/base_events.py",
+        "asyncio/events.py",
+        "asyncio/base_subprocess.py",
+        "asyncio/unix_events.py",
+        "asyncio/subprocess.py",
+        "asyncio/runners.py",
+        "asyncio/threads.py",
+    )
+)
+
+
+class _Program(NamedTuple):
+    """A program that was started, by whom and when."""
+
+    command: str
+    place: dict[str, object]
+    started: float | None
+
+
+Sink = Callable[[float, dict[str, object]], None]
+"""Takes when the exit code was known, and the fields of `events.ProgramFailed`."""
+
+_lock = threading.RLock()  # a signal's handler may start a program, too
+_running: weakref.WeakKeyDictionary[Any, _Program] = weakref.WeakKeyDictionary()
+_failed: deque[tuple[float, dict[str, object]]] = deque(maxlen=_MOST)
+_sink: Sink | None = None
+_patched = False
+
+
+def report_to(sink: Sink | None) -> None:
+    """Report programs that exit with an error, those of before included; None: no more."""
+    global _sink  # noqa: PLW0603 - one for each process
+    with _lock:
+        _sink = sink
+        _patch()
+    while sink is not None and _failed:
+        sink(*_failed.popleft())
+
+
+def report_unreaped() -> None:
+    """Report programs that have exited with an error, and for which nobody has waited."""
+    with _lock:
+        running = list(_running)
+    for program in running if _sink is not None else ():
+        _peek(program)
+
+
+def started(frame: FrameType | None) -> None:
+    """Note a program that the user's code is starting, from `subprocess.Popen`'s own frame.
+
+    Args:
+        frame: That of `Popen`, as the interpreter's audit event finds it.
+    """
+    while frame is not None and not isinstance(
+        frame.f_locals.get("self"), subprocess.Popen
+    ):
+        frame = frame.f_back
+    own = calling_frame(frame, _THROUGH)
+    if frame is None or own is None:
+        return
+    process = frame.f_locals["self"]
+    with _lock:
+        _patch()
+        if process not in _running and len(_running) < _MOST:
+            command = _text_of(process.args)
+            _running[process] = _Program(command, place_of(own), time.time())
+
+
+def _text_of(args: object) -> str:
+    """Return a command as one line."""
+    if isinstance(args, bytes | str | os.PathLike):
+        words: list[Any] = [args]
+    else:
+        words = list(args) if isinstance(args, list | tuple) else [args]
+    text = " ".join(
+        os.fsdecode(word) if isinstance(word, bytes | str | os.PathLike) else str(word)
+        for word in words
+    )
+    return cut(plain(" ".join(text.split())), _LONGEST)
+
+
+def _patch() -> None:
+    """Look at the exit codes that programs' parents get, from the first program on."""
+    global _patched  # noqa: PLW0603 - once per process
+    if _patched:
+        return
+    _patched = True
+    for name in ("wait", "poll", "communicate"):
+        setattr(subprocess.Popen, name, _watched(getattr(subprocess.Popen, name)))
+    if isinstance(os.system, BuiltinFunctionType):
+        os.system = _watched_shell(os.system)  # else a recorded command has done so
+    transport: Any = base_subprocess.BaseSubprocessTransport
+    transport._process_exited = _watched_exit(transport._process_exited)
+
+
+def _watched(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            result = inner(self, *args, **kwargs)
+        except BaseException as error:
+            # A bare `raise` adds no frame: with ours taken off, none is left.
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+        # Of what it reads, `communicate` returns the error itself, after it has waited.
+        inside = sys._getframe(1).f_code.co_name in _COMMUNICATE
+        if self.returncode and self in _running and not inside:
+            errors = result[1] if isinstance(result, tuple) else None
+            _exited(self, self.returncode, errors)
+        return result
+
+    return call
+
+
+def _watched_exit(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def call(self: Any, returncode: Any, *args: Any) -> Any:
+        process = getattr(self, "_proc", None)
+        if returncode and process is not None and process in _running:
+            _exited(process, returncode)
+        return inner(self, returncode, *args)
+
+    return call
+
+
+def _watched_shell(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def system(command: Any) -> int:
+        status: int = inner(command)
+        if status:
+            try:
+                shell_exited(command, status, sys._getframe(1))
+            except Exception:  # the user's own call goes on
+                pass
+        return status
+
+    return system
+
+
+def shell_exited(command: object, status: int, frame: FrameType) -> None:
+    """Note a command of `os.system` that failed.
+
+    Args:
+        command: What was run.
+        status: What `os.system` returned.
+        frame: Of the call.
+    """
+    own = calling_frame(frame, _THROUGH)
+    if own is not None:
+        program = _Program(_text_of(command), place_of(own), None)
+        _note(program, os.waitstatus_to_exitcode(status), None, None)
+
+
+def _exited(process: Any, code: int, errors: object = None) -> None:
+    try:
+        program = _running.pop(process, None)
+        if program is not None:
+            _note(program, code, process.pid, errors)
+    except Exception:  # the user's own call goes on
+        pass
+
+
+def _peek(process: Any) -> None:
+    """Note the exit code of a program for which nobody has waited; somebody still can."""
+    try:
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        found = os.waitid(os.P_PID, process.pid, options)
+    except (AttributeError, OSError):
+        return  # another system, or another thread has waited for it by now
+    if found is not None and found.si_status:
+        killed = found.si_code != os.CLD_EXITED
+        _exited(process, -found.si_status if killed else found.si_status)
+
+
+def _note(program: _Program, code: int, pid: int | None, errors: object) -> None:
+    at = time.time()
+    detail: dict[str, object] = {
+        "pid": os.getpid(),
+        "program": pid,
+        "command": program.command,
+        "code": code,
+        "started": program.started,
+        "error": _last_line(errors),
+        **program.place,
+    }
+    sink = _sink
+    if sink is None:
+        _failed.append((at, detail))
+    else:
+        sink(at, detail)
+
+
+def _last_line(errors: object) -> str:
+    """Return the last line that a program wrote to its standard error, if it was read."""
+    if isinstance(errors, bytes):
+        errors = errors[-_SHOWN_BYTES:].decode(errors="replace")
+    if not isinstance(errors, str):
+        return ""
+    lines = errors[-_SHOWN_BYTES:].split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return cut(plain(last), _LONGEST)

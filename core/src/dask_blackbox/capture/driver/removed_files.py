@@ -1,0 +1,93 @@
+"""Files that the driver's own code removes or renames: reported where an error names them."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections import deque
+from types import FrameType
+from typing import Any, NamedTuple
+
+from .users_frames import calling_frame, place_of
+
+EVENTS = {
+    "os.remove": "removed",
+    "os.rename": "renamed",
+    "os.rmdir": "removed",
+    "shutil.rmtree": "removed",
+}
+"""The interpreter's audit events, and what they do to their first argument."""
+
+_MOST = 2_000
+_SHORTEST = 4
+_THROUGH = tuple(
+    f"{os.sep}{name}" for name in ("shutil.py", "pathlib.py", "tempfile.py")
+)
+_NAMED = re.compile(r"[^\s'\"`<>|:,;()\[\]{}]{4,}")
+_MOST_NAMES = 200
+_MOST_TEXT = 20_000
+
+
+class _Removed(NamedTuple):
+    """What was removed or renamed, by which line and when."""
+
+    path: str
+    act: str
+    place: dict[str, object]
+    at: float
+
+
+class RemovedFiles:
+    """The newest removals, until an error names one of them."""
+
+    def __init__(self) -> None:
+        self._newest: deque[_Removed] = deque(maxlen=_MOST)
+        self._lock = threading.RLock()  # a signal's handler may remove files, too
+
+    def take(self, event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
+        """Note an audit event, if the user's own code is what removes the file.
+
+        Args:
+            event: Its name, one of `EVENTS`.
+            args: Its arguments, the path first.
+            frame: Of the call.
+        """
+        # The files of a folder that `shutil.rmtree` removes are not noted one by one.
+        inside = frame is not None and frame.f_code.co_filename.endswith("shutil.py")
+        if inside and event in ("os.remove", "os.rmdir"):
+            return
+        own = calling_frame(frame, _THROUGH)
+        if own is None or not isinstance(args[0], bytes | str | os.PathLike):
+            return
+        path = os.path.abspath(os.fsdecode(args[0]))
+        if len(path) >= _SHORTEST:
+            act = EVENTS[event]
+            removed = _Removed(path, act, place_of(own), time.time())
+            with self._lock:
+                self._newest.append(removed)
+
+    def named_in(self, text: str) -> list[tuple[float, dict[str, object]]]:
+        """Return what was removed and is named in a text, each once: time and fields.
+
+        Args:
+            text: Of an exception.
+        """
+        if not self._newest:
+            return []
+        paths = set[str]()
+        for name in _NAMED.findall(text[:_MOST_TEXT])[:_MOST_NAMES]:
+            if os.sep in name or "." in name:
+                path = os.path.abspath(name)
+                while len(path) >= _SHORTEST:
+                    paths.add(path)
+                    path = os.path.dirname(path)
+        with self._lock:
+            found = [each for each in self._newest if each.path in paths]
+            for each in found:
+                self._newest.remove(each)
+        return [
+            (each.at, {"path": each.path, "act": each.act, **each.place})
+            for each in found
+        ]

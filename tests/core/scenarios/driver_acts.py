@@ -1,0 +1,79 @@
+"""What a driver does beside Dask, and what fails of it later.
+
+python driver_acts.py HOW FOLDER
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from dask.distributed import Client
+
+
+def load(path: str) -> str:
+    return Path(path).read_text()
+
+
+def refuse(order: str) -> None:
+    raise LookupError(f"no price for {order}")
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def client() -> Client:
+    return Client(n_workers=1, threads_per_worker=1, dashboard_address=":0")
+
+
+def ignored_program(folder: str) -> None:
+    """Ignore that the program that was to write a file has failed."""
+    file = f"{folder}/books.csv"
+    code = "import sys; print('no licence left', file=sys.stderr); sys.exit(3)"
+    subprocess.run([sys.executable, "-c", code, file], capture_output=True, check=False)
+    with client() as c:
+        c.submit(load, file).result()
+
+
+def removed_file(folder: str) -> None:
+    """Have a thread remove a file that a task reads later."""
+    file = Path(folder, "trades.csv")
+    file.write_text("1")
+    with client() as c:
+        assert c.submit(load, str(file)).result() == "1"
+        thread = threading.Thread(target=remove, args=(file,))
+        thread.start()
+        thread.join()
+        c.submit(load, str(file), pure=False).result()
+
+
+def exits(folder: str) -> None:
+    """Raise `SystemExit` because of a task's error, through the client's `with`."""
+    os.system(f"test -d {folder}")
+    with client() as c:
+        try:
+            c.submit(refuse, "A7").result()
+        except LookupError:
+            raise SystemExit(4)  # noqa: B904 - as people write it
+
+
+def counts(folder: str) -> None:
+    """Report how many failed, and exit."""
+    os.system(f"test -d {folder}")
+    failed = 0
+    with client() as c:
+        for order in ("A7", "A8"):
+            try:
+                c.submit(refuse, order).result()
+            except LookupError:
+                failed += 1
+    print(f"{failed} order(s) failed")
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](sys.argv[2])

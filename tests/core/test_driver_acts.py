@@ -1,0 +1,327 @@
+"""What the driver's own code did: programs that failed, files it removed, why it exited."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from awaited import until
+from dask_blackbox import RunCard
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.capture.driver.client_calls import DriverCalls
+from dask_blackbox.capture.driver.removed_files import RemovedFiles
+from dask_blackbox.events import DriverSignalled, FileRemoved, ProgramFailed, decoded
+from runs_from_rows import (
+    a_run,
+    a_worker,
+    an_event,
+    an_exception,
+    raised_in,
+)
+from scenario_runs import SCENARIOS, Home, begin_command, ended
+
+FAILS = [sys.executable, "-c", "import sys; sys.exit(3)"]
+
+
+# What is recorded of programs
+
+
+@pytest.fixture
+def rows() -> Iterator[list[list[object]]]:
+    """Return what is reported of the driver's acts while a test runs."""
+    taken = list[list[object]]()
+    calls = DriverCalls(lambda _, row: taken.append(row))
+    calls.start()
+    yield taken
+    calls.stop()
+
+
+def programs(rows: list[list[object]]) -> list[ProgramFailed]:
+    """Return the programs that were reported."""
+    found = [decoded(*row) for row in rows if row[1] == "program-failed"]  # type: ignore[arg-type]
+    assert all(isinstance(each, ProgramFailed) for each in found)
+    return [each for each in found if isinstance(each, ProgramFailed)]
+
+
+def with_run() -> None:
+    subprocess.run(FAILS, check=False)
+
+
+def with_call() -> None:
+    subprocess.call(FAILS)
+
+
+def with_check_call() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        subprocess.check_call(FAILS)
+
+
+def with_poll() -> None:
+    process = subprocess.Popen(FAILS)
+    until(lambda: process.poll() is not None, "the program has exited")
+
+
+def with_a_shell() -> None:
+    subprocess.run("exit 3", shell=True, check=False)
+
+
+def with_os_system() -> None:
+    os.system("exit 3")
+
+
+def with_a_thread() -> None:
+    thread = threading.Thread(target=subprocess.run, args=(FAILS,))
+    thread.start()
+    thread.join()
+
+
+def with_asyncio() -> None:
+    async def run() -> None:
+        process = await asyncio.create_subprocess_exec(*FAILS)
+        await process.wait()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "start",
+    [with_run, with_call, with_check_call, with_poll, with_a_shell, with_os_system,
+     with_asyncio],
+)  # fmt: skip
+def test_a_program_that_fails_is_reported_once(
+    rows: list[list[object]], start: Callable[[], None]
+) -> None:
+    start()
+
+    found = programs(rows)
+    assert [each.code for each in found] == [3]
+    assert found[0].file == __file__
+    assert found[0].pid == os.getpid()
+    assert "exit" in found[0].command
+
+
+def test_a_program_whose_thread_runs_no_code_of_the_job_is_not_reported(
+    rows: list[list[object]],
+) -> None:
+    with_a_thread()
+
+    assert programs(rows) == []
+
+
+def test_the_last_line_of_errors_that_the_driver_read_is_reported(
+    rows: list[list[object]],
+) -> None:
+    code = "import sys; print('first\\nno licence', file=sys.stderr); sys.exit(2)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    assert [each.error for each in programs(rows)] == ["no licence"]
+
+
+def test_a_program_that_succeeds_is_not_reported(rows: list[list[object]]) -> None:
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    os.system("exit 0")
+
+    assert programs(rows) == []
+
+
+def test_a_program_for_which_nobody_waited_is_reported_at_the_end() -> None:
+    taken = list[list[object]]()
+    calls = DriverCalls(lambda _, row: taken.append(row))
+    calls.start()
+    process = subprocess.Popen(FAILS)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert programs(taken) == []
+
+    calls.stop()
+
+    assert [each.code for each in programs(taken)] == [3]
+    assert process.wait() == 3  # it can still be waited for
+
+
+def test_a_program_of_a_library_is_not_reported(rows: list[list[object]]) -> None:
+    code = compile(
+        "import subprocess\ndef run(args): subprocess.run(args)\n",
+        "/opt/env/lib/python3.11/site-packages/tool/__init__.py",
+        "exec",
+    )
+    names: dict[str, Callable[[list[str]], None]] = {}
+    exec(code, names)
+    names["run"](FAILS)
+
+    assert programs(rows) == []
+
+
+def test_very_many_programs_are_bounded(rows: list[list[object]]) -> None:
+    for _ in range(130):
+        os.system("exit 1")
+
+    assert len(programs(rows)) == 100
+
+
+def test_what_popen_raises_is_what_it_raised_before(rows: list[list[object]]) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired) as raised:
+        process.wait(0.01)
+    process.communicate(b"\n")
+
+    files = [str(each.path) for each in raised.traceback]
+    assert not any("dask_blackbox" in file for file in files)
+    assert programs(rows) == []
+
+
+# What is recorded of files
+
+
+def a_removal(tmp_path: Path, name: str = "trades.csv") -> tuple[RemovedFiles, str]:
+    removed = RemovedFiles()
+    file = str(tmp_path / name)
+    removed.take("os.remove", (file, -1), sys._getframe())
+    return removed, file
+
+
+def test_a_removal_is_reported_once_to_an_error_that_names_the_file(
+    tmp_path: Path,
+) -> None:
+    removed, file = a_removal(tmp_path)
+    text = f"[Errno 2] No such file or directory: '{file}'"
+
+    [(_, reported)] = removed.named_in(text)
+
+    assert (reported["path"], reported["act"]) == (file, "removed")
+    assert reported["file"] == __file__
+    assert removed.named_in(text) == []
+
+
+def test_a_folder_that_was_removed_is_reported_for_the_files_in_it(
+    tmp_path: Path,
+) -> None:
+    removed, folder = a_removal(tmp_path, "day=1")
+
+    [(_, reported)] = removed.named_in(f"cannot read {folder}/part.0.parquet")
+
+    assert reported["path"] == folder
+
+
+def test_an_error_that_names_another_file_reports_none(tmp_path: Path) -> None:
+    removed, file = a_removal(tmp_path)
+
+    assert removed.named_in(f"no file {file}.gz") == []
+    assert removed.named_in("no file trades.csv") == []
+
+
+def test_removals_are_bounded(tmp_path: Path) -> None:
+    removed, first = a_removal(tmp_path)
+    for number in range(2_000):
+        removed.take("os.remove", (f"{first}.{number}", -1), sys._getframe())
+
+    assert removed.named_in(f"no {first}") == []
+    assert len(removed.named_in(f"no {first}.1999")) == 1
+
+
+# What is concluded
+
+MISSING = "[Errno 2] No such file or directory: '/data/in.csv'"
+FAILED = raised_in("load-1", an_exception("FileNotFoundError", MISSING), at=10.0)
+PROGRAM = an_event(
+    "program-failed", "driver", at=5.0, pid=1, program=77, command="extract in.csv", code=3,
+    error="no licence", file="/job.py", line=4, function="main",
+)  # fmt: skip
+REMOVED = an_event(
+    "file-removed", "driver", at=8.0, pid=1, path="/data/in.csv", act="removed",
+    file="/job.py", line=9, function="clean",
+)  # fmt: skip
+
+
+def test_a_program_that_failed_comes_before_the_file_that_is_missing() -> None:
+    run = a_run(a_worker("tcp://w1"), PROGRAM, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.confidence == "medium"
+    assert found.title.startswith(
+        "The driver's program “extract in.csv” exited with code 3: no licence; then "
+        "FileNotFoundError in 'load'"
+    )
+    assert found.follows is not None
+    assert found.follows.text.startswith("The driver's program")
+
+
+def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
+    signalled = an_event(
+        DriverSignalled.kind, "driver", at=4.0, pid=1, target=77, signal="SIGTERM"
+    )
+    run = a_run(a_worker("tcp://w1"), signalled, PROGRAM, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.confidence == "high"
+    assert found.follows is None
+
+
+def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
+    run = a_run(a_worker("tcp://w1"), REMOVED, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.confidence == "high"
+    assert found.title.endswith(": job.py:9 had removed it")
+    assert "2.0 s before, at /job.py:9 in clean" in found.cause
+
+
+def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
+    later = an_event(FileRemoved.kind, "driver", at=11.0, path="/data/in.csv")
+    run = a_run(a_worker("tcp://w1"), later, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert "removed" not in found.title
+
+
+# On real clusters
+
+
+@pytest.fixture
+def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
+    """Return the card of a recorded command of `scenarios/driver_acts.py`."""
+
+    def card(how: str, code: int) -> RunCard:
+        home = homes()
+        file = home.folder / "card.json"
+        words = ["--store", str(home.folder / "store"), "--card", str(file), "--"]
+        words += [sys.executable, str(SCENARIOS / "driver_acts.py")]
+        process = begin_command(home, "blackbox", "run", *words, how, str(home.folder))
+        run = ended(home, process)
+        assert run.code == code, run.errors
+        return msgspec.json.decode(file.read_bytes(), type=RunCard)
+
+    return card
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "title", "confidence"),
+    [
+        ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
+        ("removed_file", 1, ["driver_acts.py:", "had removed it", "trades.csv"], "high"),
+        ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
+        ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
+    ],
+)  # fmt: skip
+def test_a_recorded_command(
+    card_of_command: Callable[[str, int], RunCard],
+    how: str,
+    code: int,
+    title: list[str],
+    confidence: str,
+) -> None:
+    verdict = card_of_command(how, code).verdict
+
+    assert verdict is not None
+    assert [each for each in title if each not in verdict.title] == []
+    assert verdict.confidence == confidence

@@ -1,0 +1,100 @@
+"""What the driver prints: recorded line by line, and never so much that it slows it down."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from dask_blackbox.capture.driver.driver import DriverTap
+from dask_blackbox.capture.logs import LogTap
+
+
+@contextmanager
+def recorded() -> Iterator[list[list[Any]]]:
+    """Yield the rows of what is printed meanwhile."""
+    taken = list[list[Any]]()
+    tap = DriverTap("a recording", lambda _, row: taken.append(row), printed=True)
+    tap.start()
+    yield taken
+    tap.stop()
+
+
+def lines(rows: list[list[Any]]) -> list[str]:
+    """Return the lines that were printed, in order."""
+    return [row[7] for row in rows if len(row) > 7 and row[5] == "stdout"]
+
+
+def test_a_printed_line_is_recorded_and_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with recorded() as rows:
+        print("2 orders", "failed")
+
+    assert lines(rows) == ["2 orders failed"]
+    assert rows[0][1] == "driver"
+    assert capsys.readouterr().out == "2 orders failed\n"
+
+
+def test_what_goes_to_standard_error_is_not() -> None:
+    with recorded() as rows:
+        print("a warning", file=sys.stderr)
+
+    assert lines(rows) == []
+
+
+def test_the_stream_is_restored() -> None:
+    before = sys.stdout
+    with recorded():
+        assert sys.stdout is not before
+
+    assert sys.stdout is before
+
+
+def test_nothing_is_recorded_where_printed_lines_are_switched_off() -> None:
+    before = sys.stdout
+    tap = DriverTap("a recording", lambda _, row: None)
+    tap.start()
+    after = sys.stdout
+    tap.stop()
+
+    assert after is before
+
+
+def test_of_a_flood_the_first_and_the_newest_lines_are_recorded_and_the_rest_counted() -> (
+    None
+):
+    with recorded() as rows:
+        for number in range(50_000):
+            print(number)
+    found = lines(rows)
+
+    assert found[0] == "0"
+    assert found[-1] == "49999"
+    counts = [int(each.split()[1]) for each in found if each.startswith("…")]
+    assert counts
+    assert sum(counts) + len(found) - len(counts) == 50_000
+
+
+def test_two_recordings_of_a_process_both_record_a_line() -> None:
+    with recorded() as rows:
+        with recorded() as others:
+            print("once")
+        print("later")
+
+    assert lines(others) == ["once"]
+    assert lines(rows) == ["once", "later"]
+
+
+def test_a_line_is_recorded_once_where_workers_are_threads_of_the_driver() -> None:
+    workers = list[list[Any]]()
+    tap = LogTap("a recording", "worker", lambda _: "tcp://w1", workers.append)
+    with recorded() as rows:
+        tap.attach_streams()
+        print("shared")
+        tap.detach()
+
+    assert [row[7] for row in workers] == ["shared"]
+    assert lines(rows) == []
