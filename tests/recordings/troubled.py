@@ -31,7 +31,7 @@ _SLEPT = ("io-bound",)  # their tasks sleep, which is waiting for something outs
 _MEMORY = ("spilling", "memory-near-limit", "overproduction", "chunks-too-large")
 
 TROUBLED: dict[str, Workload] = {
-    each.tell.__name__: each
+    each.run.__name__: each
     for each in (
         Workload(t.tiny_futures, ("tiny-tasks",)),
         Workload(t.tiny_partitions, ("tiny-tasks",)),

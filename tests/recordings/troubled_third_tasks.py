@@ -198,7 +198,7 @@ def restarted_between_two_parts(client: Client, data: Path) -> None:
 
 
 TROUBLED: dict[str, Workload] = {
-    each.tell.__name__: each
+    each.run.__name__: each
     for each in (
         Workload(files_with_headers_only, ("silent-empty-input",)),
         Workload(lines_of_empty_files, ("silent-empty-input",)),

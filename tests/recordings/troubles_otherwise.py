@@ -1,4 +1,4 @@
-"""Jobs with trouble met in other ways, of time; and the same jobs when it is mended."""
+"""Jobs with trouble met in other ways, of time; and the same jobs when it is fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs with trouble as people make it on purpose, short and on few workers; and mended."""
+"""Jobs with trouble as people make it on purpose, short and on few workers; and fixed."""
 
 from __future__ import annotations
 

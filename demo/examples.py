@@ -1,4 +1,4 @@
-"""The demo's stories, in both dialects, and how each must end."""
+"""The demo's examples, in both dialects, and how each must end."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from dask_blackbox import RunCard
 
-__all__ = ["AIRFLOW", "PREFECT", "Story"]
+__all__ = ["AIRFLOW", "PREFECT", "Example"]
 
 
-class Story(NamedTuple):
+class Example(NamedTuple):
     """A DAG or a flow that the demo runs.
 
     Attributes:
@@ -29,7 +29,7 @@ class Story(NamedTuple):
     rule: str | None = None
 
     def untrue(self, card: RunCard) -> str | None:
-        """Return in what the card tells another story, or None."""
+        """Return how the card differs from what is expected, or None."""
         rule = card.verdict.rule if card.verdict else None
         if (card.state, rule) == (self.state, self.rule):
             return None
@@ -40,13 +40,13 @@ class Story(NamedTuple):
 
 
 AIRFLOW = (
-    Story(
+    Example(
         host="Airflow",
         name="recorded_etl",
         job="recorded_etl.revenue_by_country",
         task="revenue_by_country",
     ),
-    Story(
+    Example(
         host="Airflow",
         name="out_of_memory",
         job="out_of_memory.bought_together",
@@ -57,8 +57,8 @@ AIRFLOW = (
 )
 
 PREFECT = (
-    Story(host="Prefect", name="recorded_etl", job="recorded-etl"),
-    Story(
+    Example(host="Prefect", name="recorded_etl", job="recorded-etl"),
+    Example(
         host="Prefect",
         name="out_of_memory",
         job="out-of-memory",

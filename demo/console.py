@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.status import Status
 from rich.tree import Tree
 
-__all__ = ["Teller", "bucket_tree"]
+__all__ = ["ProgressConsole", "bucket_tree"]
 
 _WIDEST = 110
 _LONGEST_NAME = 200
@@ -21,8 +21,8 @@ _SELDOM = 15.0
 """Seconds between two lines about the same thing, where there is no spinner."""
 
 
-class Teller:
-    """Tells what happens: a spinner on a terminal, plain lines elsewhere."""
+class ProgressConsole:
+    """Prints what happens: a spinner on a terminal, plain lines elsewhere."""
 
     def __init__(self) -> None:
         terminal = sys.stdout.isatty()
