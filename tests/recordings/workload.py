@@ -1,6 +1,6 @@
 """Workloads: jobs reported on real clusters, and what must and may be found of them.
 
-`healthy.py` and `troubled.py` hold them; each is a command that runs them all, or those
+`healthy.py` and `with_findings.py` hold them; each is a command that runs them all, or those
 that are named, and prints what was found:
 
     python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
@@ -48,11 +48,8 @@ __all__ = [
 _MODULES = {
     "healthy": "HEALTHY",
     "healthy_suites": "SUITES",
-    "healthy_third": "THIRD",
-    "troubled": "TROUBLED",
-    "troubled_otherwise": "TROUBLED",
-    "troubled_third": "TROUBLED",
-    "troubled_third_tasks": "TROUBLED",
+    "healthy_held_out": "HELD_OUT",
+    "with_findings": "WITH_FINDINGS",
 }
 """The modules that hold workloads, and what they call them."""
 
