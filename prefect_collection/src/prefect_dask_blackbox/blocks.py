@@ -27,16 +27,16 @@ class BlackboxStore(Block):
             credentials from, as `s3-bucket/NAME`.
 
     Example:
-        Save one, and have flows recorded to it by its name:
+        Flows are recorded to it by its name:
         ```python
         from prefect_dask_blackbox import BlackboxStore, observed_flow
-
-        BlackboxStore(url="s3://dask-runs/nightly").save("BLOCK_NAME")
-        store = BlackboxStore.load("BLOCK_NAME")
 
 
         @observed_flow(store="block:BLOCK_NAME")
         def etl(): ...
+
+
+        store = BlackboxStore.load("BLOCK_NAME")
         ```
     """
 
