@@ -1,4 +1,4 @@
-"""Two examples in a real Airflow and a real Prefect, recorded into an S3 bucket.
+"""Two stories in a real Airflow and a real Prefect, recorded into an S3 bucket.
 
 An ETL that succeeds, and a join that runs out of memory, as a DAG and as a flow; each
 host in its own environment.  What is printed of them comes from the bucket.  At the end
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 from airflow_host import AirflowHost
-from console import ProgressConsole, bucket_tree
 from dask_blackbox import RunCard
 from dask_blackbox.errors import RunNotFoundError
 from dask_blackbox.reader import Run, find_run
@@ -28,9 +27,10 @@ from dask_blackbox.report import text
 from dask_blackbox.store import Store, open_store
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from data import make_orders
-from examples import AIRFLOW, PREFECT, Example
 from leftovers import MARK, end_leftovers
 from prefect_host import PrefectHost
+from storybook import AIRFLOW, PREFECT, Story
+from telling import Teller, bucket_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".demo"
@@ -46,7 +46,7 @@ _TAIL = 40
 
 
 class Reported(NamedTuple):
-    """A example that was run: where its host shows it, and what it printed there."""
+    """A story that was run: where its host shows it, and what it printed there."""
 
     page: str
     printed: list[str]
@@ -55,43 +55,43 @@ class Reported(NamedTuple):
 def main(arguments: list[str]) -> int:
     """Run the demo; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    console = ProgressConsole()
+    teller = Teller()
     with ExitStack() as running:
         try:
-            return Demo(console, running).run(keep="--keep" in arguments)
+            return Demo(teller, running).run(keep="--keep" in arguments)
         except KeyboardInterrupt:
-            console.wrong("interrupted")
+            teller.wrong("interrupted")
             return 130
         except Exception as error:  # noqa: BLE001 - said here, whatever it is
-            console.wrong(f"the demo cannot continue: {type(error).__name__}: {error}")
+            teller.wrong(f"the demo cannot continue: {type(error).__name__}: {error}")
             return 1
         finally:
             # A second Ctrl-C would leave processes behind.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            console.doing("stopping all servers")
-            running.callback(console.quiet)
+            teller.doing("stopping all servers")
+            running.callback(teller.quiet)
 
 
 class Demo:
     """The bucket, the hosts, and what was reported."""
 
-    def __init__(self, console: ProgressConsole, running: ExitStack) -> None:
-        self._console = console
+    def __init__(self, teller: Teller, running: ExitStack) -> None:
+        self._teller = teller
         self._running = running
         for old in ("airflow", "prefect", "store"):
             shutil.rmtree(FOLDER / old, ignore_errors=True)
         self._kept = open_store(FOLDER / "store")
 
     def run(self, *, keep: bool) -> int:
-        """Run all examples; return the exit code."""
-        self._console.doing("making two months of orders")
+        """Tell all stories; return the exit code."""
+        self._teller.doing("making two months of orders")
         data = make_orders(FOLDER / "data")
-        self._console.done(f"orders to compute with are in {_short(data)}")
-        self._console.doing("starting an S3 server")
+        self._teller.done(f"orders to compute with are in {_short(data)}")
+        self._teller.doing("starting an S3 server")
         server = self._running.enter_context(embedded_s3(BUCKET))
         # Between the hosts, which end first, and the bucket that recorders upload to.
         self._running.callback(end_leftovers, FOLDER)
-        self._console.done(f"the bucket is at {server.endpoint}")
+        self._teller.done(f"the bucket is at {server.endpoint}")
         store = open_store(URL, settings=server.settings)
         environ = server.environment | {
             "DASK_BLACKBOX__STORE__URL": URL,
@@ -101,74 +101,74 @@ class Demo:
             "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "300s",
         }
         airflow = self._airflow(environ)
-        untrue = [self._run(example, airflow, store) for example in AIRFLOW]
+        untrue = [self._tell(story, airflow, store) for story in AIRFLOW]
         prefect = self._prefect(environ)
-        untrue += [self._run(example, prefect, store) for example in PREFECT]
+        untrue += [self._tell(story, prefect, store) for story in PREFECT]
         self._look_further(server, store)
         if keep:
             self._keep_up(server, airflow, prefect)
         wrong = [each for each in untrue if each]
         for each in wrong:
-            self._console.wrong(each)
+            self._teller.wrong(each)
         if not wrong:
-            self._console.done("all four runs ended as expected")
+            self._teller.done("all four runs ended as expected")
         return int(bool(wrong))
 
     def _airflow(self, environ: dict[str, str]) -> AirflowHost:
-        self._console.doing("starting Airflow")
+        self._teller.doing("starting Airflow")
         host = AirflowHost(
             FOLDER / "airflow",
             dags=ROOT / "dags",
             commands=VENVS / "airflow" / "bin",
             environ=environ,
-            progress=self._console.doing,
+            progress=self._teller.doing,
         )
         self._running.enter_context(host)
-        self._console.done(f"Airflow is at {host.url}")
+        self._teller.done(f"Airflow is at {host.url}")
         return host
 
     def _prefect(self, environ: dict[str, str]) -> PrefectHost:
-        self._console.doing("starting Prefect's server")
+        self._teller.doing("starting Prefect's server")
         host = PrefectHost(
             FOLDER / "prefect",
             python=VENVS / "prefect" / "bin" / "python",
-            progress=self._console.doing,
+            progress=self._teller.doing,
         )
         host.environ.update(environ)
         self._running.enter_context(host)
-        self._console.done(f"Prefect is at {host.url}")
+        self._teller.done(f"Prefect is at {host.url}")
         return host
 
-    def _run(
-        self, example: Example, host: AirflowHost | PrefectHost, store: Store
+    def _tell(
+        self, story: Story, host: AirflowHost | PrefectHost, store: Store
     ) -> str | None:
-        """Run a example and print its card; return how it differed from what was expected."""
-        self._console.doing(f"running {example.name} in {example.host}")
+        """Run a story and print its card; return how it differed from what was expected."""
+        self._teller.doing(f"running {story.name} in {story.host}")
         if isinstance(host, AirflowHost):
-            reported = _reported_in_airflow(example, host)
+            reported = _reported_in_airflow(story, host)
         else:
-            reported = _reported_in_prefect(example, host)
-        self._console.doing(f"waiting for the card of {example.job}")
-        card = self._card(example, store)
-        untrue = example.untrue(card) if card else f"no card of {example.job} was made"
-        self._console.title(f"{example.host}: {example.name}")
+            reported = _reported_in_prefect(story, host)
+        self._teller.doing(f"waiting for the card of {story.job}")
+        card = self._card(story, store)
+        untrue = story.untrue(card) if card else f"no card of {story.job} was made"
+        self._teller.title(f"{story.host}: {story.name}")
         if card:
-            columns, colour = self._console.columns, self._console.colour
-            self._console.text(text(card, width=columns, colour=colour))
+            columns, colour = self._teller.columns, self._teller.colour
+            self._teller.text(text(card, width=columns, colour=colour))
         if untrue:
-            self._console.wrong(untrue)
-            self._console.text(f"the end of its output ({reported.page}):")
-            self._console.text("\n".join(reported.printed[-_TAIL:]))
+            self._teller.wrong(untrue)
+            self._teller.text(f"the end of its output ({reported.page}):")
+            self._teller.text("\n".join(reported.printed[-_TAIL:]))
         return untrue
 
-    def _card(self, example: Example, store: Store) -> RunCard | None:
-        """Return the card of the example's newest run, as it lies in the bucket.
+    def _card(self, story: Story, store: Store) -> RunCard | None:
+        """Return the card of the story's newest run, as it lies in the bucket.
 
         Its pages open from the copy of the recording that outlives the bucket.
         """
         deadline = time.monotonic() + _CARD
         while time.monotonic() < deadline:
-            run = _found(store, example.job)
+            run = _found(store, story.job)
             if run is not None and run.ending is not None:
                 card = RunCard.from_json(store.get(f"{run.folder}card.json"))
                 links = self._copied(store, run.folder)
@@ -187,10 +187,10 @@ class Demo:
         return {name: link for name, link in links.items() if link}
 
     def _look_further(self, server: EmbeddedS3, store: Store) -> None:
-        console = self._console
-        console.title("In the bucket")
-        console.tree(bucket_tree(store.url, _blobs(server)))
-        console.title("To look further")
+        teller = self._teller
+        teller.title("In the bucket")
+        teller.tree(bucket_tree(store.url, _blobs(server)))
+        teller.title("To look further")
         where = "--store .demo/store"
         for command, what in (
             (f"ls {where}", "the four runs"),
@@ -199,31 +199,31 @@ class Demo:
             (f"report latest --output .demo {where}", "one HTML file"),
             (f"serve {where}", "all of it in a browser: http://127.0.0.1:8899/"),
         ):
-            console.text(f"  .venvs/core/bin/dask blackbox {command:47} # {what}")
-        console.text("")
+            teller.text(f"  .venvs/core/bin/dask blackbox {command:47} # {what}")
+        teller.text("")
 
     def _keep_up(
         self, server: EmbeddedS3, airflow: AirflowHost, prefect: PrefectHost
     ) -> None:
-        console = self._console
-        console.text(f"  Airflow   {airflow.url}/dags (trigger the DAGs again)")
-        console.text(f"  Prefect   {prefect.url}")
-        console.text(f"  bucket    {URL} at {server.endpoint} (any credentials)")
-        console.doing("all of it stays up until Ctrl-C")
+        teller = self._teller
+        teller.text(f"  Airflow   {airflow.url}/dags (trigger the DAGs again)")
+        teller.text(f"  Prefect   {prefect.url}")
+        teller.text(f"  bucket    {URL} at {server.endpoint} (any credentials)")
+        teller.doing("all of it stays up until Ctrl-C")
         try:
             signal.pause()
         except KeyboardInterrupt:
             return
 
 
-def _reported_in_airflow(example: Example, host: AirflowHost) -> Reported:
-    run = host.trigger(example.name)
+def _reported_in_airflow(story: Story, host: AirflowHost) -> Reported:
+    run = host.trigger(story.name)
     host.wait(run)
-    return Reported(host.page(run, example.task), host.log(run, example.task))
+    return Reported(host.page(run, story.task), host.log(run, story.task))
 
 
-def _reported_in_prefect(example: Example, host: PrefectHost) -> Reported:
-    run = host.run_flow(ROOT / "flows" / f"{example.name}.py")
+def _reported_in_prefect(story: Story, host: PrefectHost) -> Reported:
+    run = host.run_flow(ROOT / "flows" / f"{story.name}.py")
     return Reported(run.url, run.output.splitlines())
 
 

@@ -271,7 +271,9 @@ def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
 
     assert found is not None
     assert found.confidence == "high"
-    assert found.title.endswith(": job.py:9 had removed it")
+    assert found.title.startswith(
+        "job.py:9 removed /data/in.csv; then FileNotFoundError"
+    )
     assert "2.0 s before, at /job.py:9 in clean" in found.cause
 
 
@@ -308,7 +310,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
     ("how", "code", "title", "confidence"),
     [
         ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
-        ("removed_file", 1, ["driver_acts.py:", "had removed it", "trades.csv"], "high"),
+        ("removed_file", 1, ["driver_acts.py:", "removed …", "trades.csv; then"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],

@@ -116,3 +116,29 @@ def test_a_line_with_another_error_of_that_class_is_a_doubt() -> None:
     )
 
     assert verdict(printed).confidence == "medium"
+
+
+def test_an_error_before_a_wait_that_was_given_up_begins_the_headline() -> None:
+    found = verdict(EARLIER, exception="TimeoutError")
+
+    assert found.title.startswith("ValueError in 'publish': bad price 'n/a'; then ")
+    assert found.follows is not None
+    assert found.follows.text == "ValueError in 'publish': bad price 'n/a'"
+
+
+def test_a_line_that_says_that_nothing_failed_is_no_error() -> None:
+    line = a_log_line("12 read, 0 errors", logger="stdout", level=20)
+
+    assert verdict(line).confidence == "high"
+
+
+def test_an_error_that_the_job_printed_begins_the_headline() -> None:
+    line = a_log_line(
+        "WARNING:shop:no rates: KeyError('EUR')", logger="stdout", level=20
+    )
+    found = verdict(line, exception="KeyError")
+
+    assert found.title.startswith(
+        "A worker printed “no rates: KeyError('EUR')”; then KeyError in 'relabel'"
+    )
+    assert "Before that, a worker had printed: WARNING:shop" in found.cause

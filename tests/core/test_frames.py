@@ -8,6 +8,7 @@ from dask_blackbox.analyse.frames import (
     came_from_the_start_of_a_worker,
     is_the_users,
     own_frame_in,
+    root_of_chain,
 )
 
 
@@ -59,3 +60,26 @@ def test_retiring_workers_is_not_starting_them(
     text = _CLUSTER.format(call=call, function=function, inner=inner)
 
     assert came_from_the_start_of_a_worker(text) is starts
+
+
+def test_a_librarys_failed_lookup_is_not_the_root_of_what_it_raised_instead() -> None:
+    traceback = (
+        "Traceback (most recent call last):\n"
+        '  File "/env/lib/python3.11/site-packages/dask/utils.py", line 1735, in parse_bytes\n'
+        "    multiplier = byte_sizes[suffix.lower()]\n"
+        "KeyError: 'gigs'\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/tickets.py", line 29, in main\n'
+        "    cluster = LocalCluster(memory_limit='1.5 gigs')\n"
+        '  File "/env/lib/python3.11/site-packages/dask/utils.py", line 1737, in parse_bytes\n'
+        "    raise ValueError(f\"Could not interpret '{suffix}' as a byte unit\") from e\n"
+        "ValueError: Could not interpret 'gigs' as a byte unit\n"
+    )
+
+    assert root_of_chain(traceback) == (
+        "ValueError",
+        "Could not interpret 'gigs' as a byte unit",
+    )
+    own = traceback.replace("/env/lib/python3.11/site-packages/dask/", "/jobs/")
+    assert root_of_chain(own) == ("KeyError", "'gigs'")

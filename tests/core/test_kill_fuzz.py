@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzz_draws import drawn
-from kill_fuzz import judge_round
+from kill_fuzz import fly_round
 from scenario_runs import Home
 
 SEEDS = {
@@ -46,7 +46,7 @@ def test_a_round_that_went_wrong_is_recorded_as_it_really_went(
 
 
 def _judge(seed: int, home: Home) -> None:
-    found = judge_round(drawn(seed), home)
+    found = fly_round(drawn(seed), home)
 
     assert found.wrong == [], found.seen
     assert found.done

@@ -54,6 +54,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("sixth", 52, 14),
         ("seventh", 60, 14),
         ("eighth", 48, 12),
+        ("ninth", 40, 10),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(

@@ -2,7 +2,7 @@
 
     python tests/recordings/changed.py [NAME …] [--store FOLDER] [--again]
 
-Two jobs (`jobs/`) run six good nights each, once; every case goes on from a copy of
+Two jobs (`jobs/`) run six good nights each, once; every story goes on from a copy of
 these, changes what it changes, and its night is recorded as a team would have it.  What
 must be reported first was set down in `changed_nights.py` before any of them was reported.  With
 `--again`, nothing is run: the cards of the last time are made anew.

@@ -38,7 +38,7 @@ __all__ = [
 How = Literal["recording", "command"]
 """Recorded by `with recording(client)`, or by `dask blackbox run` around a script."""
 
-Work = Callable[["Stage"], Any]
+Tell = Callable[["Stage"], Any]
 
 
 class NotHere(Exception):  # noqa: N818 - it is no failure, of ours or theirs
@@ -47,16 +47,16 @@ class NotHere(Exception):  # noqa: N818 - it is no failure, of ours or theirs
 
 @dataclass(frozen=True)
 class Failure:
-    """A case of a failure.
+    """A story of a failure.
 
     Attributes:
-        name: Of the case.
+        name: Of the story.
         module: The module of `failures` that it lives in.
         causes: The slug that is right; more of them where `why` says why.
-        run: What happens.
+        tell: What happens.
         names: Regular expressions that title, cause or evidence of the verdict contain.
         how: In which way it is recorded.
-        settings: Of Dask, for all processes of the case.
+        settings: Of Dask, for all processes of the story.
         bound: Seconds after which it is ended from outside.
         noise: What else goes wrong on the side, in a word or two.
         why: More than one cause can be reported of it.
@@ -68,7 +68,7 @@ class Failure:
     name: str
     module: str
     causes: tuple[str, ...]
-    run: Work
+    tell: Tell
     names: tuple[str, ...] = ()
     how: How = "recording"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -89,50 +89,50 @@ def failure(
     hang: bool = False,
     settings: Mapping[str, Any] | None = None,
     **more: Any,
-) -> Callable[[Work], Work]:
-    """Put a case into the corpus.
+) -> Callable[[Tell], Tell]:
+    """Put a story into the corpus.
 
     Args:
         causes: Slugs that are right.
         names: As in `Failure`; one or several.
         allowed: Deaths that a task may meet and be tried again.
-        hang: Nothing is raised by itself: report who waits for whom after 3 s.
+        hang: Nothing is raised by itself: tell who waits for whom after 3 s.
         settings: Further settings of Dask.
         more: Further fields of `Failure`.
     """
 
-    def put(work: Work) -> Work:
-        module = work.__module__.rpartition(".")[2]
+    def put(tell: Tell) -> Tell:
+        module = tell.__module__.rpartition(".")[2]
         found = dict(settings or {})
         if allowed is not None:
             found["distributed.scheduler.allowed-failures"] = allowed
         if hang:
             found.setdefault("blackbox.stall.after", "3s")
-        name = work.__name__
+        name = tell.__name__
         if name in FAILURES:
-            raise ValueError(f"there are two cases called {name}")
+            raise ValueError(f"there are two stories called {name}")
         FAILURES[name] = Failure(
             name=name,
             module=module,
             causes=causes,
-            run=work,
+            tell=tell,
             names=(names,) if isinstance(names, str) else tuple(names),
             settings=found,
             **more,
         )
-        return work
+        return tell
 
     return put
 
 
 @dataclass
 class Stage:
-    """Where one case is reported.
+    """Where one story is reported.
 
     Attributes:
-        name: Of the case.
+        name: Of the story.
         store: Where its recording goes.
-        folder: For the case's files.
+        folder: For the story's files.
         outside: It is recorded from outside, by `dask blackbox run`.
     """
 
@@ -147,7 +147,7 @@ class Stage:
 
         if self.outside:
             return nullcontext()
-        return recording(client, store=self.store, job=self.name, run_id="recorded")
+        return recording(client, store=self.store, job=self.name, run_id="told")
 
     @contextmanager
     def local(self, n_workers: int = 2, **options: Any) -> Iterator[Client]:
@@ -234,7 +234,7 @@ def until(holds: Callable[[], Any], patience: float = 30) -> Any:
     deadline = time.monotonic() + patience
     while not (found := holds()):
         if time.monotonic() > deadline:
-            raise NotHere("what the case waits for did not happen")
+            raise NotHere("what the story waits for did not happen")
         time.sleep(0.02)
     return found
 

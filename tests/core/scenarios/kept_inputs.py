@@ -190,15 +190,15 @@ def main(store: str) -> None:
         ) as cluster,
         Client(cluster) as client,
     ):
-        for name, (cases, settings) in RUNS.items():
+        for name, (stories, settings) in RUNS.items():
             place = f"{store}/off" if name == "off" else f"{store}/on"
             with dask.config.set(settings):
                 rec = recording(client, store=place, job=name, run_id="run")
                 with contextlib.suppress(Exception), rec:
-                    for case in cases[:-1]:
+                    for story in stories[:-1]:
                         with contextlib.suppress(Exception):
-                            case(client)
-                    cases[-1](client)
+                            story(client)
+                    stories[-1](client)
             report(**{name: rec.card.links["recording"]})
 
 

@@ -160,8 +160,9 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
     """Return a resolution whose verdict is not sure of a symptom that failures came before."""
     with guard("what had failed before the verdict"):
         if resolution.verdict is not None:
-            verdict = with_earlier_failures(case, resolution.verdict)
-            verdict = with_removed_file(case, verdict)
+            verdict = with_removed_file(case, resolution.verdict)
+            if verdict.follows is None:
+                verdict = with_earlier_failures(case, verdict)
             return replace(resolution, verdict=verdict)
     return resolution
 

@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.events import DriverSignalled, FileRemoved, ProgramFailed
-from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
+from dask_blackbox.events import (
+    DriverAttached,
+    DriverSignalled,
+    FileRemoved,
+    ProgramFailed,
+)
+from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import short, short_with_paths
 
 _RAISED = frozenset({"driver-exception", "task-exception"})
@@ -61,6 +69,21 @@ def names_exit_of(program: ProgramFailed, texts: str) -> bool:
     return re.search(_EXIT_STATUS.format(program.code), texts) is not None
 
 
+def cancelled_by_driver(case: Case) -> bool:
+    """Say whether the last client that cancelled tasks was the driver's own.
+
+    Args:
+        case: The run.
+    """
+    logs = case.run.logs.filter(
+        (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
+    )
+    messages = logs.sort("at")["message"].tail(1).to_list()
+    asked = [CLIENT_CANCELS.match(each) for each in messages]
+    own = {each.client for each in case.run.of(DriverAttached)} - {None}
+    return any(each is not None and each["client"] in own for each in asked)
+
+
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a missing file with the line of the driver that had removed it.
 
@@ -74,15 +97,23 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
         return verdict
     message = "" if case.exception is None else case.exception.message
     text = f"{verdict.title} {message}" if failure is None else failure.message
-    found = next((each for each in _removed(case, text) if each.at <= at), None)
-    if found is None:
+    before = [each for each in _removed(case, text) if each.at <= at]
+    if not before:
         return verdict
+    found = max(before, key=lambda each: each.at)
     place = f"{found.file}:{found.line}" if found.file else "the driver's own code"
     name = f"{Path(found.file).name}:{found.line}" if found.file else place
     what = short_with_paths(found.path, 80)
+    step = ChainStep(
+        at=found.at,
+        text=f"{name} {found.act} {what}",
+        evidence=(
+            Evidence(text=f"{place} {found.act} {what}.", source="driver", at=found.at),
+        ),
+    )
     return msgspec.structs.replace(
         verdict,
-        title=f"{short_with_paths(verdict.title, 120)}: {name} had {found.act} it",
+        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
         cause=(
             f"The driver's own code had {found.act} {what} {at - found.at:.1f} s before, at "
             f"{place} in {found.function}. {verdict.cause}"
@@ -91,10 +122,8 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
             f"Look at {place}: remove or rename files only once all tasks that read them are "
             "done."
         ),
-        evidence=(
-            Evidence(text=f"{place} {found.act} {what}.", source="driver", at=found.at),
-            *verdict.evidence,
-        ),
+        evidence=(*step.evidence, *verdict.evidence),
+        follows=step,
         retry_advice="code",
         retry_confidence="medium",
     )

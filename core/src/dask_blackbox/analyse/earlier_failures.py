@@ -17,6 +17,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_acts import (
+    cancelled_by_driver,
     failed_programs,
     how_it_ended,
     names_exit_of,
@@ -39,13 +40,20 @@ _ERROR_WORDS = (
 """What a job prints or logs of an error that it handles."""
 
 _NONE_FAILED = (
-    r"(?i)\b(?:0|no|without) (?:\w+ )?(?:errors?|fail(?:ed|ures?))\b|"
+    r"(?i)(?:^|[,;:(]\s*|\b(?:and|with) )0 (?:\w+ )?(?:errors?|fail(?:ed|ures?))\b|"
+    r"\b(?:no|without) (?:\w+ )?(?:errors?|failures?)\b|"
     r"\b(?:errors?|fail(?:ed|ures?)) ?[:=]? ?0\b"
 )
 """What a job prints where nothing has failed."""
 
 _KINDS = frozenset(
-    {"cannot-connect", "data-lost", "worker-start-failed", "workers-never-arrived"}
+    {
+        "cancelled",
+        "cannot-connect",
+        "data-lost",
+        "worker-start-failed",
+        "workers-never-arrived",
+    }
 )
 """Verdicts about what was not there."""
 
@@ -101,12 +109,13 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         case: The run.
         verdict: Its verdict.
     """
-    if verdict.rule not in _KINDS | _RAISED:
+    cancelled = verdict.rule == "cancelled" and cancelled_by_driver(case)
+    if verdict.rule not in _KINDS | _RAISED and not cancelled:
         return verdict
     texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
     found = [
         each
-        for each in _earlier(case, symptom=_is_symptom(case, verdict))
+        for each in _earlier(case, verdict)
         if not _is_explained(each, texts) and not _reports(each, raised)
     ]
     if not found:
@@ -117,7 +126,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         confidence="low" if verdict.confidence == "low" else "medium",
         evidence=(*verdict.evidence, *map(_evidence, found[:_SHOWN])),
     )
-    lacking = verdict.rule in _KINDS or _ended_with(case, lacks_something)
+    lacking = verdict.rule not in _RAISED or _ended_with(case, lacks_something)
     if case.exception is None and case.outcome.survived:
         lacking = False  # the verdict names what the driver had handled last
     first = next((each for each in found if each.headline and lacking), None)
@@ -164,7 +173,7 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
 
 
 def _is_symptom(case: Case, verdict: Finding) -> bool:
-    return verdict.rule in _KINDS or _ended_with(case, is_symptom)
+    return verdict.rule not in _RAISED or _ended_with(case, is_symptom)
 
 
 def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
@@ -214,18 +223,24 @@ def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
     return any(f" {each}" in f" {line}" for each in raised if " " in each)
 
 
-def _earlier(case: Case, *, symptom: bool) -> Iterator[_Earlier]:
+def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     failure = case.blame.failure
     until = case.outcome.decided_at if failure is None else failure.at
     found = [*_lines_of_the_job(case)]
-    if symptom:
-        found += [*_tasks(case), *_printed(case), *_logged(case), *_programs(case)]
+    if _is_symptom(case, verdict):
+        leads = verdict.rule == "cancelled" or _ended_with(case, is_wait)
+        found += [
+            *_tasks(case, leads=leads),
+            *_printed(case),
+            *_logged(case),
+            *_programs(case),
+        ]
     for each in found:
         if until is None or each.at < until:
             yield each
 
 
-def _tasks(case: Case) -> Iterator[_Earlier]:
+def _tasks(case: Case, *, leads: bool) -> Iterator[_Earlier]:
     """Yield the kinds of failures of tasks, but those that another test may expect."""
     failed = [
         each
@@ -248,9 +263,10 @@ def _tasks(case: Case) -> Iterator[_Earlier]:
             f"{short(first.message, 120)}; {_received(case, first)}",
             message=first.message,
             source="tasks",
-            # What a task held when it failed, others wait for; else tasks have their own reasons.
+            # What a task held when it failed, others wait for, and a job that one failed
+            # cancels others; else tasks have their own reasons.
             headline=f"{name} in '{short(prefix, 40)}': {short(first.message, 80)}"
-            if _ended_with(case, is_wait)
+            if leads
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
         )

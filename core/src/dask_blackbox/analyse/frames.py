@@ -21,6 +21,8 @@ _NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILI
 _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
+_LOOKUPS = ("KeyError", "IndexError", "StopIteration")
+"""What says only what was not found, and not where."""
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 _THREAD = re.compile(
     r"^(?:Current thread|Thread) (?:0x)?(?P<ident>[0-9a-fA-F]*)", re.MULTILINE
@@ -116,9 +118,31 @@ def user_frames(traceback: str) -> tuple[Frame, ...]:
 
 
 def root_of_chain(traceback: str) -> tuple[str, str] | None:
-    """Return class and message of the first exception of a chain; None if it is alone."""
+    """Return class and message of the first exception of a chain; None if it is alone.
+
+    Where a library's function catches what it has looked up in vain, and raises what that
+    means, the second one is the first that says something.
+    """
     sections = _sections(traceback)
-    return raised_at_end(sections[0]) if len(sections) > 1 else None
+    if len(sections) < 2:  # noqa: PLR2004 - one and its reason
+        return None
+    while len(sections) > 1 and _says_the_same_better(sections[0], sections[1]):
+        del sections[0]
+    return raised_at_end(sections[0])
+
+
+def _says_the_same_better(first: str, second: str) -> bool:
+    """Say whether a library's function replaced its own failed lookup by an error."""
+    raised, frames = raised_at_end(first), _frames(first)
+    if raised is None or raised[0] not in _LOOKUPS or not frames:
+        return False
+    then = _frames(second)
+    inner = frames[-1]
+    return (
+        not is_the_users(inner)
+        and bool(then)
+        and (then[-1].file, then[-1].function) == (inner.file, inner.function)
+    )
 
 
 def cause_of_last(traceback: str) -> tuple[str, str] | None:

@@ -132,6 +132,20 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
     )
 
 
+def _no_attribute(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain an attribute that a data frame does not have: a column, or a method."""
+    [name] = columns_in(found["columns"]) or [""]
+    if not re.search(rf"\.{re.escape(name)}\(", context.traceback):
+        return _missing_columns(found, context)
+    return Explained(
+        headline=f"the data frame has no method '{name}'",
+        fix=(
+            f"Check whether the installed version of pandas has `{name}`: methods that are "
+            "deprecated in one major version are removed in the next."
+        ),
+    )
+
+
 def _key_error(found: re.Match[str], context: Context) -> Explained | None:
     """Explain a bare `KeyError: 'qty'`, if a data frame or the environment was asked."""
     if not context.exception.endswith("KeyError"):
@@ -251,7 +265,7 @@ EXPLANATIONS = (
     (lines.PARQUET_COLUMNS_NOT_FOUND, _missing_columns),
     (lines.USECOLS_NOT_FOUND, _missing_columns),
     (lines.COLUMNS_NOT_IN_INDEX, _missing_columns),
-    (lines.NO_SUCH_ATTRIBUTE_OF_FRAME, _missing_columns),
+    (lines.NO_SUCH_ATTRIBUTE_OF_FRAME, _no_attribute),
     (lines.COLUMN_IS_MISSING, _key_error),
     (lines.DIVISIONS_UNKNOWN, _divisions),
     (lines.MERGE_KEYS_DIFFER, _merge_keys),

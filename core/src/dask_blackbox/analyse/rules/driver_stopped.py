@@ -103,6 +103,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
                 "without raising an exception or reporting an exit"
             )
             + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
+            + (_crashed_by_a_task(case) if by in CRASHES else "")
             + _running_tasks(case, longest)
             + _unresponsive(lasted)
             + _blocked_at(case.driver_position)
@@ -185,6 +186,15 @@ def _prefix_phrase(case: Case) -> str:
     return f" of {quoted(list(prefixes))}" if prefixes else ""
 
 
+def _crashed_by_a_task(case: Case) -> str:
+    if not _in_the_driver(case):
+        return ""
+    return (
+        " Its workers were threads of its own process (`processes=False`), so a "
+        f"task{_prefix_phrase(case)} may have crashed it."
+    )
+
+
 def _in_the_driver(case: Case) -> bool:
     """Say whether workers were threads of the driver (`processes=False`)."""
     workers = case.run.workers["address"].to_list()
@@ -196,9 +206,8 @@ def _remedy_driver_killed(
 ) -> str:
     if by in CRASHES:
         where = (
-            "Its workers were threads of its own process (`processes=False`), so a "
-            f"task{_prefix_phrase(case)} may have crashed it: with worker processes, "
-            "only the worker dies, and Dask names the task. "
+            "With worker processes (`processes=True`) only the worker dies, and Dask names "
+            "the task. "
             if _in_the_driver(case)
             else "No worker crashed: it was the driver's own code. "
         )

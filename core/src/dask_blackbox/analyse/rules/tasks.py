@@ -48,7 +48,7 @@ from dask_blackbox.analyse.missing_files import (
 )
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
-from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     ACTOR_UNREACHABLE,
@@ -67,7 +67,14 @@ from dask_blackbox.events import (
     BundleStored,
     GraphUpdated,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
+from dask_blackbox.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    RetryAdvice,
+    Severity,
+    Subject,
+)
 from dask_blackbox.formatting import (
     article,
     capital,
@@ -615,15 +622,18 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
         else "the worker that held it is gone"
     )
     prefix = case.prefix_of(key) if key else None
+    running, advice = _running_at(death), _advice_actor_lost(case, death)
     sure: Confidence = "high" if match and (death or actor) else "medium"
     yield ACTOR_LOST.found(
         f"{capital(who)} was lost with its worker",
         cause=(
-            f"The driver needed {who}, and {where}. An actor's state lives on one "
+            f"The driver needed {who}, and {where}{running}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
         remedy=_remedy_actor_lost(case, death),
         confidence=sure,
+        retry_advice=advice,
+        retry_confidence="medium" if advice else None,
         subject=Subject(key=key, prefix=prefix, worker=worker),
         evidence=(
             *case.exception_evidence(),
@@ -665,6 +675,19 @@ def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
     if slug == "unknown":
         return f"{keep}."
     return f"{keep}; and fix why its worker died: `dask blackbox rules {slug}`."
+
+
+def _running_at(death: WorkerExit | None) -> str:
+    keys = death.executing if death else ()
+    return f", executing {quoted(keys[:3])}" if keys else ""
+
+
+def _advice_actor_lost(case: Case, death: WorkerExit | None) -> RetryAdvice | None:
+    """Return whether a retry helps: what its worker died of comes again, or not."""
+    slug = case.cause_of(death).slug if death else "unknown"
+    if slug in ("unknown", "worker-signalled"):
+        return None
+    return read_page(slug)[0].retry_advice
 
 
 def _reported(actor: ActorLost | None) -> Iterator[Evidence]:

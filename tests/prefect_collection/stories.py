@@ -1,0 +1,255 @@
+"""Flows that end badly, one each time this is run: `python stories.py NAME`.
+
+They run in processes of their own, since their signals and time limits are real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+from prefect import flow, task
+from prefect.utilities.annotations import quote
+from prefect_dask import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+ONE: dict[str, Any] = {
+    "n_workers": 1,
+    "threads_per_worker": 2,
+    "dashboard_address": ":0",
+}
+
+
+def runner() -> Any:
+    return DaskTaskRunner(cluster_kwargs=ONE)
+
+
+@task
+def nap(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+@task
+def signalled(flag: str) -> None:
+    Path(flag).touch()
+    time.sleep(300)
+
+
+@task
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_once_it_works(number: int) -> list[Any]:
+    """Submit tasks that never end, and signal this process once the first one runs."""
+    flag = Path(os.environ["FLAG"])
+    futures = [signalled.submit(str(flag)) for _ in range(3)]
+
+    def wait_and_kill() -> None:
+        while not flag.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=wait_and_kill, daemon=True).start()
+    return [future.result() for future in futures]
+
+
+@observed_flow(name="evicted", task_runner=runner())
+def evicted() -> Any:
+    nap.submit(0.1).result()
+    return kill_once_it_works(signal.SIGTERM)
+
+
+@observed_flow(name="killed", task_runner=runner())
+def killed() -> Any:
+    nap.submit(0.1).result()
+    return kill_once_it_works(signal.SIGKILL)
+
+
+@observed_flow(name="interrupted", task_runner=runner())
+def interrupted() -> Any:
+    return kill_once_it_works(signal.SIGINT)
+
+
+@observed_flow(name="async-interrupted", task_runner=runner())
+async def async_interrupted() -> None:
+    """asyncio makes a cancellation of the interrupt."""
+    flag = Path(os.environ["FLAG"])
+    futures = [signalled.submit(str(flag)) for _ in range(3)]
+    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
+        await asyncio.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+    while futures:  # noqa: ASYNC110 - until it is interrupted
+        await asyncio.sleep(0.2)
+
+
+@observed_flow(name="endless", task_runner=runner())
+def endless() -> Any:
+    """Run until somebody ends it: one task done, two running, one queued."""
+    nap.submit(0.1).result()
+    flag = os.environ["FLAG"]
+    return [future.result() for future in [signalled.submit(flag) for _ in range(3)]]
+
+
+@observed_flow(name="overdue", timeout_seconds=12, task_runner=runner())
+def overdue() -> list[float]:
+    return [future.result() for future in [nap.submit(0.5) for _ in range(400)]]
+
+
+@observed_flow(name="async-overdue", timeout_seconds=12, task_runner=runner())
+async def async_overdue() -> None:
+    futures = [nap.submit(0.5) for _ in range(400)]
+    while futures:  # noqa: ASYNC110 - until its time limit
+        await asyncio.sleep(0.2)
+
+
+@observed_flow(name="child", task_runner=runner())
+def child() -> None:
+    die.submit().result()
+
+
+@observed_flow(name="parent", task_runner=runner())
+def parent() -> None:
+    nap.submit(0.1).result()
+    child()
+
+
+@observed_flow(name="stalls", task_runner=runner())
+def stalls() -> float:
+    return nap.submit(14).result()
+
+
+@task
+def die_once(flag: str) -> str:
+    if Path(flag).exists():
+        return "second"
+    Path(flag).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "first"
+
+
+@observed_flow(name="tried-again", task_runner=runner())
+def tried_again() -> str:
+    """Dask itself tries a task again whose worker died."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 3}):
+        return die_once.submit(os.environ["FLAG"]).result()
+
+
+@task
+def take(value: Any) -> Any:
+    return value
+
+
+@observed_flow(name="unsendable", task_runner=runner())
+def unsendable() -> Any:
+    """A lock cannot be pickled."""
+    return take.submit(quote(threading.Lock()))
+
+
+def refuse() -> None:
+    raise ModuleNotFoundError("No module named 'only_here'")
+
+
+class OnlyHere:
+    """Something that can be pickled, and cannot be read where it arrives."""
+
+    def __reduce__(self) -> Any:
+        return (refuse, ())
+
+
+@observed_flow(name="unreadable", task_runner=runner())
+def unreadable() -> Any:
+    return take.submit(quote(OnlyHere()))
+
+
+def schedulerless() -> Any:
+    """Kill the scheduler of a cluster that was there before while a task runs."""
+    flag, file = Path(os.environ["FLAG"]), Path(os.environ["FLAG"] + ".json")
+    options = ["--scheduler-file", str(file), "--dashboard-address", ":0"]
+    scheduler = subprocess.Popen([*_cli("scheduler"), *options, "--port", "0"])
+    worker = subprocess.Popen([*_cli("worker"), *options, "--no-nanny"])
+    try:
+        with Client(scheduler_file=str(file)) as client:
+            client.wait_for_workers(1, timeout=60)
+            address, number = client.scheduler.address, scheduler.pid
+
+        @observed_flow(
+            name="schedulerless", task_runner=DaskTaskRunner(address=address)
+        )
+        def waits() -> Any:
+            future = signalled.submit(str(flag))
+            while not flag.exists():
+                time.sleep(0.05)
+            os.kill(number, signal.SIGKILL)
+            return future.result()
+
+        return waits()
+    finally:
+        scheduler.kill()
+        worker.kill()
+
+
+def _cli(role: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("dask")), role]
+
+
+@flow(name="plain-subflow", task_runner=runner())
+def plain_subflow() -> float:
+    return nap.submit(0.1).result()
+
+
+@observed_flow(name="direct")
+def direct() -> int:
+    """Use Dask without its task runner: two clusters of its own, and a plain subflow."""
+    found = 0
+    for _ in range(2):
+        with LocalCluster(**ONE) as cluster, Client(cluster) as client:
+            found += sum(client.gather(client.map(lambda x: x + 1, range(5))))
+    plain_subflow()
+    return found
+
+
+@task(task_run_name="count {day}")
+def count_lines(day: int) -> int:
+    return day
+
+
+@observed_flow(name="on-its-parents-cluster", task_runner=runner())
+def on_its_parents_cluster() -> list[int]:
+    return [each.result() for each in [count_lines.submit(day) for day in range(3)]]
+
+
+@observed_flow(name="with-a-client")
+def with_a_client() -> list[int]:
+    """Run a subflow on the cluster of a client of the flow's own."""
+    with LocalCluster(**ONE) as cluster, Client(cluster):
+        return on_its_parents_cluster()
+
+
+@task(timeout_seconds=0.5)
+def too_slow() -> None:
+    for _ in range(600):
+        time.sleep(0.1)
+
+
+@observed_flow(name="waits-for-a-slow-task", task_runner=runner())
+def waits_for_a_slow_task() -> None:
+    too_slow.submit().result()
+
+
+if __name__ == "__main__":
+    # A shell has its background commands ignore Ctrl-C, and they hand that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    made = globals()[sys.argv[1]]()
+    if asyncio.iscoroutine(made):
+        asyncio.run(made)
