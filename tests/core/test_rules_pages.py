@@ -62,7 +62,7 @@ After:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("dask_blackbox.analyse.pages.FINDINGS", tmp_path)
+    monkeypatch.setattr("dask_blackbox.analyse.rule.FINDINGS", tmp_path)
     return tmp_path / "licence-refused.md"
 
 

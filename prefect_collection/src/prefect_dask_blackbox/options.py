@@ -20,7 +20,7 @@ class RecordingOptions:
 
     Attributes:
         store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: the setting
-            `blackbox.store.url`, else a folder of the user's.
+            `blackbox.store.url`, else the user's default folder.
         job: What is run again and again; None: the flow's name, with its deployment's.
         parameters: What to record as the run's parameters; None: the flow run's own.
         required: Fail the flow run when it cannot be recorded.

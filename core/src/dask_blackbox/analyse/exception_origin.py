@@ -24,15 +24,6 @@ from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
-__all__ = [
-    "blamed_by",
-    "failure_behind",
-    "failures_that_count",
-    "is_lost",
-    "names_killed_worker",
-    "passed_on",
-]
-
 _WRAPPERS = ("prefect.", "airflow.")
 _MISSING = ("FileNotFoundError", "NoSuchKey", "NoSuchKeyError", "KeyNotFoundError")
 _NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")

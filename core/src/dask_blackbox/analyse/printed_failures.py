@@ -19,8 +19,6 @@ from dask_blackbox.analyse.signatures.python import THREAD_FAILED
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["PrintedFailure", "printed_failures"]
-
 _TRACEBACK = "Traceback (most recent call last):"
 _ENDED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _USAGE = re.compile(r"^[Uu]sage: (?P<program>.+?) (?:\[OPTIONS\]|\[-)")

@@ -48,31 +48,30 @@ def recording(
         client: A connected `distributed.Client`.  None: every client of this process, see
             `every_client`.
         store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
-            `blackbox.store.url`, else a folder of the user's.
+            `blackbox.store.url`, else the user's default folder.
         job: Job name; runs of one job are compared.  None: from the host's environment (Airflow,
             Prefect, CI, a batch system), else the script's name.
-        run_id: Which of its runs; None: likewise.
-        attempt: Which try of that run, from 1; one that is taken gives the next.
-        host: What started the run; None: likewise.
-        parameters: What the run was given; recorded redacted.
+        run_id: Run id within the job.  None: from the host's environment, else new.
+        attempt: Attempt of that run, from 1; if it exists already, the next one is used.
+        host: What started the run.  None: from the environment.
+        parameters: Parameters of the run; redacted before they are recorded.
         callable: The function that does the work; its name, place and a hash of its
             source are recorded.
         required: Raise when the run cannot be recorded, before it starts.  None: the
             setting `blackbox.required`.
-        store_settings: Goes before the settings under `blackbox.store`, same names.
-        command: The command that does the work in other processes, where it is one: then
-            this process is not the driver, and says nothing of itself.
-        secrets: What the host knows of: values under secret names in it are masked
+        store_settings: Override the settings under `blackbox.store`; same names.
+        command: The command that does the work, if other processes do it: this process is
+            then not the driver, and nothing of it is recorded.
+        secrets: Configuration of the host: values under secret names in it are masked
             wherever they occur.
-        host_environment: What the host's client needs to know, as environment variables,
-            should the recorder be the last one left; never written.
-        on_progress: Takes a report of how the run gets on every two seconds, in a thread;
+        host_environment: Environment variables with which the recorder can reach the host
+            after the driver has died; never written.
+        on_progress: Called with the progress of the run every two seconds, in a thread;
             must not block.
-        overview: Have `overview` made, for the host's page.
-        every_client: Record the clients of this process that are connected already and
-            those that it makes until the run ends.  False: only those given here or to
-            `attach`.  None: every client, if none is given here and neither `host` nor
-            `command` is.
+        overview: Make the `overview` that the host's page shows.
+        every_client: Record all clients of this process, present and future, until the
+            run ends.  False: only those given here or to `attach`.  None: every client,
+            unless `client`, `host` or `command` is given.
 
     Returns:
         A context manager, synchronous and asynchronous; `start` and `finish` do the same

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Client
 
-__all__ = ["Recording"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _DRAINING = 5.0

@@ -7,24 +7,6 @@ from typing import ClassVar
 from dask_blackbox.events.base import Event
 from dask_blackbox.events.driver import DriverRaised
 
-__all__ = [
-    "CommandNotStarted",
-    "CommandStarted",
-    "DriverCallFailed",
-    "DriverClosing",
-    "DriverExit",
-    "DriverGotSignal",
-    "DriverSignalled",
-    "FileRemoved",
-    "HostStopped",
-    "PartFailed",
-    "ProcessAncestors",
-    "ProgramFailed",
-    "TaskNamed",
-    "TaskTimedOut",
-    "TestFailed",
-]
-
 
 class DriverCallFailed(Event, frozen=True, kw_only=True):
     """A call to Dask raised an exception in the driver.

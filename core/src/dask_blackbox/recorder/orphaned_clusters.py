@@ -27,18 +27,6 @@ from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gat
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "STILL_CONNECTED",
-    "GatewayClusters",
-    "OwnedCluster",
-    "close_cluster",
-    "close_if_disconnected",
-    "close_now",
-    "close_owned",
-    "orphan_row",
-    "owned_clusters",
-    "until_closed",
-]
 
 _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0

@@ -8,16 +8,6 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import EarlierRun, Past, Seen
 from dask_blackbox.formatting import counted, duration, moment, plain
 
-SIDES = {
-    "data": "data",
-    "code": "code",
-    "infrastructure": "infrastructure",
-    "several": "several causes",
-    "nothing": "nothing",
-    "unknown": "",
-}
-"""Which side changed, as a word to put on a tag."""
-
 _SURE = {"high": "", "medium": " (likely)", "low": " (low confidence: little evidence)"}
 _MOST_TRIES = 4
 _FEW = {1: "the only", 2: "both"}

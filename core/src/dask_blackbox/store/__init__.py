@@ -26,7 +26,7 @@ def open_store(
 
     Args:
         url: `s3://bucket/prefix`, `file:///folder` or the path of a folder.  None: the
-            setting `blackbox.store.url`, else a folder of the user's.
+            setting `blackbox.store.url`, else the user's default folder.
         settings: Goes before what is configured under `blackbox.store`, by the same
             names.
 

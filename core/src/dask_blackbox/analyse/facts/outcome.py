@@ -32,13 +32,6 @@ from dask_blackbox.events import (
 from dask_blackbox.manifest import DriverException, Stopped
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "CLOCKS",
-    "Outcome",
-    "outcome_of",
-    "returned_error_of",
-]
-
 OutcomeKind = Literal[
     "exception", "exit-code", "signal", "interrupted", "host-stopped",
     "vanished", "still-running", "none",

@@ -60,9 +60,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["DRIVER_EXCEPTION", "PART_FAILED", "UNKNOWN"]
-
-
 # driver-exception
 
 _ERROR_DRIVER_EXCEPTION, _NOT_FOUND = 40, 127

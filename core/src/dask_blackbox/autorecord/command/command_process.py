@@ -46,16 +46,6 @@ from dask_blackbox.settings import setting, setting_seconds
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = [
-    "client_closing",
-    "client_connected",
-    "report",
-    "report_code",
-    "report_exit",
-    "report_test",
-    "watch",
-]
-
 _CALLING = 5.0
 _FINDING = 30.0
 _FINAL_EVENTS = 5.0

@@ -31,8 +31,6 @@ from .removed_files import EVENTS as REMOVALS
 from .removed_files import RemovedFiles
 from .users_frames import place_of, users_frame
 
-__all__ = ["DriverCalls", "identity_of", "key_of", "note_causes"]
-
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")

@@ -28,8 +28,6 @@ from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 from .printed_lines import PrintedLines
 
-__all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
-
 _LONGEST = 20_000
 _SHORT = 2_000
 _REGISTERING = ("register_plugin", "register_worker_plugin")

@@ -21,17 +21,6 @@ from ..bytecode import code_hash, signed
 from .module_parts import parts_of
 from .source_text import sources_of
 
-__all__ = [
-    "cluster_facts",
-    "code_facts",
-    "facts_of_cluster",
-    "folder_of_code",
-    "machine_facts",
-    "modules_of",
-    "scheduler_id",
-    "uncommitted",
-]
-
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _MOST = 400

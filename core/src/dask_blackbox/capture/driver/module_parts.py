@@ -14,8 +14,6 @@ from typing import Any
 
 from ..bytecode import NO_CODE, code_hash, instruction_bytes
 
-__all__ = ["parts_of"]
-
 _OPTIMISED = 0x1  # as in `bytecode`: a function's flag
 _DEEPEST = 3  # of classes in classes
 _DIGITS = 8

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Patches"]
-
 
 class Patches:
     """The attributes that one module has replaced; false if there are none."""

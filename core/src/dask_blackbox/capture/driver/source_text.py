@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-__all__ = ["sources_of"]
-
 _LONGEST = 4_000  # characters of one of them
 _DEEPEST = 3  # of classes in classes
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

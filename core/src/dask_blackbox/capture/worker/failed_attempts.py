@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from distributed import Worker
     from distributed.worker_state_machine import WorkerState
 
-__all__ = ["MESSAGE", "NAME", "report_of"]
 
 NAME, MESSAGE = 5, 6
 """Places in a report of the exception's class and of its message."""
