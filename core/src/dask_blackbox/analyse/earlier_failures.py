@@ -48,7 +48,6 @@ _NONE_FAILED = (
 
 _KINDS = frozenset(
     {
-        "cancelled",
         "cannot-connect",
         "data-lost",
         "worker-start-failed",
