@@ -31,5 +31,5 @@ def test_remedies_are_in_prefects_terms_without_loading_prefect() -> None:
 
 
 def test_what_prefect_logs_of_a_retry_is_known_as_that() -> None:
-    assert re.search(DIALECT.retrying, RETRIED)
-    assert not re.search(DIALECT.retrying, RETRIED.replace("Retry 1/3", "Exhausted"))
+    assert re.search(DIALECT.notices, RETRIED)
+    assert not re.search(DIALECT.notices, RETRIED.replace("Retry 1/3", "Exhausted"))

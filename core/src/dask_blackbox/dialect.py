@@ -28,15 +28,16 @@ class RemedyDialect:
         engine: A part of the path of the host's code that calls its own tasks; a traceback
             through it is one of them.  Empty: the host's tasks are no Dask tasks.
         task_retries: What retries a task of the host's own, as code.
-        retrying: A pattern of the lines in which the host says that a task of its own
-            failed and that it will try it again.  Empty: it says so nowhere.
+        notices: A pattern of the lines in which the host says that a task of its own
+            failed and that it will try it again, or how it enforces a time limit.  Empty:
+            it says so nowhere.
         remedies: What to do, by a text that only errors of this host hold.
     """
 
     run: str = "task"
     engine: str = ""
     task_retries: str = ""
-    retrying: str = ""
+    notices: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def retries(self, traceback: str, *, of_host: bool = False) -> str:

@@ -10,7 +10,10 @@ DIALECT = RemedyDialect(
     run="flow run",
     engine="/prefect/task_engine.py",
     task_retries="Prefect's `@task(retries=3, retry_delay_seconds=10)`",
-    retrying=r"Task run failed with [^:]+: .* - Retry \d+/\d+ will start ",
+    notices=(
+        r"Task run failed with [^:]+: .* - Retry \d+/\d+ will start |"
+        r"Timeout of [\d.]+ seconds configured for this task, but "
+    ),
     remedies={
         "Cannot suspend flows without a deployment": (
             "Prefect suspends flow runs of deployments only: run it from one, or wait in "

@@ -318,8 +318,8 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
         & ~own.str.contains(_NONE_FAILED)
         & ~own.str.contains(r"^\s|^Traceback|^[\w.]+(?:Error|Exception)\b")
     )
-    if case.dialect.retrying:
-        logs = logs.filter(~own.str.contains(case.dialect.retrying))
+    if case.dialect.notices:
+        logs = logs.filter(~own.str.contains(case.dialect.notices))
     first = logs.sort("at").unique("message", keep="first", maintain_order=True)
     for at, role, line in (
         first.head(_MOST)
@@ -350,6 +350,8 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             pl.col("message").str.contains(each, literal=True) for each in NOISE
         )
     )
+    if case.dialect.notices:
+        logs = logs.filter(~pl.col("message").str.contains(case.dialect.notices))
     texts = logs.group_by("logger", "message", maintain_order=True).agg(
         pl.col("at").min().dt.epoch("us") / 1e6
     )
