@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from awaited import until
-from dask_blackbox import RunCard
+from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.capture.driver.client_calls import DriverCalls
 from dask_blackbox.capture.driver.removed_files import RemovedFiles
@@ -310,7 +310,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
     ("how", "code", "title", "confidence"),
     [
         ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
-        ("removed_file", 1, ["driver_acts.py:", "removed …", "trades.csv; then"], "high"),
+        ("removed_file", 1, ["driver_acts.py:", " removed ", "trades.csv; then"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],
@@ -327,3 +327,13 @@ def test_a_recorded_command(
     assert verdict is not None
     assert [each for each in title if each not in verdict.title] == []
     assert verdict.confidence == confidence
+
+
+def test_what_a_command_prints_as_it_exits_is_recorded(
+    card_of_command: Callable[[str, int], RunCard],
+) -> None:
+    card = card_of_command("prints_last", 0)
+
+    logs = Run.open(card.links["recording"]).logs
+    printed = logs.filter((logs["role"] == "driver") & (logs["logger"] == "stdout"))
+    assert [line[:16] for line in printed["message"]] == ["printed last, of"]

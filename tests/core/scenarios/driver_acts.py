@@ -5,6 +5,7 @@ python driver_acts.py HOW FOLDER
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -73,6 +74,13 @@ def counts(folder: str) -> None:
                 failed += 1
     print(f"{failed} order(s) failed")
     sys.exit(1)
+
+
+def prints_last(folder: str) -> None:
+    """Print as the process exits, after Dask has closed the cluster that was left open."""
+    atexit.register(print, "printed last, of", folder)
+    c = client()
+    assert c.submit(len, "abc").result() == 3
 
 
 if __name__ == "__main__":

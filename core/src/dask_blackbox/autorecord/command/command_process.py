@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import functools
 import os
@@ -72,8 +71,6 @@ def _introduce(link: Link) -> Link:
     """Speak to a recorder from now on; one that took over also hears what is unsaid."""
     global _link
     before, _link = _link, (os.getpid(), link)
-    if before is None:
-        atexit.register(_leave)
     link.mask(known_secrets())  # a script may load its environment itself
     _follow_masked_values()
     for order in list(_attached.values()):
@@ -86,7 +83,7 @@ def _introduce(link: Link) -> Link:
     return link
 
 
-def _leave() -> None:
+def leave() -> None:
     """Send the last lines and the exit code of this process, which its end would cut off."""
     with guard("the last lines of the command"):
         if _link is not None and _link[0] == os.getpid():

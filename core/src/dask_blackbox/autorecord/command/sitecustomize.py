@@ -60,6 +60,21 @@ def _watch() -> None:
     sys.exit = reported_exit
 
 
+def _send_the_last_lines() -> None:
+    """Have the recorder's connection closed after all that others do as the process exits.
+
+    Handlers run in the reverse order of their registration: Dask closes its clusters before.
+    """
+    import atexit
+
+    def leave() -> None:
+        name = "dask_blackbox.autorecord.command.command_process"
+        if name in sys.modules:
+            sys.modules[name].leave()
+
+    atexit.register(leave)
+
+
 def _watch_programs() -> None:
     """Note programs that exit with an error, from the first one that this process starts."""
     frame = sys._getframe  # noqa: SLF001 - no better way
@@ -104,6 +119,7 @@ if os.environ.get("DASK_BLACKBOX_CONTROL"):
     _above = os.environ.get(_PROCESSES, "")
     os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
     _watch()
+    _send_the_last_lines()
     _watch_programs()
     _watch_tests()
 try:
