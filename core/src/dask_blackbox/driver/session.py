@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -605,7 +606,7 @@ class Recording:
             self._driver = DriverTap(
                 self._manifest.recording,
                 supervisor.row,
-                printed=bool(setting("capture.stdout")),
+                printed=bool(setting("capture.stdout")) and not self._is_in_host(),
             )
             self._driver.start()
             facts = describe_driver(
@@ -631,6 +632,10 @@ class Recording:
                 self.driver_thread, after, supervisor.event
             )
             self._position.start()
+
+    def _is_in_host(self) -> bool:
+        """Say whether a host runs in this process: what is printed is in its own log."""
+        return str(self._manifest.host.get("kind")) in sys.modules
 
     def _record_every_client(self) -> None:
         if self._every_client is not None and self._supervisor is not None:
