@@ -28,7 +28,7 @@ NO_SEAT = (
 
 def verdict(*, at: float, worker: str = "tcp://w1") -> Finding:
     """Return the verdict on a task that failed, with such a line in a worker's log."""
-    line = a_log_line(NO_SEAT, at=at, source=worker)
+    line = a_log_line(NO_SEAT, at=at, source=worker, logger="distributed.worker")
     run = a_run(a_worker(), line, raised_in("simulate-1", MISSED))
     found = verdict_of(findings_in(run), run)
     assert found is not None

@@ -165,5 +165,5 @@ def test_a_driver_that_crashes_is_not_looked_for_with_its_host(
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
     assert found.title.startswith("The driver crashed in native code (SIGSEGV)")
-    assert said in found.remedy
+    assert said in f"{found.cause} {found.remedy}"
     assert found.retry_advice == "code"
