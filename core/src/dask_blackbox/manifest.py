@@ -94,6 +94,11 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     machine: str = ""
     blackbox: str = ""
 
+    @property
+    def host_kind(self) -> str:
+        """What started the run, `host["kind"]`; empty: not known."""
+        return str(self.host.get("kind") or "")
+
 
 def lasted(manifest: Manifest) -> float | None:
     """Return for how many seconds a run of this machine has lasted; None: not known."""

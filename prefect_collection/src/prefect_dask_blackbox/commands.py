@@ -30,7 +30,7 @@ def finalise(*, name: str, store_url: str | None) -> None:
     from prefect_dask_blackbox.finalising import finalise_run
 
     run = find_run(opened_store(store_url), name)
-    if run.manifest.host.get("kind") != "prefect":
+    if run.manifest.host_kind != "prefect":
         raise BlackboxError(f"{name} is not a Prefect flow run")
     card = run.card()
     if card.state == "running":

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import polars as pl
 
@@ -54,6 +53,7 @@ from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, duration, prefix_of, short
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
+from dask_blackbox.tables.schemas import Row
 
 _RECENT = 120.0  # seconds
 _MOMENT = 2.0  # seconds of all threads
@@ -252,7 +252,7 @@ class Case:
     @property
     def dialect(self) -> RemedyDialect:
         """How the host that started the run puts remedies."""
-        return dialect_of(str(self.run.manifest.host.get("kind", "")))
+        return dialect_of(self.run.manifest.host_kind)
 
     def threshold(self, name: str, default: float) -> float:
         """Return the number `<slug>.<name>` of the user's settings, or the default."""
@@ -302,9 +302,7 @@ class Case:
         run = run_words(self.run.url, reported.job, reported.run_id, reported.attempt)
         return command(verb, run, *options)
 
-    def line_evidence(
-        self, row: Mapping[str, Any], *options: str, longest: int = 300
-    ) -> Evidence:
+    def line_evidence(self, row: Row, *options: str, longest: int = 300) -> Evidence:
         """Return a line of the log as evidence.
 
         Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 import polars as pl
 
@@ -66,5 +67,5 @@ def new_tasks(graph: GraphUpdated) -> int:
     return sum(each.tasks for each in graph.new.values()) or graph.tasks
 
 
-def _seconds(moment: Any) -> float | None:
-    return None if moment is None else float(moment.timestamp())
+def _seconds(moment: object) -> float | None:
+    return moment.timestamp() if isinstance(moment, datetime) else None

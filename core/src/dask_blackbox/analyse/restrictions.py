@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.run_state import last_sign_of_life
@@ -95,7 +94,9 @@ def to_start(task: RestrictedTask) -> str:
     return f' (`dask worker … --resources "{words}"`)'
 
 
-def _amount(number: Any) -> str:
+def _amount(number: float) -> str:
     """Return an amount as people write it: 64000000000, 0.5, not 6.4e+10."""
-    amount = float(number)
+    amount = float(
+        number
+    )  # what is not a fraction may have been recorded as an integer
     return f"{amount:.0f}" if amount.is_integer() else f"{amount:g}"

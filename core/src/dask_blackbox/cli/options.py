@@ -22,8 +22,10 @@ class Verb(click.Command):
         examples: Commands as they are typed, after `dask blackbox`.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, name: str | None, *, examples: Sequence[str], **kwargs: Any
+    ) -> None:
+        super().__init__(name, **kwargs)
         self.examples = tuple(examples)
 
     def invoke(self, ctx: click.Context) -> object:

@@ -11,6 +11,8 @@ import click
 from dask_blackbox.cli.options import Verb, store_option
 
 if TYPE_CHECKING:  # it imports distributed
+    from distributed.security import Security
+
     from dask_blackbox.cli.watched_scheduler import WatchedScheduler
 
 _POLL_INTERVAL = 0.5
@@ -63,7 +65,7 @@ def record(address: str, **chosen: Any) -> None:
     click.echo(text(card), err=True)
 
 
-def _security(chosen: dict[str, object]) -> Any:
+def _security(chosen: dict[str, object]) -> Security:
     from distributed.security import Security
 
     tls = {

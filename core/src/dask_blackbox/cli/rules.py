@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 from rich.console import Console
@@ -55,25 +55,37 @@ def rules(*, slug: str | None, as_json: bool) -> None:
         click.echo(f"left out: {problem}", err=True)
 
 
+class _Reported(TypedDict):
+    """A rule as JSON."""
+
+    slug: str
+    severity: str
+    question: str
+    retry_advice: str
+    thresholds: dict[str, float]
+    package: str
+    muted: bool
+
+
 def _unknown(slug: str, known: list[str]) -> str:
     close = difflib.get_close_matches(slug, known, n=1)
     like = f"did you mean '{close[0]}'? " if close else ""
     return f"there is no rule '{slug}'; {like}`dask blackbox rules` lists them"
 
 
-def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, object]:
-    return {
-        "slug": rule.slug,
-        "severity": rule.severity,
-        "question": rule.question,
-        "retry_advice": rule.retry_advice,
-        "thresholds": dict(rule.thresholds),
-        "package": origins.get(rule.slug, "dask-blackbox"),
-        "muted": muted,
-    }
+def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> _Reported:
+    return _Reported(
+        slug=rule.slug,
+        severity=rule.severity,
+        question=rule.question,
+        retry_advice=rule.retry_advice,
+        thresholds=dict(rule.thresholds),
+        package=origins.get(rule.slug, "dask-blackbox"),
+        muted=muted,
+    )
 
 
-def _listed(reported: list[dict[str, Any]]) -> object:
+def _listed(reported: list[_Reported]) -> object:
     from rich.table import Table
     from rich.text import Text
 
@@ -102,7 +114,7 @@ def _show(rule: Rule, *, as_json: bool) -> None:
         reported = _reported(rule, installed_rules().origins, muted=False)
         click.echo(
             json.dumps(
-                reported | {"page": asdict(rule.page)}, indent=2, ensure_ascii=False
+                {**reported, "page": asdict(rule.page)}, indent=2, ensure_ascii=False
             )
         )
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,8 @@ from dask_blackbox.formatting import count, duration, exact_size, plain
 from dask_blackbox.manifest import Progress
 
 if TYPE_CHECKING:  # heavy
+    from rich.console import Group
+
     from dask_blackbox.reader import Run
 
 _WARNING = 30
@@ -114,9 +116,9 @@ def _line(run: Run) -> str:
     return f"{_named(run)} {run.state}: {message}"
 
 
-def _table(run: Run) -> Any:
+def _table(run: Run) -> Group:
     import polars as pl
-    from rich.console import Group
+    from rich.console import Group, RenderableType
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -127,7 +129,7 @@ def _table(run: Run) -> Any:
     facts = Table.grid(padding=(0, 2))
     for name, value in _facts(run):
         facts.add_row(Text(name, style="dim"), value)
-    shown: list[Any] = [Text(f"{_named(run)}  {run.state}", style="bold")]
+    shown: list[RenderableType] = [Text(f"{_named(run)}  {run.state}", style="bold")]
     beat = read_heartbeat(run.store, run.folder)
     if beat is not None and beat.progress is not None and beat.progress.total:
         progress = beat.progress

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
-from distributed.comm import connect
+from distributed.comm import Comm, connect
 from distributed.core import send_recv
 from distributed.security import Security
 
@@ -22,7 +21,7 @@ class WatchedScheduler:
     def __init__(self, address: str, security: Security) -> None:
         self.address, self.security = address, security
         self._missed_since: float | None = None
-        self._comm: Any = None
+        self._comm: Comm | None = None
         # A loop that runs while we ask, on which the connection lives.
         self._runner = asyncio.Runner()
 

@@ -635,7 +635,7 @@ class Recording:
 
     def _is_in_host(self) -> bool:
         """Say whether a host runs in this process: what is printed is in its own log."""
-        return str(self._manifest.host.get("kind")) in sys.modules
+        return self._manifest.host_kind in sys.modules
 
     def _record_every_client(self) -> None:
         if self._every_client is not None and self._supervisor is not None:

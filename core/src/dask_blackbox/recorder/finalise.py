@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -31,7 +30,7 @@ from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_manifest import forget, note_beginning
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run_tables import RunTables
-from dask_blackbox.segments import read_segment
+from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 
 logger = logging.getLogger("dask_blackbox.recorder")
@@ -115,7 +114,7 @@ def _only_in_store(
 def _read_back(
     opening: Opening, outcome: Outcome, stored: Mapping[str, Callable[[], bytes]]
 ) -> tuple[RunTables, Ending]:
-    batches: list[Any] = []
+    batches: list[Batch] = []
     damaged: dict[str, str] = {}
     uploaded = dict(outcome.uploaded)
     for name, read in sorted({**stored, **outcome.segments}.items()):

@@ -66,7 +66,7 @@ def finalise_for_host(
         overview: What the host's page shows beside the card.
         pauses: Seconds before each further attempt, where one failed.
     """
-    kind = str(manifest.host.get("kind", ""))
+    kind = manifest.host_kind
     named = tuple(tasks)
     for point in entry_points(group=GROUP, name=kind) if kind else ():
         os.environ.update(environment or {})

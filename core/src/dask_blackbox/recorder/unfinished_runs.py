@@ -131,5 +131,5 @@ def _reading_config(manifest: Manifest) -> Config:
         viewer=setting("viewer"),
         muted=asked.muted,
         thresholds=dict(asked.thresholds),
-        overview=bool(manifest.host.get("kind")),
+        overview=bool(manifest.host_kind),
     )

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 _MOST = 10
 _LEVEL = 9
 
 
-def packed(values: np.ndarray[Any, Any]) -> str:
+def packed(values: ArrayLike) -> str:
     """Return integers, none of them negative, seven bits to a byte, lowest first."""
     return _encoded(_varints(np.asarray(values, dtype=np.uint64)))
 
 
-def packed_signed(values: np.ndarray[Any, Any]) -> str:
+def packed_signed(values: ArrayLike) -> str:
     """Return integers of either sign: 0, -1, 1, -2 … are packed as 0, 1, 2, 3 …"""
     signed = np.asarray(values, dtype=np.int64)
     return packed((signed << 1) ^ (signed >> 63))
@@ -36,7 +36,7 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, _LEVEL)).decode("ascii")
 
 
-def _varints(values: np.ndarray[Any, Any]) -> bytes:
+def _varints(values: NDArray[np.uint64]) -> bytes:
     lengths = np.ones(values.size, dtype=np.int64)
     for extra in range(1, _MOST):
         lengths += values >= np.uint64(1) << np.uint64(7 * extra)

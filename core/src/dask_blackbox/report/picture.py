@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card import RunCard
@@ -50,7 +51,9 @@ def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
     return as_png(_picture(run, card), scale=scale)
 
 
-def coverage(begin: object, end: object, edges: object) -> Any:
+def coverage(
+    begin: ArrayLike, end: ArrayLike, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return for how long spans cover each of the steps between edges, in the same unit.
 
     However many spans there are, each counts with exactly the part that lies in a step.
@@ -58,12 +61,13 @@ def coverage(begin: object, end: object, edges: object) -> Any:
     return np.diff(_covered(begin, edges) - _covered(end, edges))
 
 
-def _covered(moments: object, edges: Any) -> Any:
+def _covered(moments: ArrayLike, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum of the time from each moment to each edge after it."""
     ordered = np.sort(np.asarray(moments, dtype=np.float64))
     before = np.searchsorted(ordered, edges)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    return edges * before - sums[before]
+    covered: NDArray[np.float64] = edges * before - sums[before]
+    return covered
 
 
 class _Rows(NamedTuple):

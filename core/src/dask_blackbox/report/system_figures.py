@@ -80,7 +80,7 @@ def system_figures(
         for process in processes
         if process.fate == "died" and process.left
     ]
-    panels: list[Any] = []
+    panels: list[figure] = []
     for title, form, lines in _PANELS:
         if all(table[name].null_count() == table.height for name, _, _ in lines):
             continue
@@ -154,13 +154,14 @@ def _made(make: Callable[[], _Made]) -> _Made | None:
 def profile_figure(tree: ProfileNode) -> object | None:
     """Return Dask's flame graph of a profile; None if it is too large for that."""
 
-    def make() -> Any | None:
+    def make() -> object | None:
         from distributed.profile import plot_data, plot_figure
 
         data = plot_data(_cleaned(tree), profile_interval=INTERVAL)
         if len(data["left"]) > _MOST_FRAMES:
             return None
-        return plot_figure(data, **_STRETCHED)[0]
+        made: object = plot_figure(data, **_STRETCHED)[0]
+        return made
 
     return _made(make)
 
@@ -232,7 +233,7 @@ def bandwidth_by_type(run: RunTables) -> object | None:
     return _made(make)
 
 
-def _filled(component: Any, scheduler: SimpleNamespace) -> object:
+def _filled(component: Callable[..., Any], scheduler: SimpleNamespace) -> object:
     figure = component(scheduler, **_STRETCHED)
     figure.update()
     return figure.root

@@ -9,11 +9,12 @@ lines name.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.critical_path import NO_INPUT, LastInputs
 from dask_blackbox.analyse.facts.executions import OUTCOMES
@@ -148,8 +149,8 @@ class Timeline(msgspec.Struct):
 class _Links(NamedTuple):
     """By numbers of executions in the page: the last input of each, and the longest chain."""
 
-    inputs: np.ndarray[Any, Any]
-    chain: np.ndarray[Any, Any]
+    inputs: NDArray[np.int64]
+    chain: NDArray[np.int64]
 
 
 def timeline_of(
@@ -333,7 +334,7 @@ def _pack(
     )
 
 
-def _waits(links: _Links, with_key: np.ndarray[Any, Any]) -> Waits:
+def _waits(links: _Links, with_key: NDArray[np.int64]) -> Waits:
     """Return the inputs of all executions, or of those that can be named, and the chain."""
     inputs, chain = links
     known = inputs >= 0
@@ -361,10 +362,10 @@ def _unit(number: int, micros: int) -> int:
 
 def _keys(
     tasks: pl.DataFrame,
-    length: np.ndarray[Any, Any],
-    odd: np.ndarray[Any, Any],
+    length: NDArray[np.int64],
+    odd: NDArray[np.int64],
     named: set[str],
-) -> tuple[Keys, np.ndarray[Any, Any]]:
+) -> tuple[Keys, NDArray[np.int64]]:
     """Return the keys that the page holds, and the numbers of their executions."""
     if tasks.height <= _ALL_KEYS:
         everyone = np.arange(tasks.height)
@@ -378,7 +379,7 @@ def _keys(
     return Keys(chosen.size, packed(_steps(chosen)), texts), chosen
 
 
-def _steps(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _steps(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.diff(numbers, prepend=0)
 
 

@@ -7,11 +7,10 @@ their differences.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Ints = NDArray[np.int64]
 
 
 def pack(numbers: Ints) -> tuple[int, bytes]:
@@ -80,7 +79,7 @@ def steps_are_smaller(numbers: Ints) -> bool:
     return float(np.log2(1 + 2 * steps).sum()) < float(np.log2(1 + above).sum())
 
 
-def _planes(numbers: np.ndarray[Any, np.dtype[np.uint64]]) -> bytes:
+def _planes(numbers: NDArray[np.uint64]) -> bytes:
     width = (int(numbers.max()).bit_length() + 7) // 8 if numbers.size else 0
     planes = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
     return bytes([width]) + planes.tobytes()

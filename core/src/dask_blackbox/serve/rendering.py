@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
 
 import msgspec
 
 from dask_blackbox.errors import RecordingError
 from dask_blackbox.layout import RunAddress
+from dask_blackbox.store import Store
 
 _TIMEOUT = 120.0
 
@@ -92,7 +92,7 @@ def _main() -> int:
     return 0
 
 
-def _finish(store: Any, address: RunAddress) -> None:
+def _finish(store: Store, address: RunAddress) -> None:
     from dask_blackbox.analyse.run_state import STALE
     from dask_blackbox.errors import StoreError
     from dask_blackbox.recorder.unfinished_runs import finish_lost_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -89,7 +89,7 @@ class S3Store:
         from email.utils import parsedate_to_datetime
 
         client, bucket = self._client, self._place.name
-        answer: Any = self._ask(
+        answer = self._ask(
             lambda: client.list_objects_v2(Bucket=bucket, MaxKeys=1),
             self._request("list"),
         )
@@ -137,7 +137,7 @@ class S3Store:
         if self._options.sse_kms_key_id:
             more["SSEKMSKeyId"] = self._options.sse_kms_key_id
         request = self._request("write", name)
-        answer: Any = self._ask(
+        answer = self._ask(
             lambda: client.put_object(
                 Bucket=self._place.name,
                 Key=self._place.prefix + name,
@@ -154,7 +154,7 @@ class S3Store:
     def _get(self, client: S3Client, name: str) -> bytes:
         request = self._request("read", name)
         for left in range(self._options.attempts - 1, -1, -1):
-            answer: Any = self._ask(
+            answer: Mapping[str, Any] = self._ask(
                 lambda: client.get_object(
                     Bucket=self._place.name, Key=self._place.prefix + name
                 ),
@@ -205,7 +205,7 @@ class S3Store:
             )
         )
         while True:
-            page: Any = self._ask(lambda: next(pages, None), request)
+            page = self._ask(lambda: next(pages, None), request)
             if page is None:
                 return
             if (

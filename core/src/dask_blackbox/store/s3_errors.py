@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -47,6 +47,10 @@ _BUSY = {
 }
 
 
+Answer = Mapping[str, Any]
+"""What boto3 parsed of a server's answer."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What was asked of which bucket.
@@ -73,7 +77,7 @@ class Request:
         return f"cannot {self.doing} {what}{self.place.url} at {self.server}"
 
 
-def answered(answer: Any, request: Request) -> StoreError:
+def answered(answer: Answer, request: Request) -> StoreError:
     """Return our error for what a server answered (botocore's `ClientError.response`)."""
     code = str(answer.get("Error", {}).get("Code", ""))
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -96,7 +100,7 @@ def not_s3(request: Request) -> StoreError:
     )
 
 
-def incomplete(answer: Any, request: Request) -> StoreError:
+def incomplete(answer: Answer, request: Request) -> StoreError:
     """Return what to say of an answer that says it succeeded, and lacks what S3 sends."""
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     if "html" in headers.get("content-type", ""):
@@ -106,7 +110,7 @@ def incomplete(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _busy(answer: Any, request: Request) -> StoreError:
+def _busy(answer: Answer, request: Request) -> StoreError:
     advice = "retrying later may help"
     if str(answer.get("Error", {}).get("Code", "")).isdigit():
         # So botocore takes every page that S3 would not have sent.
@@ -116,20 +120,20 @@ def _busy(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _refused(answer: object, request: Request) -> StoreError:
+def _refused(answer: Answer, request: Request) -> StoreError:
     return StoreError(
         f"{request.could_not}: {_answer_text(answer, request)}; see the server's documentation"
     )
 
 
-def _answer_text(answer: Any, request: Request) -> str:
+def _answer_text(answer: Answer, request: Request) -> str:
     error = answer.get("Error", {})
     status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
     text = plain(str(error.get("Message") or "no reason given"), request)
     return f"the server answered {status} {error.get('Code')} ({text})"
 
 
-def _no_bucket(answer: object, request: Request) -> StoreError:
+def _no_bucket(answer: Answer, request: Request) -> StoreError:
     options, name = request.options, request.place.name
     command = f"aws s3 mb s3://{name}"
     if options.endpoint:
@@ -142,14 +146,14 @@ def _no_bucket(answer: object, request: Request) -> StoreError:
     )
 
 
-def _bad_name(answer: object, request: Request) -> StoreError:
+def _bad_name(answer: Answer, request: Request) -> StoreError:
     return StoreNotFoundError(
         f"{request.server} says that {request.place.name!r} is not a valid bucket name; "
         "correct blackbox.store.url"
     )
 
 
-def _denied(answer: object, request: Request) -> StoreError:
+def _denied(answer: Answer, request: Request) -> StoreError:
     place = request.place
     arn = f"arn:aws:s3:::{place.name}"
     if request.doing != "list":
@@ -170,14 +174,14 @@ def _denied(answer: object, request: Request) -> StoreError:
     )
 
 
-def _wrong_secret(answer: object, request: Request) -> StoreError:
+def _wrong_secret(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the secret key does not belong to the access key; copy "
         "both again (a secret with + or / is easily truncated)"
     )
 
 
-def _unknown_key(answer: object, request: Request) -> StoreError:
+def _unknown_key(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: {request.server} does not know the access key; if the "
         "bucket is on another server, set blackbox.store.endpoint; otherwise use an "
@@ -185,14 +189,14 @@ def _unknown_key(answer: object, request: Request) -> StoreError:
     )
 
 
-def _expired(answer: object, request: Request) -> StoreError:
+def _expired(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the temporary credentials have expired or are not "
         "valid; get new ones (for a profile with SSO: `aws sso login`)"
     )
 
 
-def _skewed(answer: Any, request: Request) -> StoreError:
+def _skewed(answer: Answer, request: Request) -> StoreError:
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     apart = ""
     try:
@@ -206,7 +210,7 @@ def _skewed(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _elsewhere(answer: Any, request: Request) -> StoreError:
+def _elsewhere(answer: Answer, request: Request) -> StoreError:
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     region = headers.get("x-amz-bucket-region") or answer.get("Error", {}).get("Region")
     return StoreError(
@@ -216,7 +220,7 @@ def _elsewhere(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _old_server(answer: object, request: Request) -> StoreError:
+def _old_server(answer: Answer, request: Request) -> StoreError:
     advice = (
         "set blackbox.store.checksum: when_required, because older S3 servers don't "
         "support the checksums that boto3 sends"
@@ -228,7 +232,7 @@ def _old_server(answer: object, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {_answer_text(answer, request)}; {advice}")
 
 
-def _kms(answer: object, request: Request) -> StoreError:
+def _kms(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the KMS key cannot be used: "
         f"{_answer_text(answer, request)}; check "
@@ -236,21 +240,21 @@ def _kms(answer: object, request: Request) -> StoreError:
     )
 
 
-def _quota(answer: object, request: Request) -> StoreError:
+def _quota(answer: Answer, request: Request) -> StoreError:
     return StoreError(
         f"{request.could_not}: the quota of this bucket or account is used up; "
         "delete old recordings or raise it"
     )
 
 
-def _suspended(answer: object, request: Request) -> StoreError:
+def _suspended(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: this account is suspended or not signed up; "
         "ask the operator of the store"
     )
 
 
-_BY_CODE: dict[str, Callable[[object, Request], StoreError]] = {
+_BY_CODE: dict[str, Callable[[Answer, Request], StoreError]] = {
     **dict.fromkeys(
         (
             "PermanentRedirect",
@@ -282,7 +286,7 @@ _BY_CODE: dict[str, Callable[[object, Request], StoreError]] = {
     "AccountProblem": _suspended,
     "NotSignedUp": _suspended,
 }
-_STATUSES: dict[int, Callable[[object, Request], StoreError]] = {
+_STATUSES: dict[int, Callable[[Answer, Request], StoreError]] = {
     301: _elsewhere,
     307: _elsewhere,
     403: _denied,

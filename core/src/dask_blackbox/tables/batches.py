@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.segments import Batch, Column
-from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
+from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES, ColumnType
 
 _MICROS = 1_000_000
 
@@ -24,7 +24,7 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
     """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some batches.
 
     A batch that was pulled twice counts once, and so does a log line that came by two
-    ways.  Kinds and columns that this version does not know are left out.
+    ways.  ColumnTypes and columns that this version does not know are left out.
     """
     chosen = list(_once(batches))
     frames = in_order(
@@ -81,7 +81,7 @@ def _nothing(height: int) -> Column:
     return Column(np.zeros(height, np.int64), words=[None])
 
 
-def _series(pieces: Sequence[Column], dtype: Any) -> pl.Series:
+def _series(pieces: Sequence[Column], dtype: ColumnType) -> pl.Series:
     """Return one series of the pieces of a column, alike ones together."""
     if not pieces:
         return pl.Series([], dtype=dtype)
@@ -96,7 +96,7 @@ def _kind(piece: Column) -> object:
     return "words" if is_text else (piece.values.dtype.kind, piece.scale)
 
 
-def _alike(pieces: Sequence[Column], dtype: Any) -> pl.Series:
+def _alike(pieces: Sequence[Column], dtype: ColumnType) -> pl.Series:
     if _kind(pieces[0]) == "words":
         words, codes = _joined(pieces)
         return _typed(words, dtype).gather(pl.Series(codes))
@@ -120,7 +120,7 @@ def _alike(pieces: Sequence[Column], dtype: Any) -> pl.Series:
     )
 
 
-def _joined(pieces: Sequence[Column]) -> tuple[list[object], Any]:
+def _joined(pieces: Sequence[Column]) -> tuple[list[object], NDArray[np.uint32]]:
     """Return all words of the pieces, and for each row which of them stands there."""
     words: list[object] = []
     codes = []
@@ -132,7 +132,7 @@ def _joined(pieces: Sequence[Column]) -> tuple[list[object], Any]:
     return words, np.concatenate(codes).astype(np.uint32)
 
 
-def _typed(words: list[object], dtype: object) -> pl.Series:
+def _typed(words: list[object], dtype: ColumnType) -> pl.Series:
     if dtype == MOMENT:
         return _moments(_plain(words, pl.Float64))
     return _plain(words, dtype)
@@ -144,7 +144,7 @@ def _moments(seconds: pl.Series) -> pl.Series:
     return micros.set(~sensible, None).cast(pl.Int64, strict=False).cast(MOMENT)
 
 
-def _plain(words: list[object], dtype: Any) -> pl.Series:
+def _plain(words: list[object], dtype: ColumnType) -> pl.Series:
     try:
         return pl.Series(words, dtype=dtype, strict=False)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):

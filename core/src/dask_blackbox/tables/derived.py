@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import polars as pl
 
 from dask_blackbox.tables.batches import frame_of_columns
-from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS, Row
+from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS, ColumnType, Row
 
 _UNNAMED = "default"  # Dask's own name for what is in no span
 _SECONDS = ("compute", "transfer", "disk")
 
-SPAN_COLUMNS: dict[str, Any] = {
+SPAN_COLUMNS: dict[str, ColumnType] = {
     "span": pl.String,  # its id
     "name": pl.String,  # from the outermost on: etl/load
     "parent": pl.String,  # id; null: none
@@ -35,7 +34,7 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
     Tasks are those that are recorded: the scheduler's own counts also hold others'.
     Without any span of the user's, there is no row.
     """
-    reported: dict[str, dict[str, Any]] = {}
+    reported: dict[str, Row] = {}
     chosen = events.filter(pl.col("kind") == "span")
     for subject, detail in chosen.select("subject", "detail").iter_rows():
         reported[subject] = json.loads(detail)
@@ -69,7 +68,7 @@ def _moment(name: str) -> pl.Expr:
     return (pl.col(name) * 1e6).round().cast(pl.Int64).cast(MOMENT)
 
 
-def _totals(reported: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.DataFrame:
+def _totals(reported: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return what the executions of each span add up to."""
     homes = pl.DataFrame(
         [

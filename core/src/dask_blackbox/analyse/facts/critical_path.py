@@ -10,15 +10,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.run_tables import RunTables
 
 NO_INPUT = -1
+
+Rows = NDArray[np.int64]
+"""Numbers of rows."""
 
 
 class Chain(NamedTuple):
@@ -44,7 +48,7 @@ class LastInputs(NamedTuple):
             the run shorter than these.  None where no last input was recorded.
     """
 
-    rows: np.ndarray[Any, Any]
+    rows: Rows
     longest: Chain | None
 
 
@@ -61,7 +65,7 @@ def _last_inputs(run: RunTables) -> LastInputs:
     return LastInputs(rows, _longest_chain(executions, rows))
 
 
-def _rows(executions: pl.DataFrame) -> np.ndarray[Any, Any]:
+def _rows(executions: pl.DataFrame) -> Rows:
     inputs = np.full(executions.height, NO_INPUT, dtype=np.int64)
     waited = executions.filter(
         pl.col("last_input").fill_null("") != "", pl.col("begin").is_not_null()
@@ -98,9 +102,7 @@ def _repeated_inputs(
         yield row, ends[key][max(0, place - 1)][1]
 
 
-def _longest_chain(
-    executions: pl.DataFrame, inputs: np.ndarray[Any, Any]
-) -> Chain | None:
+def _longest_chain(executions: pl.DataFrame, inputs: Rows) -> Chain | None:
     counts = pl.col("begin").is_not_null() & (pl.col("outcome") == "finished")
     counted = executions.select(counts)["begin"].to_numpy()
     if not counted.any():

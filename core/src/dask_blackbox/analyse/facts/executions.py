@@ -8,10 +8,11 @@ here.  Whoever counts tasks, in a figure, a table, a sentence or a picture, coun
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
@@ -187,7 +188,7 @@ def _slots(tasks: pl.DataFrame, nthreads: dict[str, int]) -> pl.Series:
     return values.set(values < 0, None)
 
 
-def _place(part: pl.DataFrame, slots: np.ndarray[Any, Any]) -> None:
+def _place(part: pl.DataFrame, slots: NDArray[np.int64]) -> None:
     """Give each execution of a worker that has no slot the first one that is free."""
     columns = part.select(
         "row", pl.col("begin").dt.epoch("us"), pl.col("stop").dt.epoch("us"), "rank"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -51,6 +51,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.tables.schemas import Row
 
 # stalled
 
@@ -742,7 +743,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
     )
 
 
-def _was_restarted(case: Case, last: dict[str, Any]) -> bool:
+def _was_restarted(case: Case, last: Row) -> bool:
     """Say whether an earlier process of the same worker had left to be restarted."""
     workers = case.run.workers.filter(
         (pl.col("name") == last["name"])
@@ -761,7 +762,7 @@ def _worker_timeout(case: Case) -> str:
     return "15 s"
 
 
-def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
+def _closed_before(case: Case, hang: Hang) -> list[Row]:
     """Return the workers that the cluster closed before it was blocked, by time.
 
     A worker's own word, or that of its nanny, which was closed while it made a new one.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import polars as pl
 
@@ -21,6 +20,7 @@ from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, short, size
+from dask_blackbox.tables.schemas import Row
 
 # tiny-tasks
 
@@ -148,9 +148,7 @@ def _found(
     return reported(case, first, same, Cost(amount=cost, share=share))
 
 
-def _reported_alone(
-    case: Case, first: dict[str, Any], same: list[dict[str, Any]], cost: Cost
-) -> Finding:
+def _reported_alone(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
     loads, name = case.loads, short(first["prefix"], 40)
     threads = max(1, round(loads.threads.highest))
     window = max(loads.end - loads.begin, 1e-9)
@@ -178,7 +176,7 @@ def _reported_alone(
     )
 
 
-def _evidence(rows: list[dict[str, Any]]) -> tuple[Evidence, ...]:
+def _evidence(rows: list[Row]) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
             text=f"{short(row['key'], 80)} on {row['worker']}: "
@@ -223,9 +221,7 @@ def _alone(case: Case) -> pl.DataFrame:
     )
 
 
-def _reported(
-    case: Case, first: dict[str, Any], same: list[dict[str, Any]], cost: Cost
-) -> Finding:
+def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
     name, times = (
         short(first["prefix"], 40),
         first["compute"] / max(first["median"], 1e-6),

@@ -93,7 +93,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         case.search_exception(_CANCELLED) and _closed_without_request(closing)
     )
     # A recording made from inside the scheduler has no driver that could tell.
-    if case.run.manifest.host.get("kind") == "scheduler":
+    if case.run.manifest.host_kind == "scheduler":
         # What its recorder lost then was no driver.
         lost = lost or case.run.of(DriverLost)
         if _client_left_first(case, [*lost, *closing]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -65,6 +64,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.tables.schemas import Row
 
 # worker-start-failed
 
@@ -352,7 +352,7 @@ def _no_workers_joined(case: Case) -> bool:
     return (case.raised("WorkerStartTimeoutError") or never_seen) and not case.deaths
 
 
-def _plugin(lines: list[dict[str, Any]]) -> str | None:
+def _plugin(lines: list[Row]) -> str | None:
     for line in reversed(lines):
         found = any_of(line["message"], WORKER_PLUGIN_FAILED, NANNY_PLUGIN_FAILED)
         if found:
@@ -360,7 +360,7 @@ def _plugin(lines: list[dict[str, Any]]) -> str | None:
     return None
 
 
-def _root(case: Case, lines: list[dict[str, Any]]) -> tuple[str, str] | None:
+def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
     """Return class and message of what it failed of, rather than of what followed."""
     reported = []
     if case.exception is not None:
@@ -399,7 +399,7 @@ def _cause(
     return ". ".join(sentences) + "."
 
 
-def _exit_in(line: dict[str, Any]) -> re.Match[str] | None:
+def _exit_in(line: Row) -> re.Match[str] | None:
     return NANNY_EXIT_STATUS.search(line["message"])
 
 

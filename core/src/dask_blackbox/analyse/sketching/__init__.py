@@ -111,7 +111,7 @@ def _read(inputs: Inputs, manifest: Manifest) -> Inputs:
     Prefect's tasks give their states, which Dask takes for a few bytes each, whatever
     they hold.
     """
-    if manifest.host.get("kind") != "prefect" or not inputs.nbytes:
+    if manifest.host_kind != "prefect" or not inputs.nbytes:
         return inputs
     if inputs.nbytes > _STATE * (inputs.partitions or 1):
         return inputs

@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -270,7 +269,7 @@ def _cluster(
     return found
 
 
-def _common(values: Any) -> str:
+def _common(values: Iterable[object]) -> str:
     """Return the value of most workers, and that there are others."""
     counted = Counter(str(value) for value in values).most_common()
     more = f" (and {len(counted) - 1} others)" if len(counted) > 1 else ""
@@ -287,12 +286,12 @@ def _stated(part: Part) -> dict[str, str]:
 
 def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
     found = _driver_images(driver) if driver else {}
-    kind = run.manifest.host.get("kind")
+    kind = run.manifest.host_kind
     if kind:
-        found["orchestrator"] = str(kind)
+        found["orchestrator"] = kind
     packages = _versions(driver.packages if driver else {})
     for name in _ORCHESTRATORS:
-        if name in packages and kind and str(kind) in name:
+        if name in packages and kind and kind in name:
             found["orchestrator"] = f"{kind} {packages[name]}"
     for code in run.of(DriverCode):
         if code.machine is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -12,6 +11,7 @@ from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
+from dask_blackbox.tables.schemas import Row
 
 _MOST = 150
 _MOST_FUNCTIONS = 16
@@ -102,9 +102,9 @@ def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
     )
 
 
-def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
+def _plans(run: RunTables) -> dict[str, Row]:
     """Return what the graphs said of each prefix: tasks, those without inputs, code."""
-    plans: dict[str, dict[str, Any]] = {}
+    plans: dict[str, Row] = {}
     for graph in run.of(GraphUpdated):
         for name, new in graph.new.items():
             plan = plans.setdefault(normal_prefix(name), {})
@@ -114,7 +114,7 @@ def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
     return plans
 
 
-def _add_code(plans: dict[str, dict[str, Any]], graph: GraphUpdated) -> None:
+def _add_code(plans: dict[str, Row], graph: GraphUpdated) -> None:
     """Add what a graph tells of the code of its prefixes."""
     for kind, codes in (("code", graph.code), ("bare", graph.bare)):
         for name, code in codes.items():
@@ -132,7 +132,7 @@ def _add_code(plans: dict[str, dict[str, Any]], graph: GraphUpdated) -> None:
             given.setdefault(own_name(each), value)
 
 
-def _measured(run: RunTables) -> dict[str, dict[str, Any]]:
+def _measured(run: RunTables) -> dict[str, Row]:
     tasks = run.tasks.filter(pl.col("prefix").is_not_null())
     if not len(tasks):
         return {}
@@ -164,21 +164,21 @@ def _quantiles(column: pl.Expr, name: str) -> list[pl.Expr]:
     ]
 
 
-def _as_fields(row: dict[str, object]) -> dict[str, object]:
+def _as_fields(row: Row) -> Row:
     fields = {k: v for k, v in row.items() if " " not in k and k != "name"}
     for name in ("seconds", "nbytes"):
         fields[name] = _rounded(row, name)
     return fields
 
 
-def _rounded(row: dict[str, object], name: str) -> tuple[float, ...]:
+def _rounded(row: Row, name: str) -> tuple[float, ...]:
     values = [row[f"{name} {n}"] for n in range(len(QUANTILES))]
     if any(value is None for value in values):
         return ()
     return tuple(float(f"{value:.4g}") for value in values)
 
 
-def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, dict[str, object]]:
+def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, Row]:
     """Return quantiles of workers' memory while tasks of a prefix ran, by prefix.
 
     A sample counts for the task that had begun last, and for the one that ended next:
