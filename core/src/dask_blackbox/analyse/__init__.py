@@ -18,13 +18,13 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
-from dask_blackbox.analyse.driver_acts import with_removed_file
 from dask_blackbox.analyse.earlier_failures import with_earlier_failures
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.run_state import FAILED, state_of
+from dask_blackbox.analyse.side_effects import with_missing_file, with_removed_file
 from dask_blackbox.analyse.user_rules import (
     all_rules,
     ask_in_isolation,
@@ -163,6 +163,8 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
             verdict = with_removed_file(case, resolution.verdict)
             if verdict.follows is None:
                 verdict = with_earlier_failures(case, verdict)
+            if verdict.follows is None:
+                verdict = with_missing_file(case, verdict)
             return replace(resolution, verdict=verdict)
     return resolution
 

@@ -16,22 +16,30 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_acts import (
-    cancelled_by_driver,
-    failed_programs,
-    how_it_ended,
-    names_exit_of,
-)
 from dask_blackbox.analyse.driver_output import OF_DASK, own_lines
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.side_effects import (
+    cancelled_by_driver,
+    failed_programs,
+    how_it_ended,
+    is_related,
+    names_exit_of,
+    whose,
+)
 from dask_blackbox.analyse.symptoms import is_symptom, is_wait, lacks_something
 from dask_blackbox.events import ProgramFailed
 from dask_blackbox.finding import ChainStep, Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, short, short_with_paths
+from dask_blackbox.formatting import (
+    capital,
+    class_of,
+    counted,
+    short,
+    short_with_paths,
+)
 
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
@@ -296,17 +304,19 @@ def _printed(case: Case) -> Iterator[_Earlier]:
 
 
 def _programs(case: Case) -> Iterator[_Earlier]:
-    """Yield programs whose exit codes the driver had ignored."""
+    """Yield programs whose exit codes the driver, or a task, had ignored."""
     for each in failed_programs(case):
         how = how_it_ended(each)
         command = short_with_paths(each.command, 60)
+        owner = whose(case, each.subject)
+        related = is_related(each, case.blame.failure)
         yield _Program(
             program=each,
             at=each.at,
-            text=f"The driver's program {short_with_paths(each.command, 160)} had {how}",
-            message=each.error,
-            source="driver",
-            headline=f"The driver's program “{command}” {how}",
+            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, had {how}",
+            message=each.error or f"{each.command} {how}",
+            source="driver" if each.subject == "driver" else "tasks",
+            headline=f"{capital(owner)}'s program “{command}” {how}" if related else "",
         )
 
 

@@ -94,15 +94,17 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
 
 
 class ProgramFailed(Event, frozen=True, kw_only=True):
-    """A program that the driver's own code had started exited with an error.
+    """A program that the user's own code had started exited with an error.
+
+    The subject is `driver`, or the key of the task that started it.
 
     Attributes:
-        pid: Process id of the driver.
+        pid: Process id of the driver, or of the worker.
         program: Process id of the program; null: that of a shell (`os.system`).
         command: Its command, redacted and cut.
         code: Its exit code; negative: the number of the signal that ended it.
         started: When it was started, epoch seconds.
-        error: The last line of its standard error, where the driver read it.
+        error: The last line of its standard error, where the user's code read it.
         file: File of the user's line that started it.
         line: That line.
         function: Function of that line.
@@ -121,11 +123,43 @@ class ProgramFailed(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
-class FileRemoved(Event, frozen=True, kw_only=True):
-    """The driver's own code removed or renamed a file that an exception names.
+class MissingFile(Event, frozen=True, kw_only=True):
+    """Where a file should have been that an exception reports as missing.
+
+    The subject is `driver`, or the key of the task that did not find it.  All fields are
+    as its process saw them right after the exception; of a worker, 50 at most.
 
     Attributes:
-        pid: Process id of the driver.
+        pid: Process id of the driver; null: of a worker.
+        path: The file, absolute.
+        relative: It was named relative to the working directory.
+        exists: It was there when this was looked at.
+        folder: The nearest folder above it that exists.
+        changed: When an entry of that folder was made, removed or renamed last, epoch
+            seconds by the clock of the file system.
+        entries: How many entries the folder has, up to 1,000.
+    """
+
+    kind: ClassVar[str] = "missing-file"
+
+    pid: int | None = None
+    path: str = ""
+    relative: bool = False
+    exists: bool = False
+    folder: str = ""
+    changed: float | None = None
+    entries: int | None = None
+
+
+class FileRemoved(Event, frozen=True, kw_only=True):
+    """The user's own code removed or renamed a file.
+
+    The subject is `driver`, of which only what an exception names is recorded, or the key
+    of a task: of a worker's tasks the first 100 removals, the newest 100, and those that an
+    exception on this worker names.
+
+    Attributes:
+        pid: Process id of the driver; null: of a worker.
         path: The file or folder.
         act: `removed` or `renamed`.
         file: File of the user's line.

@@ -29,8 +29,8 @@ from dask_blackbox.capture.driver.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
-from dask_blackbox.capture.driver.users_frames import place_of, users_frame
 from dask_blackbox.capture.masked_values import follow_masked_values
+from dask_blackbox.capture.users_frames import place_of, users_frame
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.found_modules import described
 from dask_blackbox.driver.known_secrets import known_secrets

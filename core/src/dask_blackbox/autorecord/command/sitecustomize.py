@@ -83,7 +83,7 @@ def _watch_programs() -> None:
     def audit(event: str, args: Any) -> None:
         if event == "subprocess.Popen":
             try:
-                from dask_blackbox.capture.driver import programs
+                from dask_blackbox.capture import programs
 
                 programs.started(frame(1))
             except Exception:
@@ -93,7 +93,7 @@ def _watch_programs() -> None:
         status = inner(command)
         if status:
             try:
-                from dask_blackbox.capture.driver import programs
+                from dask_blackbox.capture import programs
 
                 programs.shell_exited(command, status, frame(1))
             except Exception:

@@ -23,13 +23,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from .. import programs
 from ..classes import bases_of, qualified
 from ..logs import cut, words_of
-from . import programs
+from ..missing_files import missing_file_of, surroundings_of
+from ..removed_files import EVENTS as REMOVALS
+from ..removed_files import RemovedFiles
+from ..users_frames import place_of, users_frame
 from .patches import Patches
-from .removed_files import EVENTS as REMOVALS
-from .removed_files import RemovedFiles
-from .users_frames import place_of, users_frame
 
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
@@ -125,8 +126,21 @@ def note_causes(error: BaseException) -> None:
             break
         texts.append(words_of(current))
         current = current.__cause__ or current.__context__
-    for at, detail in _removed.named_in("\n".join(texts)):
+    for each in _removed.named_in("\n".join(texts)):
+        at, _, detail = each.row()
         _note("file-removed", detail, at)
+    path = None if _is_of_dask(error) else missing_file_of(error)
+    if path is not None:  # what a task did not find, its worker reports
+        try:
+            _note("missing-file", surroundings_of(path))
+        except (OSError, ValueError):
+            pass
+
+
+def _is_of_dask(error: BaseException) -> bool:
+    """Say whether a call to Dask had raised this exception."""
+    identity = identity_of(error)
+    return any(each == identity for each, _ in _raised)
 
 
 def _note(kind: str, detail: dict[str, object], at: float | None = None) -> None:
@@ -135,7 +149,7 @@ def _note(kind: str, detail: dict[str, object], at: float | None = None) -> None
         listener.take_row([time.time() if at is None else at, kind, "driver", text])
 
 
-def _note_program(at: float, detail: dict[str, object]) -> None:
+def _note_program(at: float, _: str, detail: dict[str, object]) -> None:
     _note("program-failed", detail, at)
 
 

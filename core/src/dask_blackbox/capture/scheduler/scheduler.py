@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-_OF_TASKS = ("capsule-coming", "result-cached", "result-size")
+_OF_TASKS = (
+    "capsule-coming", "file-removed", "missing-file", "program-failed", "result-cached",
+    "result-size",
+)  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
 _HANDLERS = ("pull", "withdraw", "leave", "join")

@@ -25,8 +25,10 @@ NAME, MESSAGE = 5, 6
 _LONGEST = 20_000
 
 
-def report_of(worker: Worker, key: Key, *, released: bool) -> list[Any] | None:
-    """Return the report of how a task failed; None if nothing is known of that.
+def report_of(
+    worker: Worker, key: Key, *, released: bool
+) -> tuple[list[Any], BaseException | None] | None:
+    """Return the report of how a task failed, and what it raised; None if nothing is known.
 
     Args:
         worker: The worker that ran it.
@@ -47,11 +49,12 @@ def report_of(worker: Worker, key: Key, *, released: bool) -> list[Any] | None:
         text = "".join(traceback.format_exception(error))
     at = time.time() + float(getattr(worker, "scheduler_delay", 0) or 0)
     outcome = "released" if released else ""  # else the scheduler decides
-    return [
+    row = [
         at, str(key), ts.prefix, str(worker.address), outcome, name,
         plain(cut(message, _LONGEST)), _tail(plain(text)), None, bases,
         list(split(getattr(ts, "startstops", None))),
     ]  # fmt: skip
+    return row, error
 
 
 def _unasked_failure(state: WorkerState, key: Key) -> object:

@@ -43,6 +43,7 @@ from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory
 from .ring import Ring
+from .task_acts import TaskActs, missing_file_row
 from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
 
@@ -55,6 +56,7 @@ _SHIP = 0.15  # seconds between two shipments, at least: every second look may s
 _STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
 _WAITING = 20_000
+_MOST_MISSING = 50  # files that tasks did not find
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
@@ -89,6 +91,8 @@ class WorkerCapture(WorkerPlugin):
         self._executing: dict[str, float] = {}
         self._threads = TaskThreads(worker)
         self._results = WrappedResults(worker, self._take_size)
+        # What tasks do in the driver's own process is noted there as the driver's.
+        self._acts = None if _is_the_drivers_process() else TaskActs(worker)
         self._going = False
         self._load: ProcessLoad | None = None
         self._loop = asyncio.get_running_loop()
@@ -96,6 +100,7 @@ class WorkerCapture(WorkerPlugin):
         self._idle = False  # whether the sampling thread sleeps for long
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
+        self._missing = 0
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
             self._report_failure("the file of the last log lines", self._ring.failed)
@@ -144,6 +149,8 @@ class WorkerCapture(WorkerPlugin):
                 worker, op=f"{self.name}-capsule", **self._bundles_wanted
             )
         self._watcher = self._start_watcher(worker)
+        if self._acts is not None:
+            self._acts.start()
         self._send({"here": str(worker.address), "process": _process_of(worker)})
         follow_masked_values(self._mask)
         if known := masked_values():
@@ -182,6 +189,9 @@ class WorkerCapture(WorkerPlugin):
         worker.handlers.pop(f"{self.name}-tell", None)
         worker.handlers.pop(f"{self.name}-packages", None)
         self._ships = False
+        if self._acts is not None:
+            self._acts.stop()
+            self._keep_acts()
         if self._load is not None:
             self._report_load(self._load)
         somebody_looks = worker.nanny is not None or self._watcher is not None
@@ -358,9 +368,11 @@ class WorkerCapture(WorkerPlugin):
 
     def _report(self, key: Key, *, released: bool) -> None:
         """Report the exception of one attempt; the scheduler never sees those it retries."""
-        row = report_of(self._worker, key, released=released)
-        if row is None:
+        found = report_of(self._worker, key, released=released)
+        if found is None:
             return
+        row, error = found
+        self._report_acts(error, row)
         with self._lock:
             self._keep("attempt", row)
             ts, raised = self._worker.state.tasks[key], (row[NAME], row[MESSAGE])
@@ -370,6 +382,32 @@ class WorkerCapture(WorkerPlugin):
             if coming is not None:
                 self._keep("event", [row[0], "capsule-coming", str(key), coming])
         self._ship()  # at once: the next attempt may kill this worker
+
+    def _report_acts(self, error: BaseException | None, row: list[Any]) -> None:
+        """Report what tasks did to the files that an exception names; never blocks."""
+        if self._acts is None:
+            return
+        path = self._acts.failed(error, row[MESSAGE])
+        self._keep_acts()
+        if path is not None and self._missing < _MOST_MISSING:
+            self._missing += 1
+            self._loop.run_in_executor(None, self._look_for, str(row[1]), path)
+
+    def _look_for(self, key: str, path: str) -> None:
+        """Report where a file should have been (in a thread: the file system may block)."""
+        try:
+            row = missing_file_row(key, path)
+        except (OSError, ValueError):
+            return
+        with self._lock:
+            self._keep("event", row)
+
+    def _keep_acts(self) -> None:
+        rows = [] if self._acts is None else self._acts.taken()
+        if rows:
+            with self._lock:
+                for row in rows:
+                    self._keep("event", row)
 
     # Last words
 
@@ -451,6 +489,7 @@ class WorkerCapture(WorkerPlugin):
             return before
         if self._executing:
             self._sample_threads()
+        self._keep_acts()
         if self._going and not self._worker.active_threads:
             self._hand_over()
         if load.due():

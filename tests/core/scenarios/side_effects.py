@@ -1,6 +1,6 @@
-"""What a driver does beside Dask, and what fails of it later.
+"""What driver and tasks do beside Dask, and what fails of it later.
 
-python driver_acts.py HOW FOLDER
+python side_effects.py HOW FOLDER
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from dask.distributed import Client
@@ -50,6 +51,42 @@ def removed_file(folder: str) -> None:
         thread.start()
         thread.join()
         c.submit(load, str(file), pure=False).result()
+
+
+def purge(path: str) -> str:
+    Path(path).unlink()
+    return path
+
+
+def removing_task(folder: str) -> None:
+    """Have a task remove a file that another one reads later."""
+    file = Path(folder, "trades.csv")
+    file.write_text("1")
+    with client() as c:
+        c.submit(load, c.submit(purge, str(file))).result()
+
+
+def convert(raw: str, file: str) -> str:
+    code = "import sys; sys.exit(3)"
+    subprocess.run([sys.executable, "-c", code, raw], check=False)
+    return file
+
+
+def program_of_a_task(folder: str) -> None:
+    """Have a task ignore that the program that was to write a file has failed."""
+    with client() as c:
+        made = c.submit(convert, f"{folder}/books.raw", f"{folder}/books.csv")
+        c.submit(load, made).result()
+
+
+def file_of_yesterday(folder: str) -> None:
+    """Read a file that was not delivered before the run began."""
+    delivered = Path(folder, "delivered")
+    delivered.mkdir()
+    yesterday = time.time() - 86_400
+    os.utime(delivered, (yesterday, yesterday))
+    with client() as c:
+        c.submit(load, str(delivered / "trades.csv")).result()
 
 
 def exits(folder: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that the driver's own code removes or renames: reported where an error names them."""
+"""Files that the user's own code removes or renames, in driver or tasks."""
 
 from __future__ import annotations
 
@@ -30,46 +30,59 @@ _MOST_NAMES = 200
 _MOST_TEXT = 20_000
 
 
-class _Removed(NamedTuple):
+class Removed(NamedTuple):
     """What was removed or renamed, by which line and when."""
 
     path: str
     act: str
     place: dict[str, object]
+    subject: str
     at: float
+
+    def row(self) -> tuple[float, str, dict[str, object]]:
+        """Return time, subject and fields of an `events.FileRemoved`."""
+        return self.at, self.subject, {"path": self.path, "act": self.act, **self.place}
 
 
 class RemovedFiles:
     """The newest removals, until an error names one of them."""
 
     def __init__(self) -> None:
-        self._newest: deque[_Removed] = deque(maxlen=_MOST)
+        self._newest: deque[Removed] = deque(maxlen=_MOST)
         self._lock = threading.RLock()  # a signal's handler may remove files, too
 
-    def take(self, event: str, args: tuple[Any, ...], frame: FrameType | None) -> None:
-        """Note an audit event, if the user's own code is what removes the file.
+    def take(
+        self,
+        event: str,
+        args: tuple[Any, ...],
+        frame: FrameType | None,
+        subject: str = "driver",
+    ) -> Removed | None:
+        """Note an audit event and return it, if the user's own code removes the file.
 
         Args:
             event: Its name, one of `EVENTS`.
             args: Its arguments, the path first.
             frame: Of the call.
+            subject: Whose code that is: `driver`, or the key of a task.
         """
         # The files of a folder that `shutil.rmtree` removes are not noted one by one.
         inside = frame is not None and frame.f_code.co_filename.endswith("shutil.py")
         if inside and event in ("os.remove", "os.rmdir"):
-            return
+            return None
         own = calling_frame(frame, _THROUGH)
         if own is None or not isinstance(args[0], bytes | str | os.PathLike):
-            return
+            return None
         path = os.path.abspath(os.fsdecode(args[0]))
-        if len(path) >= _SHORTEST:
-            act = EVENTS[event]
-            removed = _Removed(path, act, place_of(own), time.time())
-            with self._lock:
-                self._newest.append(removed)
+        if len(path) < _SHORTEST:
+            return None
+        removed = Removed(path, EVENTS[event], place_of(own), subject, time.time())
+        with self._lock:
+            self._newest.append(removed)
+        return removed
 
-    def named_in(self, text: str) -> list[tuple[float, dict[str, object]]]:
-        """Return what was removed and is named in a text, each once: time and fields.
+    def named_in(self, text: str) -> list[Removed]:
+        """Return what was removed and is named in a text, each once.
 
         Args:
             text: Of an exception.
@@ -87,7 +100,4 @@ class RemovedFiles:
             found = [each for each in self._newest if each.path in paths]
             for each in found:
                 self._newest.remove(each)
-        return [
-            (each.at, {"path": each.path, "act": each.act, **each.place})
-            for each in found
-        ]
+        return found

@@ -1,7 +1,7 @@
-"""Programs that the driver's own code starts, and that exit with an error.
+"""Programs that the user's own code starts, in driver or tasks, and that exit with an error.
 
 A job that ignores the exit code of a program fails later, of what that program did not do.
-An exit code is noted when the driver's own code gets it, and that of a program for which
+An exit code is noted when the user's own code gets it, and that of a program for which
 nobody waited when the recording ends.
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
-from ..logs import cut, plain
+from .logs import cut, plain
 from .users_frames import calling_frame, place_of
 
 _MOST = 200
@@ -48,26 +48,42 @@ _THROUGH = tuple(
 class _Program(NamedTuple):
     """A program that was started, by whom and when."""
 
+    subject: str
     command: str
     place: dict[str, object]
     started: float | None
 
 
-Sink = Callable[[float, dict[str, object]], None]
-"""Takes when the exit code was known, and the fields of `events.ProgramFailed`."""
+Sink = Callable[[float, str, dict[str, object]], None]
+"""Takes when the exit code was known, and subject and fields of `events.ProgramFailed`."""
 
 _lock = threading.RLock()  # a signal's handler may start a program, too
 _running: weakref.WeakKeyDictionary[Any, _Program] = weakref.WeakKeyDictionary()
-_failed: deque[tuple[float, dict[str, object]]] = deque(maxlen=_MOST)
+_failed: deque[tuple[float, str, dict[str, object]]] = deque(maxlen=_MOST)
 _sink: Sink | None = None
 _patched = False
 
 
-def report_to(sink: Sink | None) -> None:
-    """Report programs that exit with an error, those of before included; None: no more."""
-    global _sink  # noqa: PLW0603 - one for each process
+def _is_the_driver() -> str | None:
+    return "driver"
+
+
+_subject_of: Callable[[], str | None] = _is_the_driver
+
+
+def report_to(
+    sink: Sink | None, *, subject_of: Callable[[], str | None] = _is_the_driver
+) -> None:
+    """Report programs that exit with an error, those of before included; None: no more.
+
+    Args:
+        sink: Takes what is reported.
+        subject_of: Returns for whom the calling thread works: `driver`, or the key of a
+            task; None: nobody, and what it starts is not noted.
+    """
+    global _sink, _subject_of
     with _lock:
-        _sink = sink
+        _sink, _subject_of = sink, subject_of
         _patch()
     while sink is not None and _failed:
         sink(*_failed.popleft())
@@ -91,15 +107,15 @@ def started(frame: FrameType | None) -> None:
         frame.f_locals.get("self"), subprocess.Popen
     ):
         frame = frame.f_back
-    own = calling_frame(frame, _THROUGH)
-    if frame is None or own is None:
+    own, subject = calling_frame(frame, _THROUGH), _subject_of()
+    if frame is None or own is None or subject is None:
         return
     process = frame.f_locals["self"]
     with _lock:
         _patch()
         if process not in _running and len(_running) < _MOST:
             command = _text_of(process.args)
-            _running[process] = _Program(command, place_of(own), time.time())
+            _running[process] = _Program(subject, command, place_of(own), time.time())
 
 
 def _text_of(args: object) -> str:
@@ -182,9 +198,9 @@ def shell_exited(command: object, status: int, frame: FrameType) -> None:
         status: What `os.system` returned.
         frame: Of the call.
     """
-    own = calling_frame(frame, _THROUGH)
-    if own is not None:
-        program = _Program(_text_of(command), place_of(own), None)
+    own, subject = calling_frame(frame, _THROUGH), _subject_of()
+    if own is not None and subject is not None:
+        program = _Program(subject, _text_of(command), place_of(own), None)
         _note(program, os.waitstatus_to_exitcode(status), None, None)
 
 
@@ -222,9 +238,9 @@ def _note(program: _Program, code: int, pid: int | None, errors: object) -> None
     }
     sink = _sink
     if sink is None:
-        _failed.append((at, detail))
+        _failed.append((at, program.subject, detail))
     else:
-        sink(at, detail)
+        sink(at, program.subject, detail)
 
 
 def _last_line(errors: object) -> str:

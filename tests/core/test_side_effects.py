@@ -1,4 +1,4 @@
-"""What the driver's own code did: programs that failed, files it removed, why it exited."""
+"""What the user's code did: programs that failed, files it removed or did not find."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from awaited import until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.capture.driver.client_calls import DriverCalls
-from dask_blackbox.capture.driver.removed_files import RemovedFiles
+from dask_blackbox.capture.missing_files import missing_file_of, surroundings_of
+from dask_blackbox.capture.removed_files import RemovedFiles
 from dask_blackbox.events import DriverSignalled, FileRemoved, ProgramFailed, decoded
 from runs_from_rows import (
+    START,
     a_run,
     a_worker,
     an_event,
@@ -192,10 +194,10 @@ def test_a_removal_is_reported_once_to_an_error_that_names_the_file(
     removed, file = a_removal(tmp_path)
     text = f"[Errno 2] No such file or directory: '{file}'"
 
-    [(_, reported)] = removed.named_in(text)
+    [reported] = removed.named_in(text)
 
-    assert (reported["path"], reported["act"]) == (file, "removed")
-    assert reported["file"] == __file__
+    assert (reported.path, reported.act) == (file, "removed")
+    assert reported.place["file"] == __file__
     assert removed.named_in(text) == []
 
 
@@ -204,9 +206,9 @@ def test_a_folder_that_was_removed_is_reported_for_the_files_in_it(
 ) -> None:
     removed, folder = a_removal(tmp_path, "day=1")
 
-    [(_, reported)] = removed.named_in(f"cannot read {folder}/part.0.parquet")
+    [reported] = removed.named_in(f"cannot read {folder}/part.0.parquet")
 
-    assert reported["path"] == folder
+    assert reported.path == folder
 
 
 def test_an_error_that_names_another_file_reports_none(tmp_path: Path) -> None:
@@ -223,6 +225,54 @@ def test_removals_are_bounded(tmp_path: Path) -> None:
 
     assert removed.named_in(f"no {first}") == []
     assert len(removed.named_in(f"no {first}.1999")) == 1
+
+
+def _open(path: str | Path) -> FileNotFoundError:
+    with pytest.raises(FileNotFoundError) as raised:
+        Path(path).open()  # noqa: SIM115 - there is none
+    return raised.value
+
+
+def test_the_missing_file_of_an_error_is_found_in_what_it_follows_from(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "day=1" / "in.csv"
+    error = RuntimeError("no prices")
+    error.__cause__ = _open(file)
+
+    assert missing_file_of(error) == str(file)
+    assert missing_file_of(RuntimeError("no prices")) is None
+    assert missing_file_of(FileNotFoundError("Failed to open '/data/in.csv'")) == (
+        "/data/in.csv"
+    )
+
+
+def test_a_missing_program_is_no_missing_file() -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        subprocess.run(["nobodys-program"], check=False)
+
+    assert missing_file_of(raised.value) is None
+
+
+def test_the_nearest_folder_above_a_missing_file_is_described(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("1")
+    os.utime(tmp_path, (1_000.0, 1_000.0))
+
+    found = surroundings_of(f"{tmp_path}/day=1/hour=2/in.csv")
+
+    assert found == {
+        "path": f"{tmp_path}/day=1/hour=2/in.csv", "relative": False, "exists": False,
+        "folder": str(tmp_path), "changed": 1_000.0, "entries": 1,
+    }  # fmt: skip
+
+
+def test_a_relative_path_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = surroundings_of("in.csv")
+
+    assert (found["path"], found["relative"]) == (str(tmp_path / "in.csv"), True)
 
 
 # What is concluded
@@ -286,18 +336,77 @@ def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
     assert "removed" not in found.title
 
 
+REMOVED_BY_TASK = an_event(
+    "file-removed", "purge-7", at=8.0, path="/data/in.csv", act="removed",
+    file="/job.py", line=9, function="purge",
+)  # fmt: skip
+
+
+def test_the_task_that_removed_a_file_is_named() -> None:
+    run = a_run(a_worker("tcp://w1"), REMOVED_BY_TASK, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("Task 'purge' removed /data/in.csv; then FileNotF")
+    assert "Task 'purge' had removed /data/in.csv 2.0 s before" in found.cause
+    assert "Make this task depend on them." in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"), [("convert /raw/in.raw", True), ("grep x /etc/hosts", False)]
+)
+def test_of_the_programs_of_tasks_those_that_concern_the_file_begin_the_headline(
+    *, command: str, named: bool
+) -> None:
+    program = an_event(
+        "program-failed", "convert-3", at=5.0, program=78, command=command, code=2
+    )
+    run = a_run(a_worker("tcp://w1"), program, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("Task 'convert''s program") == named
+    assert found.confidence == "medium"
+    assert f"A program of task 'convert', {command}, had exited with code 2" in [
+        each.text for each in found.evidence
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "exists", "confidence", "remedy"),
+    [
+        (-86_400.0, False, "high", "Nothing in this run changed /data"),
+        (9.0, False, "medium", "Something wrote to or removed from /data during the run"),
+        (10.1, True, "medium", "Have the task that reads the file depend on"),
+    ],
+)  # fmt: skip
+def test_what_the_folder_of_a_missing_file_looked_like_decides_how_sure_it_is(
+    *, changed: float, exists: bool, confidence: str, remedy: str
+) -> None:
+    folder = an_event(
+        "missing-file", "load-1", at=10.1, path="/data/in.csv", folder="/data",
+        changed=START + changed, entries=3, exists=exists,
+    )  # fmt: skip
+    run = a_run(a_worker("tcp://w1"), folder, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.confidence == confidence
+    assert (found.remedy or "").startswith(remedy)
+
+
 # On real clusters
 
 
 @pytest.fixture
 def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
-    """Return the card of a recorded command of `scenarios/driver_acts.py`."""
+    """Return the card of a recorded command of `scenarios/side_effects.py`."""
 
     def card(how: str, code: int) -> RunCard:
         home = homes()
         file = home.folder / "card.json"
         words = ["--store", str(home.folder / "store"), "--card", str(file), "--"]
-        words += [sys.executable, str(SCENARIOS / "driver_acts.py")]
+        words += [sys.executable, str(SCENARIOS / "side_effects.py")]
         process = begin_command(home, "blackbox", "run", *words, how, str(home.folder))
         run = ended(home, process)
         assert run.code == code, run.errors
@@ -310,7 +419,10 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
     ("how", "code", "title", "confidence"),
     [
         ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
-        ("removed_file", 1, ["driver_acts.py:", " removed ", "trades.csv; then"], "high"),
+        ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
+        ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
+        ("program_of_a_task", 1, ["Task 'convert'", "exited with code 3", "books.csv"], "medium"),
+        ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],

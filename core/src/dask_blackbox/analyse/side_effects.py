@@ -1,0 +1,264 @@
+"""What the user's code did outside of Dask before a failure: programs that failed, files it
+removed, and how the folder of a missing file looked."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
+from dask_blackbox.events import (
+    DriverAttached,
+    DriverSignalled,
+    FileRemoved,
+    MissingFile,
+    ProgramFailed,
+)
+from dask_blackbox.finding import ChainStep, Confidence, Evidence, Finding
+from dask_blackbox.formatting import (
+    capital,
+    counted,
+    duration,
+    moment,
+    short,
+    short_with_paths,
+)
+
+_FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
+_LONG_AGO = 3_600.0
+_RAISED = frozenset({"driver-exception", "task-exception"})
+_EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}\b"
+
+
+def failed_programs(case: Case) -> Iterator[ProgramFailed]:
+    """Yield the programs of driver and tasks that exited with an error, but those it ended.
+
+    Args:
+        case: The run.
+    """
+    ended = {each.target for each in case.run.of(DriverSignalled)}
+    for each in case.run.of(ProgramFailed):
+        if each.subject != "driver" or each.program not in ended:
+            yield each
+
+
+def whose(case: Case, subject: str) -> str:
+    """Return whose code did something, as the subject of a sentence.
+
+    Args:
+        case: The run.
+        subject: Of the event: `driver`, or the key of a task.
+    """
+    if subject == "driver":
+        return "the driver"
+    return f"task '{short(case.prefix_of(subject), 40)}'"
+
+
+def is_related(program: ProgramFailed, failure: TaskFailure | None) -> bool:
+    """Say whether a failed program may have to do with the failure of a task.
+
+    The driver's do: it starts them one after another.  Of the programs of many tasks, those
+    of the failed task, and those whose command names the file that its error names.
+    """
+    if program.subject == "driver":
+        return True
+    if failure is None:
+        return False
+    named = _stems(failure.message)
+    return program.subject == failure.key or not named.isdisjoint(
+        _stems(program.command)
+    )
+
+
+def _stems(text: str) -> set[str]:
+    """Return the names of the files in a text, without folder and extension."""
+    names = (each.rpartition("/")[2] for each in _FILES.findall(text))
+    return {each.partition(".")[0] for each in names} - {""}
+
+
+def how_it_ended(program: ProgramFailed) -> str:
+    """Return how a program ended, and its last line of errors, after its name.
+
+    Args:
+        program: What the driver's own code had started.
+    """
+    code = program.code or 0
+    how = f"exited with code {code}"
+    if code < 0:
+        how = f"was ended by {_name_of_signal(-code)}"
+    error = f": {short(program.error, 160)}" if program.error else ""
+    return f"{how}{error}"
+
+
+def _name_of_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def names_exit_of(program: ProgramFailed, texts: str) -> bool:
+    """Say whether texts tell of a program's exit code, as `CalledProcessError` does.
+
+    Args:
+        program: The program.
+        texts: Of a verdict and its exception.
+    """
+    return re.search(_EXIT_STATUS.format(program.code), texts) is not None
+
+
+def cancelled_by_driver(case: Case) -> bool:
+    """Say whether the last client that cancelled tasks was the driver's own.
+
+    Args:
+        case: The run.
+    """
+    logs = case.run.logs.filter(
+        (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
+    )
+    messages = logs.sort("at")["message"].tail(1).to_list()
+    asked = [CLIENT_CANCELS.match(each) for each in messages]
+    own = {each.client for each in case.run.of(DriverAttached)} - {None}
+    return any(each is not None and each["client"] in own for each in asked)
+
+
+def with_removed_file(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict on a missing file with the line of the driver that had removed it.
+
+    Args:
+        case: The run.
+        verdict: Its verdict.
+    """
+    failure = case.blame.failure
+    at = case.outcome.decided_at if failure is None else failure.at
+    if verdict.rule not in _RAISED or at is None:
+        return verdict
+    message = "" if case.exception is None else case.exception.message
+    text = f"{verdict.title} {message}" if failure is None else failure.message
+    before = [each for each in _removed(case, text) if each.at <= at]
+    if not before:
+        return verdict
+    found = max(before, key=lambda each: each.at)
+    who = whose(case, found.subject)
+    place = f"{found.file}:{found.line}" if found.file else f"the code of {who}"
+    name = f"{Path(found.file).name}:{found.line}" if found.file else place
+    what = short_with_paths(found.path, 80)
+    text = f"{name} {found.act} {what}"
+    if found.subject != "driver":
+        text = f"{capital(who)} {found.act} {what}"
+    step = ChainStep(
+        at=found.at,
+        text=text,
+        evidence=(
+            Evidence(
+                text=f"{capital(who)} {found.act} {what}, at {place}.",
+                source="driver" if found.subject == "driver" else "tasks",
+                at=found.at,
+            ),
+        ),
+    )
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        cause=(
+            f"{capital(who)} had {found.act} {what} {at - found.at:.1f} s before, at "
+            f"{place} in {found.function}. {verdict.cause}"
+        ),
+        remedy=(
+            f"Look at {place}: remove or rename files only once all tasks that read them are "
+            "done."
+            + ("" if found.subject == "driver" else " Make this task depend on them.")
+        ),
+        evidence=(*step.evidence, *verdict.evidence),
+        follows=step,
+        retry_advice="code",
+        retry_confidence="medium",
+    )
+
+
+def _removed(case: Case, text: str) -> Iterator[FileRemoved]:
+    """Yield what was removed that a text names, or that a named file was in."""
+    for each in case.run.of(FileRemoved):
+        path = re.escape(each.path)
+        if each.path and re.search(rf"(?<![\w/]){path}(?![\w.-])", text):
+            yield each
+
+
+def with_missing_file(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict on a missing file with what its folder looked like at that time.
+
+    A folder that did not change during the run had never held the file: nothing in the run
+    removed it.  Of one that did, it is not known what wrote or removed there.
+
+    Args:
+        case: The run.
+        verdict: Its verdict.
+    """
+    failure = case.blame.failure
+    subject = "driver" if failure is None else failure.key
+    found = next(
+        (each for each in case.run.of(MissingFile) if each.subject == subject), None
+    )
+    if verdict.rule not in _RAISED or found is None or found.changed is None:
+        return verdict
+    during = found.exists or found.changed >= case.run.manifest.started
+    evidence = Evidence(
+        text=_surroundings(found),
+        source="driver" if failure is None else "tasks",
+        at=found.at,
+    )
+    sure: Confidence = "low" if verdict.confidence == "low" else "medium"
+    return msgspec.structs.replace(
+        verdict,
+        confidence=sure if during else verdict.confidence,
+        cause=f"{verdict.cause} {evidence.text}",
+        remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}",
+        evidence=(*verdict.evidence, evidence),
+    )
+
+
+def _surroundings(found: MissingFile) -> str:
+    """Return sentences on where a missing file should have been."""
+    path = short_with_paths(found.path, 120)
+    if found.exists:
+        return (
+            f"{path} existed when it was looked for again "
+            "right after the error: something wrote it at that moment."
+        )
+    folder = short_with_paths(found.folder, 100)
+    named = f"The path is relative, and meant {path} there. " if found.relative else ""
+    entries = counted(found.entries or 0, "entry", "entries")
+    if str(Path(found.path).parent) != found.folder:
+        where = (
+            f"Its folder does not exist; {folder}, the nearest above it, has {entries}"
+        )
+    else:
+        where = f"Its folder {folder} has {entries}"
+    ago = found.at - (found.changed or found.at)
+    when = f"{duration(max(ago, 0.0))} before the error"
+    if ago > _LONG_AGO:
+        when = f"at {moment(found.changed or found.at)}"
+    return f"{named}{where} and was last changed {when}."
+
+
+def _what_to_check(found: MissingFile, *, during: bool) -> str:
+    if found.exists:
+        return "Have the task that reads the file depend on the one that writes it."
+    folder = short_with_paths(found.folder, 100)
+    if during:
+        return (
+            f"Something wrote to or removed from {folder} during the run: check what "
+            "should have written this file there, and what removes files."
+        )
+    return (
+        f"Nothing in this run changed {folder}: check what should have delivered the file "
+        "before the run, and whether its path is right."
+    )

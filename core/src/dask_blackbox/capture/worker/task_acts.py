@@ -1,0 +1,148 @@
+"""What tasks do outside of Dask: programs that fail, files that they remove or do not find.
+
+The interpreter's audit events tell of it, in the thread of the task.  What is noted there is
+only appended to a queue: a finalizer may remove files wherever memory is allocated, so no
+lock of ours may be taken.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+
+from .. import programs
+from ..missing_files import missing_file_of, surroundings_of
+from ..removed_files import EVENTS as REMOVALS
+from ..removed_files import RemovedFiles
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+_AUDITED = frozenset({"os.kill", "subprocess.Popen", *REMOVALS})
+_MOST, _KEPT = 100, 100
+_listeners: list[TaskActs] = []
+_ended: deque[int] = deque(maxlen=_KEPT)  # programs that this process signalled
+_audited = False
+
+
+class TaskActs:
+    """Collects the acts of one worker's tasks, from `start` to `stop`.
+
+    Of each kind the first are kept and the newest, and of removals those that an error of
+    a task on this worker names.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._taken: deque[list[object]] = deque(maxlen=_MOST + _KEPT)
+        self._newest: deque[list[object]] = deque(maxlen=_KEPT)
+        self._counts = Counter[str]()
+        self._removed = RemovedFiles()
+
+    def start(self) -> None:
+        """Begin to listen."""
+        _listeners.append(self)
+        _listen()
+
+    def stop(self) -> None:
+        """Stop listening; what was held back because there was much can be taken now."""
+        if self in _listeners:
+            programs.report_unreaped()
+            _listeners.remove(self)
+        if not _listeners:
+            programs.report_to(None)
+        self._taken.extend(self._newest)
+        self._newest.clear()
+
+    def taken(self) -> list[list[object]]:
+        """Return the events since the last call."""
+        rows = list[list[object]]()
+        while self._taken:
+            rows.append(self._taken.popleft())
+        return rows
+
+    def failed(self, error: BaseException | None, message: str) -> str | None:
+        """Note a task that failed; return the path that it did not find, if it did not.
+
+        Args:
+            error: What it raised.
+            message: Its text.
+        """
+        for each in self._removed.named_in(message):
+            self._taken.append(_row(*each.row(), kind="file-removed"))
+        return missing_file_of(error)
+
+    def key_of_thread(self) -> str | None:
+        """Return the key of the task that the calling thread runs, or None."""
+        key = self._worker.active_threads.get(threading.get_ident())
+        return None if key is None else str(key)
+
+    def take(self, at: float, kind: str, key: str, detail: dict[str, object]) -> None:
+        """Note an act of a task."""
+        row = _row(at, key, detail, kind=kind)
+        self._counts[kind] += 1
+        (self._taken if self._counts[kind] <= _MOST else self._newest).append(row)
+
+    def removed(self, event: str, args: tuple[Any, ...], key: str) -> None:
+        """Note an audit event of a removal by a task."""
+        removed = self._removed.take(event, args, sys._getframe(2), key)
+        if removed is not None:
+            at, subject, detail = removed.row()
+            self.take(at, "file-removed", subject, detail)
+
+
+def missing_file_row(key: str, path: str) -> list[object]:
+    """Return the event of a file that a task did not find; asks the file system.
+
+    Raises:
+        OSError: The file system does not answer.
+    """
+    return _row(time.time(), key, surroundings_of(path), kind="missing-file")
+
+
+def _row(
+    at: float, subject: str, detail: dict[str, object], *, kind: str
+) -> list[object]:
+    return [at, kind, subject, json.dumps(detail)]
+
+
+def _listen() -> None:
+    global _audited  # noqa: PLW0603 - once per process: it cannot be taken back
+    programs.report_to(_note_program, subject_of=_key_of_thread)
+    if not _audited:
+        _audited = True
+        sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    # (Python asks this at every import and `open`: the first line must be all.)
+    if event not in _AUDITED or not _listeners:
+        return
+    try:
+        if event == "subprocess.Popen":
+            programs.started(sys._getframe(1))
+            return
+        if event == "os.kill":
+            _ended.append(int(args[0]))
+            return
+        for listener in tuple(_listeners):
+            if (key := listener.key_of_thread()) is not None:
+                listener.removed(event, args, key)
+    except Exception:  # an error here would stop the user's own call
+        pass
+
+
+def _key_of_thread() -> str | None:
+    keys = (each.key_of_thread() for each in tuple(_listeners))
+    return next((key for key in keys if key is not None), None)
+
+
+def _note_program(at: float, key: str, detail: dict[str, object]) -> None:
+    if detail["program"] in _ended:
+        return  # what the task's own code ended has not failed
+    for listener in tuple(_listeners):
+        listener.take(at, "program-failed", key, detail)
