@@ -67,6 +67,7 @@ def test_an_exception_is_recorded_with_its_traceback(
     assert finished.reported["error"] == "LookupError('on purpose')"
     assert (error["exception"], error["message"]) == ("LookupError", "on purpose")
     assert "in fail" in error["traceback"]
+    assert 'cluster_kinds.py", line' in error["traceback"]
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "threads"])

@@ -18,6 +18,7 @@ from distributed.protocol.pickle import dumps
 # In the order in which they import each other.
 _MODULES = (
     "ancestry",
+    "source_files",
     "worker.ring",
     "classes",
     "redaction",

@@ -18,6 +18,7 @@ from ..executions import scheduler_exception, split, texts
 from ..logs import LogTap
 from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
+from ..source_files import leave_source_files, name_source_files
 from .attempts import Attempts
 from .closing_reasons import closing_of, unwatch_closing, watch_closing
 from .code_hashes import CodeMarks
@@ -117,6 +118,7 @@ class SchedulerCapture(SchedulerPlugin):
     def begin(self, scheduler: Scheduler) -> None:
         """Listen in the scheduler from now on."""
         self._scheduler = scheduler
+        name_source_files(self.name)
         self._tasks = scheduler.tasks
         self._files = TaskFiles()
         for handler in _HANDLERS:
@@ -186,6 +188,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def leave(self) -> str:
         """Take everything of this recording off the scheduler, after `withdraw`."""
+        leave_source_files(self.name)
         self._measures.stop()
         self._nannies.stop()
         self._inventory.stop()
@@ -216,6 +219,7 @@ class SchedulerCapture(SchedulerPlugin):
         return own
 
     async def close(self) -> None:
+        leave_source_files(self.name)
         self._nannies.stop()
         self._inventory.stop()
         self._tap.detach()

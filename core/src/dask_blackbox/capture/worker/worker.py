@@ -38,6 +38,7 @@ from ..nanny.worker_exit import (
 )
 from ..nanny.worker_watcher import Watcher
 from ..packages import environment, settings_and_image
+from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import MESSAGE, NAME, report_of
 from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
@@ -85,6 +86,7 @@ class WorkerCapture(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         self._worker = worker
+        name_source_files(f"{self.name} {worker.id}")
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, list[object]]] = deque()
         self._dropped = 0
@@ -186,6 +188,7 @@ class WorkerCapture(WorkerPlugin):
         return {**found, **settings_and_image()}
 
     def teardown(self, worker: Worker) -> None:
+        leave_source_files(f"{self.name} {worker.id}")
         worker.handlers.pop(f"{self.name}-tell", None)
         worker.handlers.pop(f"{self.name}-packages", None)
         self._ships = False
