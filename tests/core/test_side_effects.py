@@ -296,11 +296,11 @@ def test_a_program_that_failed_comes_before_the_file_that_is_missing() -> None:
     assert found is not None
     assert found.confidence == "medium"
     assert found.title.startswith(
-        "The driver's program “extract in.csv” exited with code 3: no licence; then "
+        "Program “extract in.csv” of the driver exited with code 3: no licence; then "
         "FileNotFoundError in 'load'"
     )
     assert found.follows is not None
-    assert found.follows.text.startswith("The driver's program")
+    assert found.follows.text.startswith("Program “extract in.csv” of the driver")
 
 
 def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
@@ -365,7 +365,7 @@ def test_of_the_programs_of_tasks_those_that_concern_the_file_begin_the_headline
     found = verdict_of(findings_in(run), run)
 
     assert found is not None
-    assert found.title.startswith("Task 'convert''s program") == named
+    assert found.title.startswith("Program “convert in.raw” of task 'convert'") == named
     assert found.confidence == "medium"
     assert f"A program of task 'convert', {command}, had exited with code 2" in [
         each.text for each in found.evidence
@@ -421,7 +421,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
         ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
         ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
-        ("program_of_a_task", 1, ["Task 'convert'", "exited with code 3", "books.csv"], "medium"),
+        ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
         ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),

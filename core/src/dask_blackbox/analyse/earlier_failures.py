@@ -23,6 +23,7 @@ from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
+    brief_command,
     cancelled_by_driver,
     failed_programs,
     how_it_ended,
@@ -34,7 +35,6 @@ from dask_blackbox.analyse.symptoms import is_symptom, is_wait, lacks_something
 from dask_blackbox.events import ProgramFailed
 from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
-    capital,
     class_of,
     counted,
     short,
@@ -307,8 +307,8 @@ def _programs(case: Case) -> Iterator[_Earlier]:
     """Yield programs whose exit codes the driver, or a task, had ignored."""
     for each in failed_programs(case):
         how = how_it_ended(each)
-        command = short_with_paths(each.command, 60)
         owner = whose(case, each.subject)
+        name = f"Program “{short(brief_command(each.command), 60)}” of {owner} {how}"
         related = is_related(each, case.blame.failure)
         yield _Program(
             program=each,
@@ -316,7 +316,7 @@ def _programs(case: Case) -> Iterator[_Earlier]:
             text=f"A program of {owner}, {short_with_paths(each.command, 160)}, had {how}",
             message=each.error or f"{each.command} {how}",
             source="driver" if each.subject == "driver" else "tasks",
-            headline=f"{capital(owner)}'s program “{command}” {how}" if related else "",
+            headline=name if related else "",
         )
 
 

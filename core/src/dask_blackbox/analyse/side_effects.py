@@ -84,6 +84,17 @@ def _stems(text: str) -> set[str]:
     return {each.partition(".")[0] for each in names} - {""}
 
 
+def brief_command(command: str) -> str:
+    """Return a command without folders, and without the interpreter of a script.
+
+    Args:
+        command: As it was started.
+    """
+    words = [word.rstrip("/").rpartition("/")[2] for word in command.split()]
+    script = len(words) > 1 and words[1].endswith((".py", ".sh", ".R", ".pl", ".jl"))
+    return " ".join(words[1:] if script else words)
+
+
 def how_it_ended(program: ProgramFailed) -> str:
     """Return how a program ended, and its last line of errors, after its name.
 
