@@ -57,3 +57,9 @@ def test_bokeh_is_loaded_for_runs_with_a_performance_report_only(
         loaded(f"{code}; loading.finaliser(performance={performance})", "bokeh")
         == found
     )
+
+
+def test_the_end_of_a_run_without_a_cluster_loads_no_dask() -> None:
+    code = "from dask_blackbox.recorder import late_imports as loading"
+
+    assert loaded(f"{code}; loading.finaliser()", "dask", "toolz", "psutil") == []

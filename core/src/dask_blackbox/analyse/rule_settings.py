@@ -15,7 +15,6 @@ from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.user_rules import all_rules, installed_rules
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
-from dask_blackbox.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +37,8 @@ def asking() -> Asking:
         ConfigurationError: if they name a rule or a number that there is not, or mute a
             verdict of ours.
     """
+    from dask_blackbox.settings import setting  # imports dask
+
     muted, numbers = setting("rules.mute") or (), setting("rules.thresholds") or {}
     if not muted and not numbers:
         return Asking()

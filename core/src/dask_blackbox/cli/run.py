@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from dask_blackbox.cli.options import Verb, store_option
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.card import RunCard
+    from dask_blackbox.driver.session import Recording
 
 import fcntl
 import os
@@ -159,6 +161,7 @@ def run(
     Clients in the command itself and in its Python child processes are recorded.  Exits
     with the command's exit code (128 + N if signal N ended it) and prints the card.
     """
+    gc.freeze()  # `dask` has imported distributed: that is not worth a collection
     from dask_blackbox.autorecord.command import environment_for
     from dask_blackbox.driver import recording
     from dask_blackbox.identity import identity_from_environment, started_as
@@ -179,14 +182,14 @@ def run(
         environment_for(rec.control, rec.id) if rec.control else None,
         rec.command_event,
         rec.command_lines,
-        rec.wait_for_store,
+        lambda: _meanwhile(rec, shown=not quiet),
     )
     card = rec.finish_command(code)
     _write(card, card_path)
     fine = card.state == "succeeded" and card.completeness.get("recorded", False)
     if not (quiet or (only_on_failure and fine)):
         _show(card)
-    gc.freeze()  # `dask` has imported distributed: what is left is not worth a collection
+    gc.freeze()  # the rest goes with the process
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)
 
 
@@ -237,6 +240,20 @@ def _run(
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # from here on: nobody is left to get it
     return code
+
+
+def _meanwhile(rec: Recording, *, shown: bool) -> None:
+    if shown:
+        # While the recorder works: who waits for the card need not wait for this, too.
+        threading.Thread(target=_load_text, daemon=True).start()
+    rec.wait_for_store()
+
+
+def _load_text() -> None:
+    with contextlib.suppress(Exception):
+        from dask_blackbox import report
+
+        _ = report.text
 
 
 def _write(card: RunCard, path: Path | None) -> None:

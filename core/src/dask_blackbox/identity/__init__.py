@@ -32,7 +32,6 @@ from dask_blackbox.identity.hosts import (
     from_slurm,
 )
 from dask_blackbox.identity.identity import Identity
-from dask_blackbox.settings import setting
 
 __all__ = [
     "HOSTS",
@@ -76,6 +75,8 @@ def identity_from_environment(
         argv: The command line; None: this process's.
     """
     own = environ is None
+    from dask_blackbox.settings import setting  # imports dask
+
     environ = os.environ if environ is None else environ
     argv = sys.argv if argv is None else argv
     identity = next(

@@ -22,8 +22,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
-    from dask_blackbox.recorder.parent import Owner
-    from dask_blackbox.recorder.recorder import Recorder
+    from dask_blackbox.recorder.late_imports import without_collections
+
+    with without_collections():
+        from dask_blackbox.recorder.parent import Owner
+        from dask_blackbox.recorder.recorder import Recorder
 
     asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())
     # All is written and reported, and somebody waits: not for each module to be taken apart.

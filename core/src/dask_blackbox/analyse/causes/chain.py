@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import groupby
 
 import msgspec
-from dask.utils import parse_bytes
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.incidents import (
@@ -121,6 +120,8 @@ def _change(change: Change) -> str:
 
 def _amount(found: re.Match[str]) -> float:
     """Return a size in bytes, or a number of partitions."""
+    from dask.utils import parse_bytes  # imports all of dask
+
     number = found["number"].replace(",", "")
     return float(parse_bytes(f"{number}{found['unit'] or ''}"))
 

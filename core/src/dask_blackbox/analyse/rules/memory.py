@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
-from dask.utils import parse_bytes
 
 from dask_blackbox.analyse.anomalies import more_memory
 from dask_blackbox.analyse.case import Case
@@ -128,6 +127,8 @@ def _beyond_reach(wanted: str | None, limit: int | None) -> bool:
 
 
 def _bytes(text: str) -> int:
+    from dask.utils import parse_bytes  # imports all of dask
+
     return parse_bytes(text.replace(" ", "").replace(",", ""))
 
 
@@ -205,7 +206,7 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
             "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
             f"compute(). If it must come to one place, that worker (and the driver) needs "
             f"well over {inputs}: give it "
-            f"{need(2 * parse_bytes(inputs.replace(' ', '')))}, for the inputs and the "
+            f"{need(2 * _bytes(inputs))}, for the inputs and the "
             "result."
         ),
         confidence="high",
