@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from dask_blackbox import formatting
 from dask_blackbox.card import RunCard
 from dask_blackbox.report import card_words as words
-from dask_blackbox.report.inline_code import prose
+from dask_blackbox.report.card_words import prose
 
 _COLOURS = {"succeeded": "#2e7d32", "running": "#00838f", "lost": "#8e24aa"}
 _FAILED = "#c62828"

@@ -22,6 +22,7 @@ from dask_blackbox.report.card_words import (
     explained_words,
     in_order,
     numbers,
+    pieces,
     rarity_words,
     relevant_numbers,
     retry_words,
@@ -35,7 +36,6 @@ from dask_blackbox.report.history_sentences import (
     looked_words,
     seen_words,
 )
-from dask_blackbox.report.inline_code import pieces
 
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20

@@ -18,7 +18,7 @@ from dask_blackbox import formatting
 from dask_blackbox.formatting import exact_size
 from dask_blackbox.report import card_words as words
 from dask_blackbox.report import history_sentences as past_words
-from dask_blackbox.report.inline_code import prose
+from dask_blackbox.report.card_words import prose
 from dask_blackbox.report.page_assets import TEMPLATES
 
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
