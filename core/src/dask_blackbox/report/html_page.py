@@ -33,12 +33,11 @@ from dask_blackbox.formatting import (
     prefix_of,
 )
 from dask_blackbox.report.axis import Axis, axis_of
-from dask_blackbox.report.card_words import what_is_missing
+from dask_blackbox.report.card_words import kept_links, what_is_missing
 from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
-from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
 from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
 from dask_blackbox.report.page_templates import template

@@ -10,8 +10,7 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import plain
-from dask_blackbox.report.card_words import STATE_SIGN
-from dask_blackbox.report.links import kept_links
+from dask_blackbox.report.card_words import STATE_SIGN, kept_links
 from dask_blackbox.report.page_assets import asset, policy
 
 _PAGE = Markup("""\
