@@ -54,7 +54,7 @@ def report(
     For a run in progress, or one whose recorder was lost, it is built from the data in the
     store.
     """
-    from dask_blackbox.serve.stored import report_of_run
+    from dask_blackbox.serve.cards import report_of_run
 
     run = opened_run(opened_store(store_url), name)
     which = "performance_report.html" if performance else "report.html"

@@ -38,7 +38,7 @@ def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> No
     store.
     """
     from dask_blackbox.report import text
-    from dask_blackbox.serve.stored import card_of_run
+    from dask_blackbox.serve.cards import card_of_run
 
     run = opened_run(opened_store(store_url), name)
     damage = run.verify() if verify else {}

@@ -66,7 +66,7 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
                 live.update(_table(run), refresh=True)
     if run.state != "running":
         from dask_blackbox.report import text
-        from dask_blackbox.serve.stored import card_of_run
+        from dask_blackbox.serve.cards import card_of_run
 
         click.echo(text(card_of_run(run)))
 

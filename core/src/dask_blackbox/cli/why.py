@@ -35,7 +35,7 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
     from dask_blackbox.analyse.alternatives import rejected_causes
     from dask_blackbox.analyse.rule_settings import asking
     from dask_blackbox.report.why_text import why_as_dict, why_text
-    from dask_blackbox.serve.stored import card_of_run
+    from dask_blackbox.serve.cards import card_of_run
 
     asking()  # a mistake in the settings of the rules is reported before anything else
     run = opened_run(opened_store(store_url), name)

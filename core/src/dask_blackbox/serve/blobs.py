@@ -16,8 +16,7 @@ from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RecordingErro
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import url_of
 from dask_blackbox.report.export import FORMATS, export
-from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.stored import REPORTS, report_of_run
+from dask_blackbox.serve.cards import REPORTS, Cards, report_of_run
 from dask_blackbox.store import Store
 from dask_blackbox.store.base import content_type_of, is_name
 

@@ -72,7 +72,7 @@ def rendered_page(
 def _main() -> int:
     from dask_blackbox.errors import BlackboxError
     from dask_blackbox.reader import Run
-    from dask_blackbox.serve.stored import card_of_run, report_of_run
+    from dask_blackbox.serve.cards import card_of_run, report_of_run
     from dask_blackbox.store import open_store
 
     order = _ORDERS.decode(sys.stdin.buffer.read())
