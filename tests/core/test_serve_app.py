@@ -22,7 +22,7 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Heartbeat, Progress
 from dask_blackbox.reader.sketching import put_sketch
 from dask_blackbox.serve import create_app
-from dask_blackbox.serve.http import RequestTimeoutProtocol
+from dask_blackbox.serve.app import RequestTimeoutProtocol
 from dask_blackbox.sketch import Fingerprint, Sketch
 from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.serve.http import RequestTimeoutProtocol
+from dask_blackbox.serve.app import RequestTimeoutProtocol
 from fastapi import FastAPI
 
 __all__ = ["Answer", "Served", "page_of", "served"]

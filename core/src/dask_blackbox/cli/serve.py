@@ -41,7 +41,7 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
     import uvicorn
 
     from dask_blackbox.serve import create_app
-    from dask_blackbox.serve.http import RequestTimeoutProtocol
+    from dask_blackbox.serve.app import RequestTimeoutProtocol
 
     store = opened_store(store_url)
     # What is wrong with the store is said now, not on the first page.
