@@ -27,8 +27,7 @@ from dask_blackbox.report import card_words as words
 from dask_blackbox.report.log_search import LogQuery, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames
-from dask_blackbox.serve.listing import CHOICES, page_of_runs, states_of
-from dask_blackbox.serve.searching import runs_found
+from dask_blackbox.serve.searching import CHOICES, page_of_runs, runs_found, states_of
 from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
 from dask_blackbox.store import Store
 
