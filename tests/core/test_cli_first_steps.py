@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox.cli import VERBS, blackbox
 from dask_blackbox.cli.doctor import Check, checks
 from dask_blackbox.cli.ls import _lines
-from dask_blackbox.cli.terminal import Screen
+from dask_blackbox.cli.options import Screen
 from dask_blackbox.store import MemoryStore
 from dask_blackbox.testing import EPOCH, EmbeddedS3, a_log
 from stored_runs import Shelf

@@ -5,8 +5,13 @@ from __future__ import annotations
 import click
 import msgspec
 
-from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
-from dask_blackbox.cli.terminal import screen
+from dask_blackbox.cli.options import (
+    Verb,
+    opened_store,
+    runs_beginning,
+    screen,
+    store_option,
+)
 
 _PIPED = 160
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
-from dask_blackbox.cli.options import Verb, store_option
-from dask_blackbox.cli.terminal import screen
+from dask_blackbox.cli.options import Verb, screen, store_option
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, StoreError
 from dask_blackbox.formatting import duration
 from dask_blackbox.versions import versions

@@ -13,9 +13,10 @@ from dask_blackbox.cli.options import (
     opened_run,
     opened_store,
     run_argument,
+    screen,
+    snapshots_of,
     store_option,
 )
-from dask_blackbox.cli.terminal import screen, snapshots_of
 from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from dask_blackbox.cli.options import (
+    Screen,
     Verb,
     job_option,
     opened_store,
     require_folder,
+    screen,
     store_option,
 )
-from dask_blackbox.cli.terminal import Screen, screen
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import RecordingError, RunNotFoundError
 from dask_blackbox.report.moments import moment_of

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import click
 from rich.console import Console
 
-from dask_blackbox.cli.options import Verb
-from dask_blackbox.cli.terminal import screen
+from dask_blackbox.cli.options import Verb, screen
 from dask_blackbox.errors import ConfigurationError
 
 if TYPE_CHECKING:  # heavy: imported when it runs

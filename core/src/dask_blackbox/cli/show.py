@@ -9,9 +9,9 @@ from dask_blackbox.cli.options import (
     opened_run,
     opened_store,
     run_argument,
+    screen,
     store_option,
 )
-from dask_blackbox.cli.terminal import screen
 
 
 @click.command(

@@ -11,9 +11,9 @@ from dask_blackbox.cli.options import (
     opened_run,
     opened_store,
     run_argument,
+    snapshots_of,
     store_option,
 )
-from dask_blackbox.cli.terminal import snapshots_of
 from dask_blackbox.formatting import count, duration, exact_size, plain
 from dask_blackbox.manifest import Progress
 
