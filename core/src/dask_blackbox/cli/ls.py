@@ -22,7 +22,7 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import RecordingError, RunNotFoundError
-from dask_blackbox.report.moments import moment_of
+from dask_blackbox.formatting import moment_of
 from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from dask_blackbox.cli.options import Verb, job_option, opened_store, store_option
-from dask_blackbox.report.moments import age_of
+from dask_blackbox.formatting import age_of
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.erasing import Erasure

@@ -10,7 +10,7 @@ import click
 
 from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
 from dask_blackbox.errors import RecordingError, RunNotFoundError
-from dask_blackbox.report.moments import age_of
+from dask_blackbox.formatting import age_of
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
