@@ -37,11 +37,11 @@ from dask_blackbox.formatting import (
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
-from dask_blackbox.report.stream_figure import stream_figure
 from dask_blackbox.report.system_figures import (
     bandwidth_by_type,
     bandwidth_by_worker,
     profile_figure,
+    stream_figure,
     system_figures,
 )
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
