@@ -1,7 +1,4 @@
-"""How numbers, sizes, durations, moments, keys and lists are written, in sentences and pages.
-
-Moments as people type them: an age, a day, a time.
-"""
+"""How numbers, sizes, durations, moments and lists are written, and how ages are read."""
 
 from __future__ import annotations
 

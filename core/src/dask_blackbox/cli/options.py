@@ -1,7 +1,4 @@
-"""What several verbs take: a store, a run, a job, examples in their help.
-
-What is known of whoever reads our output: columns and colours.
-"""
+"""What several verbs share: options for a store, a run or a job, examples, the terminal."""
 
 from __future__ import annotations
 

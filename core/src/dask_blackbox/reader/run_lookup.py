@@ -1,7 +1,4 @@
-"""Which run do they mean?  What people type, resolved against a store.
-
-The newest runs of a store: one cheap listing, however many there are.
-"""
+"""The runs of a store: the newest ones, and the one that somebody means."""
 
 from __future__ import annotations
 

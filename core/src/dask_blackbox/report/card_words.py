@@ -1,10 +1,8 @@
 """How what a card says is put into words, the same in every rendering.
 
-Sentences of findings, in which what one could type stands between backticks.
-
-On a page that is code, and the backticks are gone; everything is escaped all the same.
-
-Links in a page that is kept: to its neighbours by name, and never with a signature.
+Of sentences, what one could type stands between backticks: on a page that is code, and the
+backticks are gone.  Of links, a page that is kept leads to its neighbours by name, and
+never with a signature.
 """
 
 from __future__ import annotations

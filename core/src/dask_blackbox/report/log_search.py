@@ -1,7 +1,4 @@
-"""Log lines of a run: choosing them, saying why none was left, and printing them.
-
-Which log lines stand in the report, when there are more than fit.
-"""
+"""Log lines of a run: searching them, printing them, and choosing those of the report."""
 
 from __future__ import annotations
 

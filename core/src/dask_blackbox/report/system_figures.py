@@ -1,6 +1,6 @@
-"""The system over time: memory, CPU, network, disk and backlog of the whole cluster.
+"""The figures of the performance report: the task stream, the system over time, Dask's own.
 
-The task stream as Dask users know it: a row per worker thread, a bar per action.
+The task stream has a row per worker thread and a bar per action.
 """
 
 from __future__ import annotations
@@ -108,25 +108,25 @@ def _bars(tasks: pl.DataFrame) -> pl.DataFrame:
     )
     before = pl.lit(0.0)
     parts = [compute]
-    for column, action in (
+    for measure, action in (
         ("transfer", "transfer"),
         ("disk", "disk-read"),
         ("deserialize", "deserialize"),
     ):
         left = pl.col("start") + before
         parts.append(
-            base.filter(pl.col(column) > 0).select(
+            base.filter(pl.col(measure) > 0).select(
                 "key",
                 "worker",
                 "thread",
                 pl.lit(action).alias("label"),
                 left.alias("left"),
-                pl.min_horizontal(left + pl.col(column), "stop").alias("right"),
+                pl.min_horizontal(left + pl.col(measure), "stop").alias("right"),
                 pl.lit(value=False).alias("grave"),
                 pl.lit(0.4).alias("height"),
             )
         )
-        before = before + pl.col(column)
+        before = before + pl.col(measure)
     bars = pl.concat(parts)
     return bars.with_columns(
         ((pl.col("right") - pl.col("left")) / 1e3).alias("seconds")

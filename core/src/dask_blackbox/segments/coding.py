@@ -4,15 +4,13 @@ A coded column is a list that begins with a word of `Coding`; docs/format.md des
 them one by one.  Whatever a value is, it comes back equal, save that moments and durations
 come back to the microsecond.
 
+Whole numbers are sorted by significance, so that zlib finds what is alike: the lowest bytes
+of all, then the second lowest of all, and so on; the width is that of the largest.  Numbers
+that move slowly are first replaced by their differences.
+
 Keys of tasks repeat: `('sum-9e2f…', 3, 4)` and its thousand sisters are one shape,
 `('sum-9e2f…', \0, \0)`, and two rows of numbers; `inc-0c1d…` and its sisters are the shape
 `inc-\1` and sixteen bytes each, below which no compression comes.
-
-Whole numbers in few bytes: sorted by significance, so that zlib finds what is alike.
-
-A row of numbers is written as the lowest bytes of all, then the second lowest of all, and
-so on; the width is that of the largest.  Numbers that move slowly are first replaced by
-their differences.
 """
 
 from __future__ import annotations

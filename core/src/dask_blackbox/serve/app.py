@@ -1,6 +1,6 @@
-"""The viewer as a web application: its parts, its headers, and what it says in trouble.
+"""The viewer as a web application: its parts, its headers, its errors.
 
-What HTTP asks of a server beside its pages: HEAD, and an end for unfinished requests.
+It answers HEAD, and ends requests that do not arrive completely.
 """
 
 from __future__ import annotations

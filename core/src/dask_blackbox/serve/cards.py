@@ -1,6 +1,6 @@
-"""Cards for the viewer and `ls`: read once where they will not change any more.
+"""Cards and reports of stored runs, as the recorder wrote them or made now where it could not.
 
-What the recorder left of a run, or the same made now where it could not.
+The viewer and `ls` read a card once where it will not change any more.
 """
 
 from __future__ import annotations

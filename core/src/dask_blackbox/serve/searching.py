@@ -1,7 +1,4 @@
-"""Runs of all jobs by what their sketches say: verdict, text, time.
-
-The newest runs, a page at a time: one short listing however many there are.
-"""
+"""Lists of runs: the newest ones, a page at a time, and those whose sketches match a search."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Where code has changed: which function, in which file, at which line.
+"""Which code has changed: whether two hashes can be compared, and which function differs.
+
+A hash, as capture makes them, begins with its dialect, the version of Python that made the
+bytecode (`2py311.0123456789ab`).  Of two dialects, it is unknown whether the code is the
+same.  One that begins with `lib` knows only which functions of a library a task runs.
 
 A hash of a prefix or of a module says that it runs other code.  The parts of the job's
 own modules (functions, methods, constants) say which, and a prefix knows the names of
 those that its tasks run.
-
-Hashes of code, as capture makes them: which of them can be compared.
-
-A hash begins with its dialect, the version of Python that made the bytecode
-(`2py311.0123456789ab`).  Of two dialects, it is unknown whether the code is the same.
-One that begins with `lib` knows only which functions of a library a task runs.
 """
 
 from __future__ import annotations

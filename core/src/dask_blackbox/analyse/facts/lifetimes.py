@@ -1,9 +1,8 @@
-"""What existed at the same time: sums over workers are of those, and of no others.
+"""When the workers and schedulers of a run existed, and which of them at the same time.
 
 Clusters follow each other in one script, `client.restart()` replaces all workers, adaptive
-clusters come and go: workers of different times share no memory and no cores.
-
-The schedulers of a run, one after another or at once, and when each of them ended.
+clusters come and go: workers of different times share no memory and no cores, so sums
+over workers are of those that existed together.
 """
 
 from __future__ import annotations
