@@ -6,7 +6,7 @@ import json
 
 import pytest
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.report.log_search import LogQuery, as_json, as_text, chosen_lines
+from dask_blackbox.report.log_lines import LogQuery, as_json, as_text, chosen_lines
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.testing import a_log, a_run, a_worker_added
 from dask_blackbox.testing.facts import Fact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.layout import RunAddress, index_names
-from dask_blackbox.serve.searching import CHOICES, page_of_runs
+from dask_blackbox.serve.run_list import CHOICES, page_of_runs
 from dask_blackbox.store import MemoryStore
 
 START = 1_795_230_000.0

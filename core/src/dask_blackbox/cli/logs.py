@@ -21,7 +21,7 @@ from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
-    from dask_blackbox.report.log_search import LogQuery
+    from dask_blackbox.report.log_lines import LogQuery
 
 _LINES_AT_ONCE = 500
 _EVERY = 2.0
@@ -76,7 +76,7 @@ def logs(
     **query: str | None,
 ) -> None:
     """Search the logs of RUN: scheduler, workers, nannies and driver, by time."""
-    from dask_blackbox.report.log_search import LogQuery, as_json, as_text, chosen_lines
+    from dask_blackbox.report.log_lines import LogQuery, as_json, as_text, chosen_lines
 
     store = opened_store(store_url)
     run = opened_run(store, name)
@@ -103,7 +103,7 @@ def logs(
 
 def _new_lines(looks: Iterator[Run], asked: LogQuery) -> Iterator[dict[str, object]]:
     """Yield each line once, as soon as the recording has it."""
-    from dask_blackbox.report.log_search import chosen_lines
+    from dask_blackbox.report.log_lines import chosen_lines
 
     seen: set[tuple[object, ...]] = set()
     for run in looks:

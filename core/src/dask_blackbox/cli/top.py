@@ -124,7 +124,7 @@ def _table(run: Run) -> Group:
     from rich.text import Text
 
     from dask_blackbox.reader.documents import read_heartbeat
-    from dask_blackbox.report.log_search import as_text
+    from dask_blackbox.report.log_lines import as_text
 
     facts = Table.grid(padding=(0, 2))
     for name, value in _facts(run):

@@ -38,7 +38,7 @@ from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
-from dask_blackbox.report.log_search import LogLine, loglines_of
+from dask_blackbox.report.log_lines import LogLine, loglines_of
 from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
 from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png

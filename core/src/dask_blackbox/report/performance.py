@@ -36,14 +36,14 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.card_words import STATE_SIGN
-from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
-from dask_blackbox.report.system_figures import (
+from dask_blackbox.report.performance_figures import (
     bandwidth_by_type,
     bandwidth_by_worker,
     profile_figure,
     stream_figure,
     system_figures,
 )
+from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row

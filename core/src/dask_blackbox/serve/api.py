@@ -25,9 +25,9 @@ from dask_blackbox.manifest import Progress
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.report.log_search import as_row, chosen_lines
+from dask_blackbox.report.log_lines import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.searching import Found, page_of_runs, runs_found, states_of
+from dask_blackbox.serve.run_list import Found, page_of_runs, runs_found, states_of
 from dask_blackbox.serve.templating import LogForm, SearchForm
 from dask_blackbox.store import Store
 

@@ -24,10 +24,10 @@ from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report import card_words as words
-from dask_blackbox.report.log_search import LogQuery, chosen_lines
+from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames
-from dask_blackbox.serve.searching import CHOICES, page_of_runs, runs_found, states_of
+from dask_blackbox.serve.run_list import CHOICES, page_of_runs, runs_found, states_of
 from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
 from dask_blackbox.store import Store
 

@@ -13,8 +13,8 @@ from dask_blackbox import formatting
 from dask_blackbox.formatting import moment_of
 from dask_blackbox.report import card_words as words
 from dask_blackbox.report.card_words import prose
-from dask_blackbox.report.log_search import LogQuery, level_name
-from dask_blackbox.serve.searching import Search
+from dask_blackbox.report.log_lines import LogQuery, level_name
+from dask_blackbox.serve.run_list import Search
 
 
 class Templates:
