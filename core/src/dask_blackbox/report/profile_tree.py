@@ -1,11 +1,22 @@
-"""The statistical profile: recorded trees merged into one, and laid out as a flame graph."""
+"""The statistical profile: recorded trees merged into one, and laid out as a flame graph.
+
+The profile for the page: one tree of frames, and how often each was seen, by time.
+
+The page adds up the periods that it shows, and can search, turn round and leave out what
+is not the user's own code.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypedDict, cast
 
+import msgspec
+import numpy as np
+
 from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
+from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.packing import packed, packed_texts
 from dask_blackbox.run_tables import RunTables
 
 INTERVAL = 0.01
@@ -163,3 +174,160 @@ def _flame(node: ProfileNode, left: float, width: float, depth: int) -> Flame:
         line_number=int(reported.get("line_number") or 0),
         line=plain(str(reported.get("line") or "")).strip()[:200],
     )
+
+
+_MOST_NODES = 6_000
+_MOST_SLICES = 60
+_DEEPEST_DRAWN = 120
+_FOREIGN = (
+    "site-packages",
+    "dist-packages",
+    "/lib/python",
+    "\\lib\\",
+    "<frozen",
+    "<string>",
+)
+
+
+class _Slice(msgspec.Struct, array_like=True):
+    """A period, of whose tasks it is, and how many nodes have a count in it."""
+
+    begin: int
+    end: int
+    prefix: str
+    nodes: int
+
+
+class Flames(msgspec.Struct):
+    """The tree by column; counts are those of frames at the top of a stack.
+
+    Attributes:
+        interval: Seconds between two samples.
+        number: How many nodes; each comes after the one above it.
+        parents: Number of the node above plus one; 0: none.
+        frames: Number of its frame.
+        texts: Of each frame `name`, `file:line`, the line, and `1` if it is the user's own.
+        slices: Periods.
+        at: Numbers of the nodes with counts in each period, as steps.
+        counts: These counts.
+        pairs: How many of these there are.
+        left_out: How many nodes were too small.
+    """
+
+    interval: float
+    number: int
+    parents: str
+    frames: str
+    texts: str
+    slices: list[_Slice]
+    at: str
+    counts: str
+    pairs: int
+    left_out: int
+
+
+class _Tree:
+    """Frames that are worth showing, found in the sum of all periods."""
+
+    def __init__(self, whole: ProfileNode) -> None:
+        self.parents: list[int] = []
+        self.frames: list[int] = []
+        self.texts: list[str] = []
+        self.left_out = 0
+        self._known: dict[tuple[int, str], int] = {}
+        self._frames: dict[tuple[str, str, str], int] = {}
+        level = [(name, child, 0) for name, child in whole["children"].items()]
+        for _ in range(_DEEPEST_DRAWN):
+            level.sort(key=lambda each: -each[1]["count"])
+            fitting = max(0, _MOST_NODES - len(self.parents))
+            self.left_out += len(level[fitting:])
+            below = []
+            for name, node, parent in level[:fitting]:
+                number = self._add(name, node, parent)
+                below += [(n, child, number) for n, child in node["children"].items()]
+            level = below
+        self.left_out += len(level)
+
+    def _add(self, name: str, node: ProfileNode, parent: int) -> int:
+        description = node["description"]
+        file = plain(str(description.get("filename") or ""))
+        place = f"{file}:{int(description.get('line_number') or 0)}" if file else ""
+        line = plain(str(description.get("line") or "")).strip()[:160]
+        frame = (plain(str(description.get("name") or "?")), place, line)
+        if frame not in self._frames:
+            self._frames[frame] = len(self._frames)
+            own = bool(file) and not any(part in file for part in _FOREIGN)
+            self.texts += [*frame, "1" if own else ""]
+        self.parents.append(parent)
+        self.frames.append(self._frames[frame])
+        number = len(self.parents)
+        self._known[parent, name] = number
+        return number
+
+    def counts(self, tree: ProfileNode) -> dict[int, int]:
+        """Return how often each node was at the top; of small ones, the one above them."""
+        found: dict[int, int] = {}
+        below = [(tree, 0)]
+        while below:
+            node, number = below.pop()
+            own = int(node.get("count") or 0)
+            for name, child in (node.get("children") or {}).items():
+                own -= int(child.get("count") or 0)
+                below.append((child, self._known.get((number, name), number)))
+            if own > 0 and number:
+                found[number] = found.get(number, 0) + own
+        return found
+
+
+def flames_for_page(run: RunTables, axis: Axis) -> Flames | None:
+    """Return the profile of the run's tasks, or None where there is none."""
+    whole = merged_profile(run)
+    if whole is None:
+        return None
+    tree = _Tree(whole)
+    slices: list[_Slice] = []
+    at: list[int] = []
+    counts: list[int] = []
+    for (begin, end, prefix), summed in _periods(run, axis, tree).items():
+        numbers = sorted(summed)
+        slices.append(_Slice(begin, end, prefix, len(numbers)))
+        at += np.diff(np.array(numbers, dtype=np.int64), prepend=0).tolist()
+        counts += [summed[number] for number in numbers]
+    return Flames(
+        interval=INTERVAL,
+        number=len(tree.parents),
+        parents=packed(np.array(tree.parents, dtype=np.int64)),
+        frames=packed(np.array(tree.frames, dtype=np.int64)),
+        texts=packed_texts(tree.texts),
+        slices=slices,
+        at=packed(np.array(at, dtype=np.int64)),
+        counts=packed(np.array(counts, dtype=np.int64)),
+        pairs=len(at),
+        left_out=tree.left_out,
+    )
+
+
+def _periods(
+    run: RunTables, axis: Axis, tree: _Tree
+) -> dict[tuple[int, int, str], dict[int, int]]:
+    """Return counts by period and prefix; very many periods are put together."""
+    length = max(1, round(axis.length * 1000))
+    step = max(1, -(-length // _MOST_SLICES))
+    periods: dict[tuple[int, int, str], dict[int, int]] = {}
+    spans: dict[tuple[int, str], tuple[int, int]] = {}
+    profiles = [profile for profile in run.of(Profile) if profile.of == "compute"]
+    sums: dict[tuple[int, str], dict[int, int]] = {}
+    for profile in profiles:
+        begin = round(((profile.start or axis.start) - axis.start) * 1000)
+        end = round(((profile.stop or profile.at or axis.stop) - axis.start) * 1000)
+        key = ((begin + end) // 2 // step, plain(profile.prefix))
+        first, last = spans.get(key, (begin, end))
+        spans[key] = (min(first, begin), max(last, end))
+        own = sums.setdefault(key, {})
+        for number, count in tree.counts(
+            with_leaves(cast("ProfileNode", profile.tree))
+        ).items():
+            own[number] = own.get(number, 0) + count
+    for key, summed in sums.items():
+        periods[(*spans[key], key[1])] = summed
+    return periods
