@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.analyse.headline import with_killed_tasks
-from dask_blackbox.analyse.host_names import HostNames
+from dask_blackbox.analyse.headline import HostNames, with_killed_tasks
 from dask_blackbox.card import card_of
 from runs_from_rows import (
     a_death,

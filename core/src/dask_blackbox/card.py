@@ -181,11 +181,11 @@ def card_of(
     from dask_blackbox.analyse.changes import changes_of_run
     from dask_blackbox.analyse.completeness import completeness_of
     from dask_blackbox.analyse.headline import (
+        HostNames,
         headline_of,
         headline_of_a_damaged_end,
         with_killed_tasks,
     )
-    from dask_blackbox.analyse.host_names import HostNames
     from dask_blackbox.analyse.numbers import numbers_of
     from dask_blackbox.analyse.task_bundles import bundle_links, with_bundle
 
