@@ -1,4 +1,7 @@
-"""What the driver and its programs printed, apart from Dask's own lines."""
+"""What the driver and its programs printed, apart from Dask's own lines.
+
+Lines that Dask writes after something else has failed.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +73,14 @@ def own_lines(run: RunTables) -> pl.DataFrame:
         )
         & (pl.col("message").str.strip_chars() != "")
     )
+
+
+NOISE = (
+    "CommClosedError",
+    "StreamClosedError",
+    "Connection closed",
+    "Failed to communicate with scheduler",
+    "Compute Failed",
+    "Worker stream died",
+)
+"""What such lines hold; what they say is a consequence, not a cause."""

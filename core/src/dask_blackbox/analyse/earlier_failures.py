@@ -16,10 +16,9 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_output import OF_DASK, own_lines
+from dask_blackbox.analyse.driver_output import NOISE, OF_DASK, own_lines
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
-from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (

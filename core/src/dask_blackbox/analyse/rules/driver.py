@@ -12,7 +12,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
-from dask_blackbox.analyse.driver_output import last_output
+from dask_blackbox.analyse.driver_output import NOISE, last_output
 from dask_blackbox.analyse.error_hints import hint_on, plain_message
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
@@ -29,7 +29,6 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
-from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.printed_failures import PrintedFailure, printed_failures
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
