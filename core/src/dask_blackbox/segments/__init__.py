@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from dask_blackbox.segments.batch import MOST_ROWS, Batch
 from dask_blackbox.segments.columns import Column
-from dask_blackbox.segments.format import SegmentWriter, frame, open_segment
-from dask_blackbox.segments.reader import Segment, read_segment
+from dask_blackbox.segments.format import (
+    Segment,
+    SegmentWriter,
+    frame,
+    open_segment,
+    read_segment,
+)
 
 __all__ = [
     "MOST_ROWS",
