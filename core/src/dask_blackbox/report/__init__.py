@@ -18,9 +18,8 @@ if TYPE_CHECKING:
         on_demand_html,
     )
     from dask_blackbox.report.markdown_card import escaped, markdown
-    from dask_blackbox.report.overview import overview_of
     from dask_blackbox.report.performance import performance_html
-    from dask_blackbox.report.picture import picture_png, picture_svg
+    from dask_blackbox.report.picture import overview_of, picture_png, picture_svg
     from dask_blackbox.report.placeholder import placeholder_html
     from dask_blackbox.report.text_card import text
 
