@@ -5,10 +5,9 @@ from __future__ import annotations
 from dask_blackbox.analyse.changes.attribution import sides
 from dask_blackbox.analyse.changes.code_changes import incomparable
 from dask_blackbox.analyse.changes.differences import differences
-from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
-from dask_blackbox.analyse.changes.ranking import Rarities, ranked
+from dask_blackbox.analyse.changes.ranking import Causes, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair

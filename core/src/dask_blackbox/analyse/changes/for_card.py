@@ -12,8 +12,7 @@ from dask_blackbox.analyse.changes.attribution import listed_changes, sides
 from dask_blackbox.analyse.changes.code_changes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
-from dask_blackbox.analyse.changes.folding import Causes
-from dask_blackbox.analyse.changes.ranking import Ranked, Rarities, ranked
+from dask_blackbox.analyse.changes.ranking import Causes, Ranked, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.sketching import sketch_of
