@@ -111,7 +111,7 @@ class _Verbs(click.Group):
 def _print_versions(ctx: click.Context, param: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from dask_blackbox.versions import versions
+    from dask_blackbox.cli.options import versions
 
     click.echo("\n".join(f"{name} {number}" for name, number in versions().items()))
     ctx.exit()

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
-from dask_blackbox.cli.options import Verb, screen, store_option
+from dask_blackbox.cli.options import Verb, screen, store_option, versions
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, StoreError
 from dask_blackbox.formatting import duration
-from dask_blackbox.versions import versions
 
 if TYPE_CHECKING:
     from dask_blackbox.store import Store

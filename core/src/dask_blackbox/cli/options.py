@@ -1,14 +1,18 @@
-"""What several verbs share: options for a store, a run or a job, examples, the terminal."""
+"""What several verbs share: options for a store, a run or a job, examples, the terminal.
+
+Versions of ours and of what we work with.
+"""
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
-from rich.console import Console
 
 if TYPE_CHECKING:  # heavy: the verbs import them when they run
     from dask_blackbox.reader import Run
@@ -155,6 +159,8 @@ class Screen(NamedTuple):
 
 def screen() -> Screen:
     """Return how to print on standard output."""
+    from rich.console import Console
+
     console = Console()
     if not console.is_terminal:
         return Screen(None, colour=False)
@@ -171,3 +177,28 @@ def snapshots_of(store: Store, run: Run, interval: float) -> Iterator[Run]:
         time.sleep(interval)
         run = Run.at(store, run.folder)
         yield run
+
+
+__all__ = ["versions"]
+
+_NAMES = (
+    "dask-blackbox",
+    "airflow-provider-dask-blackbox",
+    "prefect-dask-blackbox",
+    "dask",
+    "distributed",
+    "apache-airflow",
+    "prefect",
+    "boto3",
+)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that are installed, ours first, and of Python."""
+    found: dict[str, str] = {}
+    for name in _NAMES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | {"python": platform.python_version()}
