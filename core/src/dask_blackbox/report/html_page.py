@@ -34,7 +34,7 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.card_words import kept_links, what_is_missing
-from dask_blackbox.report.curves import curves_of
+from dask_blackbox.report.curves import curves_of, series_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.log_lines import LogLine, loglines_of
@@ -43,7 +43,6 @@ from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of, prefix_rows
 from dask_blackbox.report.profile_tree import flames_for_page
-from dask_blackbox.report.system_series import series_of
 from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import marks_of, packed_marks, timeline_of
 from dask_blackbox.report.workers import WorkerProcess, worker_processes

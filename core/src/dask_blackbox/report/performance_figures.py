@@ -33,8 +33,8 @@ from bokeh.transform import linear_cmap
 from dask_blackbox.events import SchedulerLoad
 from dask_blackbox.formatting import count, counted, plain
 from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.curves import summed_metrics
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode
-from dask_blackbox.report.system_series import summed_metrics
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 
