@@ -12,10 +12,10 @@ from dask_blackbox.analyse.facts.executions import (
 )
 from dask_blackbox.analyse.facts.lifetimes import (
     most_at_once,
-    schedulers_of,
     spilled_at_once,
     threads_of,
 )
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.run_state import seconds_of

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.analyse.facts.lifetimes import schedulers_of
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.events import WorkerAdded

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from dask_blackbox.analyse.facts.lifetimes import schedulers_of
 from dask_blackbox.analyse.facts.outcome import outcome_of
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.teardown import teardown_of
 from dask_blackbox.analyse.facts.worker_exit import (
     WINDOW,
