@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dask._task_spec import Task
-from dask_blackbox.analyse.changes.code_changes import alike, tells_code
+from dask_blackbox.analyse.changes.code_hashes import alike, tells_code
 from dask_blackbox.capture.driver.driver_environment import machine_facts, modules_of
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, mark_of
 from sketches import a_night

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.changes.attribution import sides
-from dask_blackbox.analyse.changes.code_changes import incomparable
+from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed

@@ -9,7 +9,7 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.attribution import listed_changes, sides
-from dask_blackbox.analyse.changes.code_changes import incomparable
+from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
 from dask_blackbox.analyse.changes.ranking import Causes, Ranked, Rarities, ranked

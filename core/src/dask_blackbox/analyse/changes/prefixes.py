@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.changes.code_changes import alike, shown
+from dask_blackbox.analyse.changes.code_hashes import alike, shown
 from dask_blackbox.formatting import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 

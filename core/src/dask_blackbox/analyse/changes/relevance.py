@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.code_changes import tells_code
+from dask_blackbox.analyse.changes.code_hashes import tells_code
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
