@@ -1,7 +1,4 @@
-"""What the driver and its programs printed, apart from Dask's own lines.
-
-Lines that Dask writes after something else has failed.
-"""
+"""What the driver and its programs printed, apart from Dask's own lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The headline of a card: the one line to read, and what else is said first.
-
-The host's names in the place of Dask's keys: a reader knows the one, not the other.
-"""
+"""The headline of a card, and the host's names of tasks in the place of Dask's keys."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What several verbs share: options for a store, a run or a job, examples, the terminal.
-
-Versions of ours and of what we work with.
-"""
+"""What several verbs share: options for a store, a run or a job, examples, the terminal."""
 
 from __future__ import annotations
 

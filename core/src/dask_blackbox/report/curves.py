@@ -1,7 +1,4 @@
-"""Workers' memory and CPU over time, thinned without hiding a peak.
-
-The whole cluster over time: sums of its workers' samples, and how much it logged.
-"""
+"""Workers' memory and CPU over time, and the sums of the cluster, thinned without hiding a peak."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The run in one picture: what each worker did, its memory against its limit, its deaths.
 
-For places that show images and no pages: chat, artifacts, summaries of CI jobs, paper.
-
-What a host's page shows of a run beside its card: extremes and a picture.
+For places that show images and no pages: chat, artifacts, summaries of CI jobs, paper.  A
+host's page shows it beside the card, with the slowest and largest tasks (`overview_of`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The statistical profile: recorded trees merged into one, and laid out as a flame graph.
 
-The profile for the page: one tree of frames, and how often each was seen, by time.
-
-The page adds up the periods that it shows, and can search, turn round and leave out what
-is not the user's own code.
+For the page, each frame has how often it was seen, by time: the page adds up the periods
+that it shows, can search, turn round and leave out what is not the user's own code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The frame of the format: how a segment begins, and how its frames are distinguished.
+r"""The format of a segment: how its frames are distinguished, written and read.
 
     segment = header, frame, frame, …
     header  = magic (8), major (1), minor (1), length of the whole header (2),
@@ -7,15 +7,12 @@ r"""The frame of the format: how a segment begins, and how its frames are distin
               CRC-32 of the 13 bytes above (4), payload
 
 Numbers are little-endian and unsigned.  A frame's own CRC lets a reader trust its length,
-and its mark lets it find the next frame behind a damaged one.  What is in a payload stands
-in `batch.py`; docs/format.md has it all, with the history of versions.
+and its mark lets it find the next frame behind a damaged one.  What is in a payload is
+described in `batch.py`; docs/format.md has it all, with the history of versions.
 
-The writer: a segment in memory, or frame by frame into a file that may end anywhere.
-
-The reader: gives back whatever is whole, and names what is not.
-
-It trusts nothing: lengths, checksums and counts are checked before memory is taken, and
-nothing is ever unpickled.
+The writer makes a segment in memory, or frame by frame in a file that may end anywhere.
+The reader returns whatever is whole, and names what is not.  It checks lengths, checksums
+and counts before it takes memory, and never unpickles anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Which code has changed: whether two hashes can be compared, and which function differs.
-
-A hash, as capture makes them, begins with its dialect, the version of Python that made the
-bytecode (`2py311.0123456789ab`).  Of two dialects, it is unknown whether the code is the
-same.  One that begins with `lib` knows only which functions of a library a task runs.
+"""Where code has changed: which function, in which file, at which line.
 
 A hash of a prefix or of a module says that it runs other code.  The parts of the job's
 own modules (functions, methods, constants) say which, and a prefix knows the names of

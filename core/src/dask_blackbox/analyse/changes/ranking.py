@@ -1,12 +1,11 @@
 """The differences of a run in the order in which somebody on call should read them.
 
-Changes that follow from another one are folded under it.
-
-A package that was upgraded explains the code that differs inside it and in the prefixes
-that call it; a commit explains the functions that it changed; another Python the packages
-that came with it; a parameter the value that a function was given, and the size of what it
-asks for.  A row of `_CAUSES` says which kind of change can explain which, and what in the two
-runs has to show that it does: where nothing shows it, both stand side by side.
+Changes that follow from another one are folded under it.  A package that was upgraded
+explains the code that differs inside it and in the prefixes that call it; a commit explains
+the functions that it changed; another Python the packages that came with it; a parameter the
+value that a function was given, and the size of what it asks for.  A row of `_CAUSES` says
+which kind of change can explain which, and what in the two runs has to show that it does:
+where nothing shows it, both are listed side by side.
 """
 
 from __future__ import annotations
