@@ -45,7 +45,7 @@ _HOMES = {
     "is_on_demand": "html_page",
     "markdown": "markdown_card",
     "on_demand_html": "html_page",
-    "overview_of": "overview",
+    "overview_of": "picture",
     "performance_html": "performance",
     "picture_png": "picture",
     "picture_svg": "picture",
