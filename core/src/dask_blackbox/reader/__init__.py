@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dask_blackbox.reader.run_lookup import RunEntry, list_runs, marked_runs
+from dask_blackbox.reader.listing import RunEntry, list_runs, marked_runs
 
 if TYPE_CHECKING:
     from dask_blackbox.reader.run import Run

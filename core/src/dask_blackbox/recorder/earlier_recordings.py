@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import last_heartbeat
-from dask_blackbox.reader.run_lookup import marked_runs
+from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.recorder.spool_manifest import Spooled, spooled_in
 from dask_blackbox.store import Store
 
