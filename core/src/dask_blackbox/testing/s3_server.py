@@ -51,7 +51,7 @@ class EmbeddedS3:
         return f"s3://{self.bucket}"
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """What `open_store(settings=…)` needs."""
         return {
             "endpoint": self.endpoint,
