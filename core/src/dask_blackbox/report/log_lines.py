@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
-from dask.utils import parse_timedelta
 
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.errors import ConfigurationError
@@ -168,6 +167,9 @@ def _covered(rows: list[tuple[str, str | None, str | None]]) -> set[str]:
 
 
 def _moment(run: RunTables, option: str, text: str) -> datetime:
+    # Not above: a recorder that writes a report needs no Dask.
+    from dask.utils import parse_timedelta
+
     relative = re.fullmatch(r"([+-]?)(\d.*)", text)
     if relative and not re.match(r"\d{4}-", text):
         sign, length = relative.groups()
