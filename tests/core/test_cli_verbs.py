@@ -113,6 +113,9 @@ def test_ls_of_an_empty_store_says_that_it_is_empty(shelf: Shelf) -> None:
         ["why", "nightly/run-1"],
         ["compare", "run-1", "run-2"],
         ["history", "nightly"],
+        ["prune", "--older-than", "30d"],
+        ["rm", "--job", "nightly"],
+        ["reap"],
     ],
 )
 def test_a_folder_that_does_not_exist_is_named_with_what_to_do(

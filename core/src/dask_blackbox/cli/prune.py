@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from dask_blackbox.cli.options import Verb, job_option, opened_store, store_option
+from dask_blackbox.cli.options import (
+    Verb,
+    job_option,
+    opened_store,
+    require_folder,
+    store_option,
+)
 from dask_blackbox.formatting import age_of
 
 if TYPE_CHECKING:  # heavy
@@ -39,6 +45,8 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
     going = [each for each in found if not each.alive]
     for each in alive:
         click.echo(f"{_shown(each)} is being recorded and is kept.", err=True)
+    if not found:
+        require_folder(store.url)
     if not going:
         click.echo(f"Nothing to delete in {store.url}.", err=True)
         return

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
+from dask_blackbox.cli.options import (
+    Verb,
+    opened_store,
+    require_folder,
+    runs_beginning,
+    store_option,
+)
 from dask_blackbox.errors import RecordingError, RunNotFoundError
 from dask_blackbox.formatting import age_of
 
@@ -66,6 +72,8 @@ def reap(
             count, failed = count + 1, failed + bool(error)
             text = f"is not closed: {error}" if error else "is closed"
             click.echo(f"{name}: the cluster at {cluster.address} {text}")
+    if not count:
+        require_folder(store.url)
     if not count and not dry_run:
         click.echo("No cluster of these runs answers any more.", err=True)
     if failed:
