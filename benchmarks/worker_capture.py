@@ -27,6 +27,7 @@ def a_worker() -> Any:
         address="tcp://127.0.0.1:1",
         name="bench",
         nanny="tcp://127.0.0.1:2",
+        id="Worker-bench",
         status=SimpleNamespace(name="running"),
         state=SimpleNamespace(tasks={}),
         active_threads={threading.get_ident(): "bench-1"},

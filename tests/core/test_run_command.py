@@ -372,3 +372,47 @@ def test_a_store_that_does_not_work_changes_nothing_for_the_command(
 
     assert (finished.code, finished.output) == (0, "I ran\n")
     assert card.completeness["recorded"] is False
+
+
+def printed_in_a_command(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code as a Python process of a command whose recorder is gone."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=command.environment_for("/nowhere", "recording-1"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_dask_logs_nothing_on_our_preload() -> None:
+    done = printed_in_a_command(
+        "import dask, distributed; from distributed import preloading as p; "
+        "named = dask.config.get('distributed.client.preload'); "
+        "p.process_preloads(None, named, []); p.process_preloads(None, named, []); "
+        "p.process_preloads(None, [p.__file__], [])"
+    )
+
+    assert "blackbox" not in done.stderr
+    assert "Creating preload" in done.stderr  # of others
+
+
+def test_python_processes_of_a_command_start_as_quickly_as_others() -> None:
+    named = "import sys; print(*sys.modules)"
+    bare = subprocess.run(
+        [sys.executable, "-c", named], capture_output=True, text=True, check=True
+    )
+
+    added = set(printed_in_a_command(named).stdout.split()) - set(bare.stdout.split())
+
+    assert added <= {
+        "__future__",
+        "_warnings",
+        "atexit",
+        "importlib",
+        "importlib._bootstrap",
+        "importlib._bootstrap_external",
+        "importlib.machinery",
+        "sitecustomize",
+        "warnings",
+    }

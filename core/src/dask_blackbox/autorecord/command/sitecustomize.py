@@ -2,11 +2,17 @@
 
 It must cost nothing and break nothing: it hands on to the `sitecustomize` that it hides,
 and imports nothing of ours before an exception ends the process.
+Nor does it import `typing`, or other modules that Python itself starts without.
 """
+
+from __future__ import annotations
 
 import os
 import sys
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _PROCESSES = "DASK_BLACKBOX_PROCESSES"
 """Ids of the command's Python processes from the first to this one, which inherit it."""
@@ -14,12 +20,13 @@ _PROCESSES = "DASK_BLACKBOX_PROCESSES"
 
 def _hand_on() -> None:
     import importlib.machinery
-    import importlib.util
 
     here = os.path.dirname(os.path.abspath(__file__))
     elsewhere = [p for p in sys.path if os.path.abspath(p or ".") != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", elsewhere)
     if spec is not None and spec.loader is not None:
+        import importlib.util
+
         module = importlib.util.module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
@@ -75,8 +82,27 @@ def _send_the_last_lines() -> None:
     atexit.register(leave)
 
 
-def _watch_programs() -> None:
-    """Note programs that exit with an error, from the first one that this process starts."""
+def _is_of_others(record: Any) -> bool:
+    return "dask_blackbox_preload" not in record.getMessage()
+
+
+def _hide_lines_on_our_preload() -> None:
+    """Leave out what Dask logs on our preload before that is imported."""
+    try:
+        import logging
+
+        for name in ("distributed.preloading", "distributed.utils"):
+            logging.getLogger(name).addFilter(_is_of_others)
+    except Exception:
+        pass
+
+
+def _audit() -> None:
+    """Note programs that exit with an error, from the first one that this process starts.
+
+    And be there when Dask is imported: what it says of its preloads, it says before it
+    loads ours.
+    """
     frame = sys._getframe  # noqa: SLF001 - no better way
     inner = os.system
 
@@ -88,6 +114,8 @@ def _watch_programs() -> None:
                 programs.started(frame(1))
             except Exception:
                 pass
+        elif event == "import" and args[0] == "distributed.preloading":
+            _hide_lines_on_our_preload()
 
     def system(command: Any) -> int:
         status = inner(command)
@@ -120,7 +148,7 @@ if os.environ.get("DASK_BLACKBOX_CONTROL"):
     os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
     _watch()
     _send_the_last_lines()
-    _watch_programs()
+    _audit()
     _watch_tests()
 try:
     _hand_on()
