@@ -124,3 +124,13 @@ def test_what_was_spilled_at_different_times_does_not_add_up() -> None:
     )
 
     assert spilled_at_once(run) == 70 * MIB
+
+
+def test_a_task_counts_once_on_each_cluster_however_often_it_is_executed() -> None:
+    pieces = five_clusters(at_once=False)
+    again = [a_task(f"inc-{n}", worker=f"tcp://w{n}", start=4 + 10 * n) for n in (1, 2)]
+    elsewhere = [a_task("inc-1", worker="tcp://w3", start=34)]
+
+    numbers = numbers_of(Case(a_run([*pieces, *again, *elsewhere])))
+
+    assert (numbers["executions"], numbers["tasks"]) == (8, 6)

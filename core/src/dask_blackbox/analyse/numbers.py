@@ -25,7 +25,7 @@ from dask_blackbox.run_tables import RunTables
 NUMBERS = {
     "duration": "seconds from the start of the run to its end (or last heartbeat)",
     "executions": "executions of tasks, however they ended",
-    "tasks": "task executions that finished",
+    "tasks": "tasks that finished, each counted once per cluster",
     "cached": "those whose result the host had in its cache; left out if there are none",
     "task_failures": "tasks that raised",
     "retried": "attempts that failed and were retried",
@@ -75,7 +75,7 @@ def _task_numbers(run: RunTables) -> dict[str, float | None]:
     finished = tasks.filter(pl.col("outcome") == "finished")
     return {
         "executions": counts.executions,
-        "tasks": counts.finished,
+        "tasks": _tasks(run, finished),
         "cached": len(cached_keys_of(run)) or None,
         "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
@@ -85,6 +85,23 @@ def _task_numbers(run: RunTables) -> dict[str, float | None]:
         "disk_seconds": float(tasks["disk"].sum() or 0),
         "deserialize_seconds": float(tasks["deserialize"].sum() or 0),
     }
+
+
+def _tasks(run: RunTables, finished: pl.DataFrame) -> int:
+    """Return how many tasks finished.
+
+    One whose result was lost is executed again, and is still one task; the same key on
+    another cluster of the run is another task.
+    """
+    schedulers = schedulers_of(run)
+    cluster_of = {
+        each.address: schedulers.of_worker(each.scheduler, each.joined)
+        for each in worker_exits_of(run)
+    }
+    if len(set(cluster_of.values())) <= 1:
+        return finished["key"].n_unique()
+    cluster = pl.col("worker").replace_strict(cluster_of, default="")
+    return int(finished.group_by(cluster).agg(pl.col("key").n_unique())["key"].sum())
 
 
 def _worker_numbers(run: RunTables) -> dict[str, float | None]:
