@@ -822,6 +822,17 @@ def test_a_killed_driver_ended_when_its_recorder_lost_it() -> None:
     assert found.title == "The driver was ended by SIGKILL after 20 s"
 
 
+def test_a_killed_driver_says_how_far_its_work_had_come() -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=0)
+    done = [a_task(f"inc-{n}", start=10 + n, compute=1.0) for n in range(4)]
+    # On a cluster that was there before, one went on until its scheduler noticed.
+    later = a_task("inc-5", start=18, compute=5.0)
+
+    found = verdict(a_run(a_worker(), a_graph(6), *done, later, lost, aborted(at=28.0)))
+
+    assert found.title.endswith("by SIGKILL after 20 s; 4 of 6 tasks were done")
+
+
 MISSED = an_exception("FileNotFoundError", "[Errno 2] No such file: '/out/troms.csv'")
 
 

@@ -93,7 +93,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
         sure = "medium"
     longest = case.hang.executing[0] if case.hang and case.hang.executing else None
     yield DRIVER_KILLED.found(
-        f"{title} after {after}{_while(longest)}",
+        f"{title} after {after}{_while(longest)}{_progress(case, end)}",
         cause=(
             (
                 "Neither the driver nor its recorder reported an exit: the machine, "
@@ -738,10 +738,10 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     blocked = hang is not None and hang.long and not hang.executing
     return STOPPED_BY_HOST.found(
         f"{host} stopped this {case.dialect.run} after {after}{why}"
-        f"{_progress(case, stopped, '; ')}",
+        f"{_progress(case, _moment(case, stopped))}",
         cause=(
             f"{host} ended the run{why} {after} after its start"
-            f"{_progress(case, stopped, '; ')}.{detail} "
+            f"{_progress(case, _moment(case, stopped))}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
         ),
         remedy=(
@@ -763,10 +763,10 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
     own = case.exception
     where = f" at {own.file}:{own.line}" if own is not None and own.file else ""
     return STOPPED_BY_HOST.found(
-        f"Suspended after {after}{_progress(case, stopped, '; ')}",
+        f"Suspended after {after}{_progress(case, _moment(case, stopped))}",
         cause=(
             f"{host} suspended this {case.dialect.run}{where}, {after} after its start"
-            f"{_progress(case, stopped, '; ')}. Its process and the clusters that it had started "
+            f"{_progress(case, _moment(case, stopped))}. Its process and the clusters that it had started "
             "ended with that, and so did what was running on them."
         ),
         remedy=(
@@ -795,7 +795,9 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     if none_yet:
         title += " while its cluster was starting"
     elif closing:
-        title += f" while its cluster was closing{_progress(case, stopped, '; ')}"
+        title += (
+            f" while its cluster was closing{_progress(case, _moment(case, stopped))}"
+        )
     slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
     if started is not None and slow:
         title += f"; cluster start took {duration(started)}"
@@ -864,24 +866,29 @@ def _cluster_start(case: Case) -> float | None:
     return max(first.timestamp() - case.run.manifest.started, 0.0)
 
 
-def _progress(case: Case, stopped: Stopped, before: str) -> str:
-    """Return how far the work had come, in a clause; nothing if there was none."""
-    finished = case.run.tasks.filter(pl.col("outcome") == "finished")
-    sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
+def _progress(case: Case, moment: float) -> str:
+    """Return how far the work had come at a moment, in a clause; nothing if there was none."""
+    ended = pl.col("stop").dt.epoch("us") / 1e6
+    finished = case.run.tasks.filter(
+        (pl.col("outcome") == "finished") & (ended <= moment)
+    )
+    sent = sum(
+        new_tasks(each) for each in case.run.of(GraphUpdated) if each.at <= moment
+    )
     if not sent:
         return ""
     done = min(finished["key"].n_unique(), sent)
-    unheard = _unheard_for(case, stopped)
+    unheard = _unheard_for(case, moment)
     when = (
         ""
         if unheard is None
         else f" when the scheduler last answered, {duration(unheard)} before"
     )
     were = "was" if sent == 1 else "were"
-    return f"{before}{done:,} of {counted(sent, 'task')} {were} done{when}"
+    return f"; {done:,} of {counted(sent, 'task')} {were} done{when}"
 
 
-def _unheard_for(case: Case, stopped: Stopped) -> float | None:
+def _unheard_for(case: Case, moment: float) -> float | None:
     """Return for how long nothing had come from the schedulers, if the end is missing."""
     ending = case.run.ending
     own = case.run.metrics.filter(pl.col("source") == "scheduler")["at"]
@@ -891,7 +898,7 @@ def _unheard_for(case: Case, stopped: Stopped) -> float | None:
     if not any(each.error for name, each in sources if name.startswith("scheduler ")):
         return None
     last: datetime = own.sort()[-1]
-    unheard = _moment(case, stopped) - last.timestamp()
+    unheard = moment - last.timestamp()
     return unheard if unheard > _LONG else None
 
 
