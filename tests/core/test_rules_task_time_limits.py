@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dask_blackbox.analyse.rules.tasks import TASK_EXCEPTION
 from dask_blackbox.testing import (
     a_run,
@@ -36,9 +37,8 @@ def test_a_task_that_its_host_tried_again_took_its_limit_each_time() -> None:
     run = a_run(
         a_task(KEY, compute=10.5),
         a_task_error(KEY, exception="prefect.task_engine.TaskRunTimeoutError"),
-        an_event(
-            "task-timed-out", KEY, limit=5.0, setting="timeout_seconds", retries=1
-        ),
+        an_event("task-timed-out", KEY, limit=5.0, setting="timeout_seconds"),
+        an_event("task-retries", KEY, retries=1),
         state="failed",
     )
 
@@ -46,6 +46,28 @@ def test_a_task_that_its_host_tried_again_took_its_limit_each_time() -> None:
 
     assert "in up to 2 attempts. No other task" in found.cause
     assert "blocking call" not in found.cause
+    assert found.remedy.endswith("a timeout of its own: 2 attempts did not help.")
+
+
+@pytest.mark.parametrize(
+    ("exception", "advice"),
+    [("builtins.ConnectionResetError", "transient"), ("builtins.OSError", "unknown")],
+)
+def test_retries_that_were_used_up_are_not_advised_again(
+    exception: str, advice: str
+) -> None:
+    failed = a_task_error(KEY, exception=exception, message="no answer")
+    once = a_run(failed, state="failed")
+    thrice = a_run(failed, an_event("task-retries", KEY, retries=2), state="failed")
+
+    before = fires(TASK_EXCEPTION, once, naming=["no answer"])
+    after = fires(TASK_EXCEPTION, thrice, naming=["no answer"])
+
+    assert before.retry_advice == advice
+    assert "`client.submit(…, retries=3)`" in before.remedy
+    assert "retries=" not in after.remedy
+    assert "but all 3 attempts failed" in after.remedy
+    assert "It was attempted 3 times" in after.cause
 
 
 def test_another_exception_keeps_its_own_words() -> None:

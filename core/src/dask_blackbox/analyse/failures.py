@@ -17,6 +17,7 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
+from dask_blackbox.events import TaskRetries, TaskTimedOut
 from dask_blackbox.finding import weaker
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
@@ -139,7 +140,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
         final.filter(~own).unique("key").group_by("cause", maintain_order=True).len()
     )
     dependents = dict(inherited.iter_rows())
-    attempts = _attempts_of(run)
+    retries, of_host = _dask_retries(run), host_retries(run)
     failures: dict[str, TaskFailure] = {}
     for row in final.filter(own).iter_rows(named=True):
         if row["key"] in failures and not row["exception"]:
@@ -156,7 +157,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
             exception=row["exception"] or "",
             message=row["message"] or "",
             traceback=row["traceback"] or "",
-            attempts=1 + attempts.get(key, 0),
+            attempts=(1 + retries.get(key, 0)) * (1 + of_host.get(key, 0)),
             dependents=dependents.get(key, 0),
             bases=tuple((row["bases"] or "").split(", ")) if row["bases"] else (),
         )
@@ -183,8 +184,14 @@ def succeeded_later(run: RunTables) -> pl.DataFrame:
     )
 
 
-def _attempts_of(run: RunTables) -> dict[str, int]:
-    """Return how often each key failed and was tried again."""
+def host_retries(run: RunTables) -> dict[str, int]:
+    """Return how often the host had retried a task within one execution, by its key."""
+    over = {each.subject: each.retries or 0 for each in run.of(TaskTimedOut)}
+    return over | {each.subject: each.retries or 0 for each in run.of(TaskRetries)}
+
+
+def _dask_retries(run: RunTables) -> dict[str, int]:
+    """Return how often each key failed and Dask retried it."""
     retried = run.errors.filter(pl.col("outcome") == "retried")
     return dict(retried.group_by("key", maintain_order=True).len().iter_rows())
 

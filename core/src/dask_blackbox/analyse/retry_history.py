@@ -16,6 +16,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.earlier_failures import alike
+from dask_blackbox.analyse.failures import host_retries
 from dask_blackbox.analyse.history import in_turn
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.sketching import sketch_of
@@ -107,6 +108,7 @@ def _retries_in_this_run(case: Case) -> Retries:
         & (pl.col("exception") == failure.exception)
     )
     retried = {*alike.filter(pl.col("outcome") == "retried")["key"]}
+    retried |= host_retries(case.run).keys()
     failed = {*alike.filter(pl.col("outcome") == "erred")["key"]}
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
     return Retries(cured=len(retried & {*finished}), repeated=len(retried & failed))

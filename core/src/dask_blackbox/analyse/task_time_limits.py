@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from dask_blackbox.analyse.failures import host_retries
 from dask_blackbox.events import TaskTimedOut
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables
@@ -61,13 +62,16 @@ class TimedOutTask:
         """Return what to do.
 
         Args:
-            retries: What retries such a task, as code.
+            retries: What retries such a task, as code, if it was not retried.
         """
-        return (
+        text = (
             f"If it needs that long, raise `{self.setting}` of '{self.prefix}' or give it "
             "less to do. If it waited for something else, give that call a timeout of "
-            f"its own, and {retries} retries only this task, not the whole run."
+            "its own"
         )
+        if self.attempts > 1:
+            return f"{text}: {counted(self.attempts, 'attempt')} did not help."
+        return f"{text}, and {retries} retries only this task, not the whole run."
 
 
 def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
@@ -88,7 +92,7 @@ def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
         limit=over.limit,
         setting=over.setting or "time limit",
         ran=float(mine["seconds"].sum()) if len(mine) else None,
-        attempts=1 + (over.retries or 0),
+        attempts=1 + host_retries(run).get(key, 0),
         others=tuple(sorted(float(each) for each in others["seconds"])),
         prefix=prefix,
     )

@@ -58,6 +58,7 @@ from dask_blackbox.events.endings import (
     ProcessAncestors,
     ProgramFailed,
     TaskNamed,
+    TaskRetries,
     TaskTimedOut,
     TestFailed,
 )
@@ -205,6 +206,7 @@ __all__ = [
     "StallOver",
     "TaskNamed",
     "TaskOnWorker",
+    "TaskRetries",
     "TaskTimedOut",
     "TasksRunnable",
     "TasksUnrunnable",

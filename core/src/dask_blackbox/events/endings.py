@@ -342,13 +342,25 @@ class TaskTimedOut(Event, frozen=True, kw_only=True):
     Attributes:
         limit: Seconds that the task was allowed to take.
         setting: The host's name of that limit.
-        retries: How often the host may try it again, within one execution by Dask.
+        retries: As of `TaskRetries`, in recordings that have none of these.
     """
 
     kind: ClassVar[str] = "task-timed-out"
 
     limit: float | None = None
     setting: str = ""
+    retries: int | None = None
+
+
+class TaskRetries(Event, frozen=True, kw_only=True):
+    """The host had retried one of its tasks before it failed; its key is the subject.
+
+    Attributes:
+        retries: How often, within one execution by Dask.
+    """
+
+    kind: ClassVar[str] = "task-retries"
+
     retries: int | None = None
 
 

@@ -288,10 +288,6 @@ def _reset(_: re.Match[str], context: Context) -> Explained | None:
     return Explained(
         headline=f"{_service(context.file or '')} reset the connection",
         file=context.file,
-        fix=(
-            "This is often temporary: `retries=3` (`client.submit`, `dask.annotate`) "
-            "retries only this task. If it persists, send fewer requests at a time."
-        ),
     )
 
 

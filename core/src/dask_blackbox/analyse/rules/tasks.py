@@ -438,15 +438,26 @@ def _fix(case: Case, failure: TaskFailure) -> str:
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
     if advice in ("transient", "unknown"):
-        start = (
-            f"{article(name).capitalize()} {name} is often temporary:"
-            if advice == "transient"
-            else f"It is not known whether {article(name)} {name} is temporary; if it is,"
-        )
-        retries = _retries(case, failure)
-        return f". {start} {retries} retries only this task, not the whole run."
+        return f". {_retry(case, failure, f'{article(name)} {name}')}"
     same = "The same input fails again: fix the code, or check the input of this key."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
+
+
+def _retry(case: Case, failure: TaskFailure, what: str) -> str:
+    """Return what to do about an exception that may pass: a retry, if there was none yet."""
+    often = failure.advice.advice == "transient"
+    start = f"{what[0].upper()}{what[1:]} is often temporary"
+    if not often:
+        start = f"It is not known whether {what} is temporary"
+    if failure.attempts > 1:
+        return (
+            f"{start}, but all {failure.attempts} attempts failed: look at what the task "
+            "calls, whether it is down or allows fewer requests at a time, before "
+            "you add retries; if it needs time, retry later."
+        )
+    then = ":" if often else "; if it is,"
+    retries = _retries(case, failure)
+    return f"{start}{then} {retries} retries only this task, not the whole run."
 
 
 def _replay(case: Case, failure: TaskFailure) -> str:
