@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -406,8 +407,37 @@ class ObservedRun:
             at=state.timestamp.timestamp() if state is not None else None,
             limit=over or None,
             setting="timeout_seconds",
-            retries=entry.task.retries or 0,
+            retries=_used_retries(entry.task),
         )
+
+    def end_beside(self, exception: BaseException | None) -> threading.Thread | None:
+        """End the recording by the flow run's state, while the caller closes the cluster.
+
+        Args:
+            exception: What ended the flow run, if that was one.
+
+        Returns:
+            Where the recording ends and its card is shown; None: that is done already.
+            The cluster may close.
+        """
+        state = self.flow_run.state
+        fine = exception is None and state is not None and state.is_completed()
+        if not fine or self.ledger.unnoticed or self.card is not None:
+            self.end_by_state(exception)
+            return None
+        context = copy_context()
+        ending = threading.Thread(
+            target=context.run,
+            args=(self._end_guarded,),
+            name="dask-blackbox-prefect-end",
+        )
+        ending.start()
+        self.recording.wait_until_left()
+        return ending
+
+    def _end_guarded(self) -> None:
+        with guard("ending the recording of the flow run"):
+            self.end_by_state(None)
 
     def end_by_state(self, exception: BaseException | None) -> None:
         """End the recording by the state that the flow run has reached."""

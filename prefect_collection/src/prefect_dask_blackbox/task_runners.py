@@ -25,6 +25,8 @@ from prefect_dask_blackbox.options import RecordingOptions
 
 if TYPE_CHECKING:
     # Loaded when a run is observed: on workers, no run is.
+    from threading import Thread
+
     from distributed.deploy.cluster import Cluster
     from prefect.tasks import Task
 
@@ -170,13 +172,18 @@ class RecordedRunner(DaskTaskRunner):
 
     def __exit__(self, *args: object) -> None:
         observed, self._observed = self._observed, None
+        ending: Thread | None = None
         if observed is not None:
             from prefect_dask_blackbox.own_clients import entered
 
             with guard("ending the recording of the flow run"):
-                observed.end_by_state(_exception(args))
+                ending = observed.end_beside(_exception(args))
             entered(self._before)
-        super().__exit__(*args)
+        try:
+            super().__exit__(*args)
+        finally:
+            if ending is not None:
+                ending.join()
         self._patience.close()
         if observed is not None:
             with guard("giving every task run a final state"):

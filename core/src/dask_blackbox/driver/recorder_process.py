@@ -193,6 +193,17 @@ class RecorderSupervisor:
             if not self._another_took_over(link, deadline):
                 return
 
+    def wait_until_left(self, timeout: float) -> None:
+        """Wait until the recorder, told of the end, needs the clusters no more."""
+        deadline = time.monotonic() + timeout
+        while True:
+            link = self._link
+            left = link.wait_for("left", deadline - time.monotonic())
+            if left is not None or not link.closed:
+                return
+            if self._done or not self._another_took_over(link, deadline):
+                return
+
     def failed(self, doing: str, error: BaseException) -> None:
         """Say what of ours failed in the driver, so that the card can."""
         self.event("capture-failed", {"doing": doing, "error": repr(error)})

@@ -274,7 +274,7 @@ class Recording:
             limit: Seconds that the task was allowed to take, where the host ended it at
                 that limit.
             setting: The host's name of that limit (`timeout_seconds`).
-            retries: How often the host may try it again, within one execution by Dask.
+            retries: How often the host had tried it again, within one execution by Dask.
         """
         if self._supervisor is None:
             return
@@ -289,13 +289,11 @@ class Recording:
             moment = now if at is None else min(at, now)
             row = [moment, key, prefix, None, "erred", *what, None]
             self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
+            if retries:
+                self._task_event("task-retries", key, {"retries": retries})
             if limit is not None:
-                over = json.dumps(
-                    {"limit": limit, "setting": setting, "retries": retries}
-                )
-                self._supervisor.row(
-                    "event", [time.time(), "task-timed-out", key, over]
-                )
+                over = {"limit": limit, "setting": setting}
+                self._task_event("task-timed-out", key, over)
 
     def finish(
         self,
@@ -349,6 +347,14 @@ class Recording:
             with guard("notifying the host of the run's end"):
                 self._host_task.ended(cards[0])
         return cards[0]
+
+    def wait_until_left(self) -> None:
+        """Wait until the clusters may close, while `finish` runs in another thread.
+
+        Takes `blackbox.finish-timeout` at most.
+        """
+        if self._supervisor is not None:
+            self._supervisor.wait_until_left(self._finish_timeout)
 
     def stopped_by(
         self,
@@ -422,10 +428,14 @@ class Recording:
             url: Of its page.
         """
         if self._supervisor is not None:
-            reported = {"name": name, "id": identity, "url": url}
-            self._supervisor.row(
-                "event", [time.time(), "task-named", key, json.dumps(reported)]
+            self._task_event(
+                "task-named", key, {"name": name, "id": identity, "url": url}
             )
+
+    def _task_event(self, kind: str, key: str, detail: dict[str, object]) -> None:
+        if self._supervisor is not None:
+            row = [time.time(), kind, key, json.dumps(detail)]
+            self._supervisor.row("event", row)
 
     def command_event(self, kind: str, detail: dict[str, object]) -> None:
         """Tell of the command that does the work: when it started, what it was sent."""

@@ -226,7 +226,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
             goes on, where it is wanted), `spooled` (rows of the driver are on the disk),
-            `card` (as known before everything is uploaded) or `final`.
+            `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
         kind: The class of the error, by name.
         links: URLs by name.

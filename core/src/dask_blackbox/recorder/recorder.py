@@ -507,6 +507,7 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVING):
                     await puller.leave()
+        self._owner.send(Reply(what="left"))
         if self._orphaned:
             await self._close_orphans()
         assert self._end is not None  # noqa: S101
