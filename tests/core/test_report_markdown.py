@@ -129,7 +129,18 @@ def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
     said = markdown(lost)
 
     assert said.index("the bucket said no") < said.index("Why: the reason")
-    assert markdown(card).index("Why:") < markdown(card).index("What changed")
+    order = [markdown(card).index(part) for part in ("### Why", "What changed", "Evid")]
+    assert order == sorted(order)
+
+
+def test_a_title_that_is_the_headline_is_not_repeated() -> None:
+    card = a_card_that_says("the reason")
+    assert card.verdict is not None
+    whole = msgspec.structs.replace(card, headline=card.verdict.title)
+    cut = msgspec.structs.replace(card, headline=f"{card.verdict.title[:5]}…")
+
+    assert "### Why\n" in markdown(whole)
+    assert f"### Why: {card.verdict.title}" in markdown(cut)
 
 
 def test_the_quotation_marks_around_an_address_are_no_part_of_it() -> None:

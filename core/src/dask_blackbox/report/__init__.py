@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         is_on_demand,
         on_demand_html,
     )
-    from dask_blackbox.report.markdown_card import escaped, markdown
+    from dask_blackbox.report.markdown_card import escaped, markdown, markdown_parts
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import overview_of, picture_png, picture_svg
     from dask_blackbox.report.placeholder import placeholder_html
@@ -29,6 +29,7 @@ __all__ = [
     "html_card",
     "is_on_demand",
     "markdown",
+    "markdown_parts",
     "on_demand_html",
     "overview_of",
     "performance_html",
@@ -44,6 +45,7 @@ _HOMES = {
     "html_card": "card_html",
     "is_on_demand": "html_page",
     "markdown": "markdown_card",
+    "markdown_parts": "markdown_card",
     "on_demand_html": "html_page",
     "overview_of": "picture",
     "performance_html": "performance",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import Past
@@ -53,34 +54,71 @@ _BACKTICKS = re.compile(r"`+")
 _OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
 
 
+class MarkdownParts(NamedTuple):
+    """The card as Markdown, in parts and in order; a part may be empty.
+
+    Attributes:
+        head: The headline, as a heading.
+        identity: State, job, run and attempt.
+        unrecorded: That there is no recording, and why.
+        verdict: Why it failed and what to do.
+        changes: What changed since the last good run.
+        evidence: Of the verdict.
+        numbers: A table of the measures.
+        findings: What else was found.
+        missing: What the recording lacks.
+        links: To the report and others.
+    """
+
+    head: str
+    identity: str
+    unrecorded: str
+    verdict: str
+    changes: str
+    evidence: str
+    numbers: str
+    findings: str
+    missing: str
+    links: str
+
+
 def markdown(card: RunCard) -> str:
     """Return the card as GitHub-flavoured Markdown, verdict first."""
-    return "\n\n".join(part for part in _parts(card) if part) + "\n"
+    return _joined(markdown_parts(card)) + "\n"
 
 
-def _parts(card: RunCard) -> Iterator[str]:
-    yield f"## {STATE_SIGN[card.state]} {escaped(card.headline)}"
-    yield (
-        f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
-        f" · attempt {card.attempt}"
-    )
+def markdown_parts(card: RunCard) -> MarkdownParts:
+    """Return the parts of the card as GitHub-flavoured Markdown."""
     recorded = card.completeness.get("recorded", True)
-    missing = what_is_missing(card)
-    if not recorded:
-        yield _quoted(missing)
-    if card.verdict is not None:
-        yield from _verdict(card, card.verdict)
-    yield from _changes(card)
-    yield from _numbers(card)
-    yield from _findings(card.findings)
-    if recorded and missing:
-        yield "### Missing from the recording"
-        yield "\n".join(f"- {escaped(sentence)}" for sentence in missing)
-    yield _links(card)
+    missing, verdict = what_is_missing(card), card.verdict
+    lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
+    return MarkdownParts(
+        head=f"## {STATE_SIGN[card.state]} {escaped(card.headline)}",
+        identity=(
+            f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
+            f" · attempt {card.attempt}"
+        ),
+        unrecorded="" if recorded else _quoted(missing),
+        verdict="" if verdict is None else _joined(_verdict(card, verdict)),
+        changes=_joined(_changes(card)),
+        evidence="" if verdict is None else _evidence(verdict.evidence),
+        numbers=_joined(_numbers(card)),
+        findings=_joined(_findings(card.findings)),
+        missing=f"### Missing from the recording\n\n{lines}"
+        if recorded and missing
+        else "",
+        links=_links(card),
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
 
 
 def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
-    yield f"### Why: {escaped(verdict.title)}"
+    # Nobody needs to read it twice; a headline may be cut, though.
+    same = card.headline == verdict.title
+    yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
     if card.chain:
         yield f"**Chain:** {escaped(chain_words(card.chain))}"
     yield _paragraphs(verdict.cause)
@@ -95,7 +133,6 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
     lines = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
     lines.append(f"- **Rule** {_code(verdict.rule)}")
     yield "\n".join(lines)
-    yield _evidence(verdict.evidence)
 
 
 def _evidence(evidence: Sequence[Evidence]) -> str:
@@ -116,7 +153,8 @@ def _changes(card: RunCard) -> Iterator[str]:
     blame = "" if past is None else blame_words(past)
     if not card.changes and not blame:
         return
-    yield "### What changed since the last good run"
+    if card.changes:
+        yield "### What changed since the last good run"
     if blame:
         yield f"**{escaped(blame)}**"
     if card.changes:
