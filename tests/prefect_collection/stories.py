@@ -146,6 +146,22 @@ def tried_again() -> str:
 
 
 @task
+def crash_when_rerun(flag: str) -> int:
+    if Path(flag).exists():
+        os.kill(os.getpid(), signal.SIGSEGV)
+    Path(flag).touch()
+    return os.getpid()
+
+
+@observed_flow(name="gives-up-a-rerun", task_runner=runner())
+def gives_up_a_rerun() -> float:
+    """Lose a result with its worker; the task crashes when Dask executes it again."""
+    completed = crash_when_rerun.submit(os.environ["FLAG"])
+    os.kill(completed.result(), signal.SIGKILL)
+    return nap.submit(0.1, wait_for=[completed]).result()
+
+
+@task
 def take(value: Any) -> Any:
     return value
 

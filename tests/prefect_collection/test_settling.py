@@ -55,19 +55,27 @@ def test_many_task_runs_are_ended_and_those_that_never_began_are_created(
         flow_run = client.create_flow_run(etl)
         running = [make_run(client, flow_run.id, Running()) for _ in range(MANY)]
         ended = make_run(client, flow_run.id, Completed(message="by itself"))
+        rerun = make_run(client, flow_run.id, Completed())
         missing = [uuid4() for _ in range(MANY)]
         finals = [
             *(crashed(each, "load-new", rename=True) for each in running),
             *(crashed(each, "load-never") for each in missing),
             crashed(ended, "load-ended"),
+            FinalState(
+                id=rerun,
+                name="load-rerun",
+                task_key=load.task_key,
+                state=Crashed(message=DEAD),
+                if_completed=Crashed(message=f"It had completed. {DEAD}"),
+            ),
         ]
 
         count = settle(client, flow_run.id, finals)
         again = settle(client, flow_run.id, finals)
         runs = read_runs(client, [final.id for final in finals])
 
-    assert (count, again) == (2 * MANY, 0)
-    assert len(runs) == 2 * MANY + 1
+    assert (count, again) == (2 * MANY + 1, 0)
+    assert len(runs) == 2 * MANY + 2
     assert {each.flow_run_id for each in runs.values()} == {flow_run.id}
     for identity in running:
         run = runs[identity]
@@ -89,8 +97,11 @@ def test_many_task_runs_are_ended_and_those_that_never_began_are_created(
             DEAD,
         )
     assert runs[ended].state_name == "Completed"
+    state = runs[rerun].state
+    assert state is not None
+    assert (state.name, state.message) == ("Crashed", f"It had completed. {DEAD}")
     logged = [line.task_run_id for line in prefect.logs(flow_run.id)]
-    assert sorted(logged) == sorted([*running, *missing])
+    assert sorted(logged) == sorted([*running, *missing, rerun])
 
 
 def test_slots_of_concurrency_limits_are_released(prefect: Any) -> None:

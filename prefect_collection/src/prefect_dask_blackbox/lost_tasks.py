@@ -40,7 +40,9 @@ _RELEASED = (
     "Abandoned: nobody waited for its result. The flow cancelled it or kept no future of "
     "it, so that Dask released it before it was done; then the flow run ended."
 )
+_MOST_LINES = 200
 _WORKERS_DIED = "workers-died"
+_RERUN = "It had completed, and was executed again, because its result was lost with its worker."
 _UNHEARD = "It ended, but its result was lost with its worker."
 
 
@@ -54,7 +56,8 @@ class LostTasks:
     def report(self, card: RunCard | None = None, *, early: bool = False) -> None:
         """Set all lost tasks' runs to Crashed, creating those that never came into being.
 
-        A run that ended by itself before its result was lost keeps its state.
+        A run that ended by itself before its result was lost keeps its state, unless Dask
+        executed it again and gave it up.
 
         Args:
             card: Of the flow run, once there is one: what it says of them.
@@ -69,7 +72,8 @@ class LostTasks:
                 again, entry.message = entry.message is not None, message
                 entry.logged = entry.logged or not early
                 final = _final(entry, Crashed(message=message), again=again)
-                finals.append(replace(final, log=not early))
+                rerun = None if early else _if_completed(entry, message)
+                finals.append(replace(final, log=not early, if_completed=rerun))
         with guard("reporting lost tasks to Prefect"):
             self._settle(finals)
 
@@ -165,6 +169,13 @@ def _final(
         rename=entry.named,
         again=again,
     )
+
+
+def _if_completed(entry: SubmittedTask, message: str) -> State[Any] | None:
+    """Return what a completed task run becomes that Dask executed again, and gave up."""
+    if entry.culprit != entry.key or not isinstance(entry.error, KilledWorker):
+        return None
+    return Crashed(message=f"{_RERUN} {message}")
 
 
 def _last_state(entry: SubmittedTask, otherwise: State[Any]) -> State[Any]:

@@ -41,6 +41,7 @@ class FinalState:
         rename: The user gave it that name, and its worker may have died with it.
         log: Put its message into its log.
         again: Set it though the run has a final state that we gave it before.
+        if_completed: What a run that has completed becomes; None: it stays so.
     """
 
     id: UUID
@@ -50,6 +51,7 @@ class FinalState:
     rename: bool = False
     log: bool = True
     again: bool = False
+    if_completed: State[Any] | None = None
 
 
 def settle(
@@ -113,6 +115,8 @@ def read_runs(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, Task
 def _is_due(final: FinalState, run: TaskRun | None) -> bool:
     if run is None or run.state is None or not run.state.is_final():
         return True
+    if run.state.is_completed():
+        return final.if_completed is not None
     return final.again and run.state.message != final.state.message
 
 
@@ -209,11 +213,17 @@ def _set(
     with guard("the final state of a task run"):
         if final.id not in runs:
             return _create(client, flow_run_id, final)
-        if final.rename and runs[final.id].name != final.name:
+        known = runs[final.id]
+        if final.rename and known.name != final.name:
             client.set_task_run_name(final.id, final.name)
-        client.set_task_run_state(final.id, final.state, force=True)
+        client.set_task_run_state(final.id, _state_for(final, known), force=True)
         done = True
     return done  # noqa: RET504 - the guard swallows errors
+
+
+def _state_for(final: FinalState, run: TaskRun) -> State[Any]:
+    completed = run.state is not None and run.state.is_completed()
+    return final.if_completed if completed and final.if_completed else final.state
 
 
 def _create(client: SyncPrefectClient, flow_run_id: UUID, final: FinalState) -> bool:
