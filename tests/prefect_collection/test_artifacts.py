@@ -91,7 +91,7 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
 
     page = card_page(CARD, [lost])
 
-    assert page.count("### Task runs that were hit") == 1
+    assert page.count("### Affected task runs") == 1
     assert (
         "- [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) lost: "
         "Worker \\<1\\> ran \\*out\\* of memory · `n=9, text=''|<b>'`"
@@ -277,6 +277,15 @@ def test_each_attempt_of_a_failed_task_run_is_named() -> None:
 
     whys = "attempt 1: OSError(1); attempt 2: OSError(2); last attempt: TypeError"
     assert f"- load-1 failed: {whys}" in page.splitlines()
+
+
+def test_attempts_that_failed_alike_are_counted() -> None:
+    why = "OSError: no route"
+    failed = TaskLine(name="load-1", state="failed", why=why, earlier=(why, why))
+
+    page = card_page(CARD, [failed])
+
+    assert f"- load-1 failed: {why}, in each of 3 attempts" in page.splitlines()
 
 
 def test_the_card_of_a_long_run_is_updated_a_bounded_number_of_times() -> None:

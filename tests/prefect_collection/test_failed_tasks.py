@@ -57,6 +57,33 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert verdict.retry_advice == "code"
 
 
+def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="waits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def waits() -> int:
+        needs: Any = doubled
+        return needs.submit(cleaned.submit(2)).result()
+
+    waits(return_state=True)
+
+    run = prefect.newest("waits", store)
+    names = {name.partition("-")[0]: name for name in run.names}
+    why = f"It waited for {names['cleaned']}"
+    failed = "ValueError: part 2 has no header"
+    assert run.message.endswith(
+        f"'{names['doubled']}' never ran, because '{names['cleaned']}' failed: {failed}"
+    )
+    rows = run.artifacts["dask-run-waits"].splitlines()
+    assert [f"[{names['doubled']}](" in row for row in rows if "never ran" in row] == [
+        True
+    ]
+    assert [f"{why}" in row for row in rows if "never ran" in row] == [True]
+    assert run.card.numbers["tasks"] == 1
+    logged = [line.message for line in prefect.logs(run.id) if line.task_run_id]
+    assert f"Never ran: {why}, which failed: {failed}" in logged
+
+
 def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     prefect: Any, store: Path
 ) -> None:
@@ -77,7 +104,7 @@ def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     assert run.card.verdict.rule == "task-exception"
     assert "ValueError: part 2 has no header" in run.card.verdict.cause
     page = run.artifacts["dask-run-parent-of-a-plain-one"]
-    hit = page.partition("### Task runs that were hit")[2].partition("###")[0]
+    hit = page.partition("### Affected task runs")[2].partition("###")[0]
     slowest = page.partition("### Slowest tasks")[2].partition("###")[0]
     assert len(child.names) == 3
     [failed] = [name for name in child.names if f"[{name}](" in hit]

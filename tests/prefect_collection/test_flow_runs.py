@@ -437,9 +437,9 @@ def test_each_attempt_of_a_task_run_is_on_the_card(
 
     page = prefect.newest("tries-thrice", store).artifacts["dask-run-tries-thrice"]
     [row] = [line for line in page.splitlines() if " failed: attempt" in line]
-    assert "attempt 1: LookupError('failure 0')" in row
-    assert "attempt 2: OSError('failure 1')" in row
-    assert "last attempt: " in row
+    assert "attempt 1: LookupError: failure 0" in row
+    assert "attempt 2: OSError: failure 1" in row
+    assert "last attempt: ValueError: failure 2" in row
     assert "failure 2" in row
 
 

@@ -150,7 +150,7 @@ class FlowRunPage:
 
         Args:
             card: The card.
-            tasks: The task runs that were hit.
+            tasks: The affected task runs.
             attempts: Which attempt of how many.
             logs: How many lines were put into the flow run's log.
             names: Prefect's names of tasks, by key.

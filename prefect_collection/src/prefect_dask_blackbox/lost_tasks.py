@@ -20,7 +20,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_dask_blackbox.settling import FinalState, read_runs, settle
+from prefect_dask_blackbox.returned_states import reason_of
+from prefect_dask_blackbox.settling import FinalState, error_line, read_runs, settle
 from prefect_dask_blackbox.submitted import (
     Ledger,
     SubmittedTask,
@@ -118,6 +119,24 @@ class LostTasks:
                 state = Cancelled(message=cancelled)
             finals.append(_final(entry, _last_state(entry, state)))
         self._settle(finals)
+
+    def log_never_began(self) -> None:
+        """Put one line into the log of each task run that Prefect never ran, with the reason.
+
+        Its state only has the id of another task run, and no page shows it.
+        """
+        waiting = [entry for entry in self._ledger if entry.never_began]
+        lines = []
+        for entry in waiting[:_MOST_LINES]:
+            blocker = self._ledger.blocker_of(entry)
+            why = (
+                "" if blocker is None else f", which failed: {reason_of(blocker.state)}"
+            )
+            text = f"Never ran: {self._ledger.why_never_began(entry)}{why}"
+            lines.append(error_line(self._flow_run_id, entry.task_run_id, text))
+        if lines:
+            with guard("the logs of task runs that never ran"), prefect_client() as api:
+                api.create_logs(lines)
 
     def sentence(self, entry: SubmittedTask, card: RunCard | None = None) -> str:
         """Return why a task run is Crashed: what the card says of it, else what Dask said."""

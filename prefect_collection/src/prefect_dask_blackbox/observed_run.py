@@ -51,7 +51,11 @@ from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
-from prefect_dask_blackbox.returned_states import exception_of, exception_of_state
+from prefect_dask_blackbox.returned_states import (
+    exception_of,
+    exception_of_state,
+    reason_of,
+)
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import (
     Ledger,
@@ -250,10 +254,17 @@ class ObservedRun:
         for entry in self.ledger:
             state = entry.state
             if state is not None and (state.is_failed() or state.is_crashed()):
-                why = one_line(state.message or "it failed")
-                text = f"A task never ran, because it needs '{entry.name}': {why}"
+                why = one_line(reason_of(state))
+                name = shown_name(entry.name)
+                text = f"{self._waiting_for(entry)} never ran, because '{name}' failed: {why}"
                 return also(NeverRanError(text), error)
         return None
+
+    def _waiting_for(self, failed: SubmittedTask) -> str:
+        """Return the first task run that never began because of another one, if known."""
+        waiting = (e for e in self.ledger if self.ledger.blocker_of(e) is failed)
+        first = next(waiting, None)
+        return "A task" if first is None else f"'{shown_name(first.name)}'"
 
     def end(
         self, *, exception: BaseException | None = None, state: str | None = None
@@ -563,7 +574,9 @@ class ObservedRun:
         Args:
             earlier: What their attempts before the last one failed with.
         """
-        for entry in (*self.ledger, *self.ledger.others.values()):
+        entries = [*self.ledger, *self.ledger.others.values()]
+        # What they waited for comes first.
+        for entry in sorted(entries, key=lambda each: each.never_began):
             if entry.lost:
                 gone = entry.culprit == entry.key
                 why = cause_of(entry.error)
@@ -573,8 +586,10 @@ class ObservedRun:
                     why = f"It waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
             elif entry.state is not None and entry.state.is_failed():
-                why = self.ledger.redaction.text(entry.state.message or "")
+                why = self.ledger.redaction.text(reason_of(entry.state))
                 state, why = "failed", one_line(why)
+            elif entry.never_began:
+                state, why = "never ran", self.ledger.why_never_began(entry)
             else:
                 continue
             yield TaskLine(
@@ -611,6 +626,7 @@ class ObservedRun:
 
     def _show_all(self) -> None:
         self.lost_tasks.report(self.card)
+        self.lost_tasks.log_never_began()
         if self.card is None:
             return
         with guard("the card on the flow run's page"):
@@ -684,6 +700,14 @@ def _new_recording(
         on_progress=on_progress,
         overview=True,
     )
+
+
+def _used_retries(task: Task[Any, Any]) -> int:
+    """Return how often Prefect has retried a task that failed in the end.
+
+    With a condition it may have been fewer times; how often, nobody here knows.
+    """
+    return 0 if task.retry_condition_fn is not None else task.retries or 0
 
 
 def _as_prefect_sees_it(

@@ -1,7 +1,7 @@
 """The one card of a flow run, as Markdown: pure functions of what is known.
 
 Its links stand at its top, for a page shows the beginning; Prefect's names and links of
-the task runs that were hit follow the verdict.
+the affected task runs follow the verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import plain
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
-from dask_blackbox.report import escaped, markdown
+from dask_blackbox.report import escaped, markdown_parts
 
 from prefect_dask_blackbox.stalls import stall_words
 from prefect_dask_blackbox.submitted import shown_name, with_names
@@ -51,7 +51,7 @@ _OPENS = re.compile(r"https?://[^\s<>]+")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskLine:
-    """A task run that was hit.
+    """A task run that failed, was lost or never ran.
 
     Attributes:
         name: Its name in Prefect.
@@ -109,7 +109,7 @@ def card_page(
 
     Args:
         card: The card.
-        tasks: The task runs that were hit.
+        tasks: The affected task runs.
         attempts: Which attempt of how many, where Prefect retries the flow.
         logs: How many lines were put into the flow run's log.
         names: Prefect's names of tasks, by key.
@@ -120,25 +120,24 @@ def card_page(
     shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
     bare = _named(msgspec.structs.replace(card, links={}), shown_names)
     tasks = [replace(each, why=with_names(each.why, shown_names)) for each in tasks]
-    head, _, rest = markdown(bare).partition("\n\n")
-    parts = [head, _links(card.links), _failed_subflow(card)]
+    card_parts = markdown_parts(bare)
+    parts = [card_parts.head, _links(card.links), _failed_subflow(card)]
     if attempts is not None and attempts[1] > 1:
         parts.append(f"Attempt {attempts[0]} of {attempts[1]} of this flow run.")
     parts += before
-    # The second line says what Prefect's page says already.
-    _, _, rest = rest.partition("\n\n")
     if logs:
         lines = "1 line" if logs == 1 else f"{logs} lines"
         parts.append(
             f"In the log of this flow run: {lines} of Dask's scheduler, nannies and dead "
             "workers."
         )
-    verdict, mark, more = rest.partition("\n### In numbers")
-    parts += [verdict.strip(), _affected_task_runs(tasks)]
+    # Who asks why, asks what has changed next; what proves it can wait.
+    parts += [card_parts.unrecorded, card_parts.verdict, card_parts.changes]
+    parts += [_affected_task_runs(tasks), card_parts.evidence, card_parts.findings]
     first = _cut(_joined(parts))
     # Not cut: a picture is text without words.
     shown = [] if overview is None else _overview(overview, runs or {})
-    after = f"{mark}{more}".strip()
+    after = _joined([card_parts.numbers, card_parts.missing])
     room = max(0, _LONGEST - len(first))
     return _joined([first, *shown, after[:room]]) + "\n"
 
@@ -375,10 +374,10 @@ def _failed_subflow(card: RunCard) -> str:
 
 
 def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:
-    """Return the task runs that were hit, as a list: cells of v1's tables do not wrap."""
+    """Return the affected task runs, as a list: cells of v1's tables do not wrap."""
     if not tasks:
         return ""
-    lines = ["### Task runs that were hit", ""]
+    lines = ["### Affected task runs", ""]
     for task in tasks[:_MOST_LINES]:
         given = " ".join(task.parameters.split()).replace("`", "'")
         text = f"- {_linked(task)} {task.state}: {_why(task)}"
@@ -392,6 +391,8 @@ def _why(task: TaskLine) -> str:
     """Return why a task run was hit, with each of its attempts if it had several."""
     if not task.earlier:
         return escaped(task.why)
+    if set(task.earlier) == {task.why}:
+        return f"{escaped(task.why)}, in each of {len(task.earlier) + 1} attempts"
     each = [
         f"attempt {number}: {escaped(text)}"
         for number, text in enumerate(task.earlier, 1)

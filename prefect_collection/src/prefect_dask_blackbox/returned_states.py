@@ -17,7 +17,13 @@ from uuid import UUID
 from prefect.client.schemas.objects import State
 from prefect.exceptions import FailedRun, UnfinishedRun
 
-__all__ = ["exception_in", "exception_of", "exception_of_state", "say_why"]
+__all__ = [
+    "exception_in",
+    "exception_of",
+    "exception_of_state",
+    "reason_of",
+    "say_why",
+]
 
 _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
 _SUMMED_UP = re.compile(
@@ -49,6 +55,13 @@ def exception_of_state(state: State[Any]) -> BaseException | None:
             return known(text)
     made: BaseException = type(name, (Exception,), {"__module__": "__main__"})(text)
     return made
+
+
+def reason_of(state: State[Any] | None) -> str:
+    """Return why a task failed, as its state says it, without Prefect's introduction."""
+    text = (state and state.message) or "it failed"
+    match = _RAISED.match(text)
+    return text if match is None else f"{match[1]}: {match[2]}"
 
 
 def exception_in(state: State[Any]) -> BaseException:

@@ -20,7 +20,7 @@ from prefect.events.schemas.events import Event
 from prefect.states import to_state_create
 from prefect.types._datetime import now
 
-__all__ = ["FinalState", "read_runs", "settle"]
+__all__ = ["FinalState", "error_line", "read_runs", "settle"]
 
 _AT_ONCE = 8
 _PAGE = 200
@@ -246,11 +246,16 @@ def _lines(flow_run_id: UUID, finals: Iterable[FinalState]) -> Iterator[LogCreat
     for final in finals:
         bad = final.state.is_failed() or final.state.is_crashed()
         if final.log and bad and final.state.message:
-            yield LogCreate(
-                name=_LOGGER,
-                level=logging.ERROR,
-                message=final.state.message,
-                timestamp=cast("Any", now("UTC")),
-                flow_run_id=flow_run_id,
-                task_run_id=final.id,
-            )
+            yield error_line(flow_run_id, final.id, final.state.message)
+
+
+def error_line(flow_run_id: UUID, task_run_id: UUID, text: str) -> LogCreate:
+    """Return a line for the log of a task run."""
+    return LogCreate(
+        name=_LOGGER,
+        level=logging.ERROR,
+        message=text,
+        timestamp=cast("Any", now("UTC")),
+        flow_run_id=flow_run_id,
+        task_run_id=task_run_id,
+    )

@@ -96,6 +96,11 @@ class SubmittedTask:
         return self.error is not None and is_lost(self.error)
 
     @property
+    def never_began(self) -> bool:
+        """Prefect did not run it, because another task run had not completed."""
+        return self.state is not None and self.state.name == "NotReady"
+
+    @property
     def culprit(self) -> str:
         """Key of the task that died: this one, or the one that it waited for."""
         return str(getattr(self.error, "task", None) or self.key)
@@ -164,6 +169,7 @@ def _inputs_in(values: Iterable[Any]) -> Iterator[SubmittedTask]:
                 yield found
 
 
+_UPSTREAM = re.compile(r"Upstream task run '([0-9a-f-]{36})' did not reach")
 # From where a word begins: text without an end would take its length squared.
 _KEY = re.compile(r"(?<![\w.<>-])[\w.<>-]+-[0-9a-f]{32}")
 
@@ -310,6 +316,24 @@ class Ledger:
         """Return the name of the task run of a key; the key where there is none."""
         names = (shown_name(each.name) for each in self._tasks if each.key == key)
         return next(names, key)
+
+    def blocker_of(self, entry: SubmittedTask) -> SubmittedTask | None:
+        """Return the task because of whose end Prefect never ran another one, if known."""
+        seen: set[UUID] = set()
+        found: SubmittedTask | None = entry
+        while found is not None and found.never_began and found.task_run_id not in seen:
+            seen.add(found.task_run_id)
+            match = _UPSTREAM.search((found.state and found.state.message) or "")
+            upstream = UUID(match[1]) if match else None
+            found = next((e for e in self._tasks if e.task_run_id == upstream), None)
+        return None if found is entry else found
+
+    def why_never_began(self, entry: SubmittedTask) -> str:
+        """Return for which task run Prefect never ran another one."""
+        blocker = self.blocker_of(entry)
+        if blocker is None:
+            return "It waited for a task run that did not complete"
+        return f"It waited for {shown_name(blocker.name)}"
 
     @property
     def failed_users(self) -> dict[str, SubmittedTask]:

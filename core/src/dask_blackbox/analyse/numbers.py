@@ -58,7 +58,7 @@ def numbers_of(case: Case) -> dict[str, float]:
         "duration": seconds_of(run),
         "task_failures": len(case.failures),
         "deaths": len(case.deaths),
-        **_task_numbers(run),
+        **_task_numbers(case),
         **_worker_numbers(run),
         **_memory_numbers(case),
         "bytes_transferred": _handed_over(run),
@@ -70,12 +70,13 @@ def numbers_of(case: Case) -> dict[str, float]:
     }
 
 
-def _task_numbers(run: RunTables) -> dict[str, float | None]:
+def _task_numbers(case: Case) -> dict[str, float | None]:
+    run = case.run
     tasks, counts = executions_of(run), counts_of(run)
     finished = tasks.filter(pl.col("outcome") == "finished")
     return {
         "executions": counts.executions,
-        "tasks": _tasks(run, finished),
+        "tasks": _tasks(case, finished),
         "cached": len(cached_keys_of(run)) or None,
         "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
@@ -87,12 +88,15 @@ def _task_numbers(run: RunTables) -> dict[str, float | None]:
     }
 
 
-def _tasks(run: RunTables, finished: pl.DataFrame) -> int:
+def _tasks(case: Case, finished: pl.DataFrame) -> int:
     """Return how many tasks finished.
 
     One whose result was lost is executed again, and is still one task; the same key on
-    another cluster of the run is another task.
+    another cluster of the run is another task.  One that failed may have finished before;
+    and to Dask, it finishes where its host says that it failed.
     """
+    run, failed = case.run, [each.key for each in case.failures]
+    finished = finished.filter(~pl.col("key").is_in(failed))
     schedulers = schedulers_of(run)
     cluster_of = {
         each.address: schedulers.of_worker(each.scheduler, each.joined)

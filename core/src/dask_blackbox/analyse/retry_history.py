@@ -111,7 +111,9 @@ def _retries_in_this_run(case: Case) -> Retries:
     retried |= host_retries(case.run).keys()
     failed = {*alike.filter(pl.col("outcome") == "erred")["key"]}
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
-    return Retries(cured=len(retried & {*finished}), repeated=len(retried & failed))
+    # To Dask, a task of the host's finishes also where the host says that it failed.
+    cured = retried & {*finished} - failed
+    return Retries(cured=len(cured), repeated=len(retried & failed))
 
 
 def _retries_in_earlier_runs(case: Case, verdict: Finding) -> Retries:
