@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from dask_blackbox.testing import EmbeddedS3, embedded_s3
 pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
+GALLERY = ROOT / "flows"
 AUTOMATIONS = ROOT / "prefect_collection" / "automations.yaml"
 CHROMIUM = "/usr/bin/chromium"
 
@@ -246,12 +249,12 @@ def automation(
     try:
         yield made
     finally:
-        _soon(lambda: _deleted(host, made["id"]))
+        _soon(lambda: _deleted(host, "automations", made["id"]))
 
 
-def _deleted(host: Any, automation_id: str) -> bool:
-    """Delete an automation; return whether it is gone."""
-    address = f"{host.url}/api/automations/{automation_id}"
+def _deleted(host: Any, kind: str, identity: str) -> bool:
+    """Delete something on the server; return whether it is gone."""
+    address = f"{host.url}/api/{kind}/{identity}"
     request = urllib.request.Request(address, method="DELETE")
     try:
         urllib.request.urlopen(request, timeout=30).close()
@@ -260,6 +263,80 @@ def _deleted(host: Any, automation_id: str) -> bool:
             return False
         raise
     return True
+
+
+SAVE_BLOCK = """
+import json, sys
+from prefect_dask_blackbox import BlackboxStore
+BlackboxStore(**json.loads(sys.argv[1])).save("prod")
+"""
+
+
+@pytest.fixture
+def deployed(host: Any, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """The deployments of `flows/prefect.yaml`, by name, in work pools of both kinds."""
+    folder = tmp_path / "flows"
+    shutil.copytree(GALLERY, folder)
+    pools = {"process": "processes", "kubernetes": "cluster"}
+    for kind, name in pools.items():
+        _prefect(host, "work-pool", "create", "--type", kind, name)
+    _prefect(host, "--no-prompt", "deploy", "--all", cwd=folder)
+    found = {each["name"]: each for each in host.ask("deployments/filter", {})}
+    yield found
+    for each in found.values():
+        _soon(partial(_deleted, host, "deployments", each["id"]))
+    for name in pools.values():
+        _soon(partial(_deleted, host, "work_pools", name))
+
+
+def _prefect(host: Any, *words: str, cwd: Path | None = None) -> None:
+    """Run a command of Prefect's."""
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", *words],
+        cwd=cwd,
+        env=host.environ,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
+    host: Any, deployed: dict[str, Any], s3: EmbeddedS3
+) -> None:
+    place = json.dumps({"url": f"{s3.url}/deployed", **s3.settings})
+    save = [sys.executable, "-c", SAVE_BLOCK, place]
+    subprocess.run(save, env=host.environ, check=True, timeout=120)
+    nightly = deployed["nightly"]["id"]
+    run_id = host.ask(f"deployments/{nightly}/create_flow_run", {})["id"]
+
+    _prefect(host, "worker", "start", "--pool", "processes", "--run-once")
+
+    assert host.flow_run(run_id).state == "COMPLETED"
+    card = host.artifacts(run_id)["dask-run-recorded-etl"]
+    assert "[Report](<https://dask.example.org/" in card
+    assert f"{s3.url}/deployed/" in card
+
+
+def test_a_job_on_kubernetes_has_the_image_and_the_environment(
+    host: Any, deployed: dict[str, Any]
+) -> None:
+    from prefect.utilities.templating import apply_values
+
+    pool = host.ask("work_pools/cluster")["base_job_template"]
+    known = pool["variables"]["properties"]
+    given = deployed["nightly-on-kubernetes"]["job_variables"]
+    usual = {name: each["default"] for name, each in known.items() if "default" in each}
+
+    job = apply_values(pool["job_configuration"], {**usual, **given})
+
+    [container] = job["job_manifest"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example.org/etl:2026.11"
+    assert job["env"]["PREFECT_INTEGRATIONS_DASK_BLACKBOX_STORE"] == "block:prod"
+    assert set(given) <= set(known)
 
 
 def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
