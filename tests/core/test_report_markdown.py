@@ -84,7 +84,9 @@ def a_card_that_says(words: str) -> RunCard:
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_what_the_run_said_stays_text(words: str) -> None:
-    harmless = rendered(a_card_that_says("plain words"))
+    # Facts of several lines are shown as blocks.
+    plain = "plain\nwords" if "\n" in words else "plain words"
+    harmless = rendered(a_card_that_says(plain))
 
     seen = rendered(a_card_that_says(words))
 

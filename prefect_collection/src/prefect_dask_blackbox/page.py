@@ -125,21 +125,26 @@ def card_page(
     if attempts is not None and attempts[1] > 1:
         parts.append(f"Attempt {attempts[0]} of {attempts[1]} of this flow run.")
     parts += before
-    if logs:
-        lines = "1 line" if logs == 1 else f"{logs} lines"
-        parts.append(
-            f"In the log of this flow run: {lines} of Dask's scheduler, nannies and dead "
-            "workers."
-        )
     # Who asks why, asks what has changed next; what proves it can wait.
     parts += [card_parts.unrecorded, card_parts.verdict, card_parts.changes]
-    parts += [_affected_task_runs(tasks), card_parts.evidence, card_parts.findings]
+    parts += [_affected_task_runs(tasks), card_parts.evidence, _in_the_log(logs)]
+    parts.append(card_parts.findings)
     first = _cut(_joined(parts))
     # Not cut: a picture is text without words.
     shown = [] if overview is None else _overview(overview, runs or {})
-    after = _joined([card_parts.numbers, card_parts.missing])
+    after = _joined([card_parts.numbers, card_parts.missing, _place(card.links)])
     room = max(0, _LONGEST - len(first))
     return _joined([first, *shown, after[:room]]) + "\n"
+
+
+def _in_the_log(logs: int) -> str:
+    if not logs:
+        return ""
+    lines = "1 line" if logs == 1 else f"{logs} lines"
+    return (
+        f"In the log of this flow run: {lines} of Dask's scheduler, nannies and dead "
+        "workers."
+    )
 
 
 def _named(card: RunCard, names: Mapping[str, str]) -> RunCard:
@@ -265,7 +270,7 @@ def live_page(
     if progress is not None and progress.stall is not None:
         parts.append(f"⚠ **{escaped(stall_words(progress.stall, names))}**")
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
-    parts += list(before)
+    parts += [*before, _place(card.links)]
     return _joined(parts) + "\n"
 
 
@@ -353,15 +358,20 @@ def _by_task(tasks: Mapping[str, Ended]) -> str:
 
 
 def _links(links: Mapping[str, str]) -> str:
-    parts = []
-    for name, title in _LINKS.items():
-        address = links.get(name, "")
-        if _OPENS.fullmatch(address):
-            parts.append(f"[{title}](<{address}>)")
-        elif address and name == "recording":
-            # A browser opens neither s3:// nor a folder from Prefect's page.
-            parts.append(f"{title}: `{address.replace('`', '')}`")
-    return " · ".join(parts)
+    found = {title: links.get(name, "") for name, title in _LINKS.items()}
+    return " · ".join(
+        f"[{title}](<{address}>)"
+        for title, address in found.items()
+        if _OPENS.fullmatch(address)
+    )
+
+
+def _place(links: Mapping[str, str]) -> str:
+    """Return where the recording is, for commands: a browser opens no s3:// and no folder."""
+    address = links.get("recording", "")
+    if not address or _OPENS.fullmatch(address):
+        return ""
+    return f"Recording: `{address.replace('`', '')}`"
 
 
 def _failed_subflow(card: RunCard) -> str:

@@ -136,16 +136,22 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
 
 
 def _evidence(evidence: Sequence[Evidence]) -> str:
+    """Return facts as a list, whose lines hosts' pages wrap; only tracebacks are blocks."""
     if not evidence:
         return ""
-    lines = []
-    for fact in evidence[:_MOST_EVIDENCE]:
-        at = "" if fact.at is None else f"{clock(fact.at)}  "
-        # No `clock` may stand before the second line of a fact, so it is indented as wide.
-        lines.append(at + plain(fact.text).strip().replace("\n", "\n" + " " * len(at)))
+    lines = [_fact(each) for each in evidence[:_MOST_EVIDENCE]]
     if len(evidence) > _MOST_EVIDENCE:
-        lines.append(f"+{len(evidence) - _MOST_EVIDENCE} more")
-    return "**Evidence** (times in UTC)\n\n" + _block("\n".join(lines))
+        lines.append(f"- and {len(evidence) - _MOST_EVIDENCE} more")
+    return "**Evidence** (times in UTC)\n\n" + "\n".join(lines)
+
+
+def _fact(fact: Evidence) -> str:
+    at = "" if fact.at is None else f"`{clock(fact.at)}` "
+    text = plain(fact.text).strip()
+    if "\n" not in text:
+        return f"- {at}{_escaped_inside(text) if at else escaped(text)}"
+    block = _block(text).replace("\n", "\n  ")
+    return f"- {at.strip() or '…'}\n\n  {block}\n"
 
 
 def _changes(card: RunCard) -> Iterator[str]:
