@@ -154,11 +154,12 @@ def crash_when_rerun(flag: str) -> int:
 
 
 @observed_flow(name="gives-up-a-rerun", task_runner=runner())
-def gives_up_a_rerun() -> float:
+def gives_up_a_rerun() -> None:
     """Lose a result with its worker; the task crashes when Dask executes it again."""
-    completed = crash_when_rerun.submit(os.environ["FLAG"])
+    completed: Any = crash_when_rerun.submit(os.environ["FLAG"])
     os.kill(completed.result(), signal.SIGKILL)
-    return nap.submit(0.1, wait_for=[completed]).result()
+    waits: Any = nap
+    waits.submit(0.1, wait_for=[completed]).result()
 
 
 @task

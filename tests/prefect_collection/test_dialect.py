@@ -33,3 +33,13 @@ def test_remedies_are_in_prefects_terms_without_loading_prefect() -> None:
 def test_what_prefect_logs_of_a_retry_is_known_as_that() -> None:
     assert re.search(DIALECT.notices, RETRIED)
     assert not re.search(DIALECT.notices, RETRIED.replace("Retry 1/3", "Exhausted"))
+
+
+def test_what_prefect_logs_of_a_time_limit_is_known_as_that() -> None:
+    line = "16:36:41.270 | ERROR | Task run 'fetched-e8d' - "
+
+    assert re.search(
+        DIALECT.notices, f"{line}Task run exceeded timeout of 1.0 second(s)"
+    )
+    assert re.search(DIALECT.notices, f"{line}Finished in state TimedOut('…')")
+    assert not re.search(DIALECT.notices, f"{line}Finished in state Completed()")

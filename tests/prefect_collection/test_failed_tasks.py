@@ -61,9 +61,9 @@ def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="waits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
-    def waits() -> int:
+    def waits() -> None:
         needs: Any = doubled
-        return needs.submit(cleaned.submit(2)).result()
+        needs.submit(cleaned.submit(2)).result()
 
     waits(return_state=True)
 

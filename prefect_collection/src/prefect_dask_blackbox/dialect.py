@@ -12,7 +12,9 @@ DIALECT = RemedyDialect(
     task_retries="Prefect's `@task(retries=3, retry_delay_seconds=10)`",
     notices=(
         r"Task run failed with [^:]+: .* - Retry \d+/\d+ will start |"
-        r"Timeout of [\d.]+ seconds configured for this task, but "
+        r"Timeout of [\d.]+ seconds configured for this task, but |"
+        r"Task run exceeded timeout of [\d.]+ second|"
+        r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\("
     ),
     remedies={
         "Cannot suspend flows without a deployment": (
