@@ -285,11 +285,29 @@ def test_a_cluster_that_is_closed_under_its_work_kills_no_worker() -> None:
     assert "closed while the run still needed it" in found.title
 
 
-def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen() -> None:
-    samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, 43)]
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [a_sample("scheduler", at=at) for at in (1, 2, 3, 43)],
+        [
+            a_sample("scheduler", at=43),
+            a_log_line(
+                "Event loop was unresponsive in Scheduler for 40.00s.  This is often",
+                at=43,
+                role="scheduler",
+                source="scheduler",
+                logger="distributed.core",
+            ),
+        ],
+    ],
+    ids=["samples", "its own log"],
+)
+def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen(
+    seen: list[Piece],
+) -> None:
     given_up = an_event("worker-ttl", "tcp://w1", at=43, ttl=5)
     dead = a_death(exit_code=None, executing=["boom-1"], at=43.1)
-    run = a_run(a_worker(), a_graph(), *samples, given_up, *dead, aborted(at=50))
+    run = a_run(a_worker(), a_graph(), *seen, given_up, *dead, aborted(at=50))
     by_name = {finding.rule: finding for finding in findings_in(run)}
 
     assert verdict(run).rule == "driver-killed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from dask_blackbox.analyse.facts.worker_exit import (
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
+    EVENT_LOOP_UNRESPONSIVE,
     NANNY_CLOSED,
     NANNY_CLOSING,
     NANNY_EXIT_STATUS,
@@ -142,7 +143,8 @@ class _ExitSources:
         self._outcome = outcome_of(run)
         self._teardown = teardown_of(run, self._outcome)
         own = run.metrics.filter(pl.col("source") == "scheduler")
-        self._scheduler_samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+        samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+        self._scheduler_gaps = [*pairwise(samples), *_unresponsive(run)]
 
     def exit_of(self, process: Row) -> WorkerExit:
         """Return what is known of a process, and how it ended if it has."""
@@ -321,7 +323,7 @@ class _ExitSources:
         account.add("frozen_for", ("scheduler-event", patience))
         gaps = [
             later - earlier
-            for earlier, later in pairwise(self._scheduler_samples)
+            for earlier, later in self._scheduler_gaps
             if earlier < at and later > at - WINDOW
         ]
         longest = max(gaps, default=0.0)
@@ -402,6 +404,20 @@ def _by_subject(events: Iterable[_EventT]) -> _By[_EventT]:
     for event in events:
         grouped[event.subject].append(event)
     return grouped
+
+
+def _unresponsive(run: RunTables) -> Iterator[tuple[float, float]]:
+    """Yield from when to when a scheduler's own log says that it was unresponsive.
+
+    Samples begin later than it does, and a suspended scheduler may have none before.
+    """
+    lines = run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
+    for line in lines.iter_rows(named=True):
+        match = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
+        if match is not None and match["who"] == "Scheduler":
+            at = line["at"].timestamp()
+            unit = 1000 if match["unit"] == "ms" else 1
+            yield at - float(match["time"]) / unit, at
 
 
 def _near(events: _By[_EventT], address: str, at: float) -> _EventT | None:
