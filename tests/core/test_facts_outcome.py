@@ -183,16 +183,24 @@ def close_raised(identity: str, *, at: float) -> Piece:
     )
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["", "and again at exit"])
 @pytest.mark.parametrize(
     ("handling", "exception", "decided"),
     [("7", "ValueError", 20), (None, "OSError", 30)],
 )
 def test_what_closing_the_cluster_raises_follows_from_what_was_handled_then(
-    handling: str | None, exception: str, decided: float
+    handling: str | None,
+    exception: str,
+    decided: float,
+    again: bool,  # noqa: FBT001
 ) -> None:
     error = msgspec.structs.replace(an_exception("OSError", "no"), chain_ids=("9",))
-    closing = (closed(at=20.1, handling=handling), close_raised("9", at=30))
-    found = outcome(a_run(HERE, raised("7", at=20), closing, failed_with(error, at=60)))
+    closing = [closed(at=20.1, handling=handling), close_raised("9", at=30)]
+    if again:
+        closing += [closed(at=31), close_raised("11", at=41)]
+    found = outcome(
+        a_run(HERE, raised("7", at=20), *closing, failed_with(error, at=60))
+    )
 
     assert found.exception is not None
     assert found.exception.exception == exception

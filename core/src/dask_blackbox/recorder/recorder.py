@@ -482,7 +482,9 @@ class Recorder:
                 if puller.may_answer(error) and time.monotonic() < deadline:
                     await asyncio.sleep(_TICK)
                     continue
-                puller.missed(error)
+                # While it is pulled from, that finds out whether it is lost.
+                if final:
+                    puller.missed(error)
                 break
             if not self._unexplained or time.monotonic() > deadline:
                 break

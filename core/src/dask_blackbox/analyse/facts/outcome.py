@@ -307,9 +307,11 @@ def _replaced_while_closing(
     A `with` statement closes its cluster when an exception leaves it; where that fails too,
     Python goes on with the second exception, and may print nothing of the first.
     """
-    last = received[-1] if received else None
-    if last is None or last.identity not in exception.chain_ids:
+    # Not simply the last one: as Python exits, Dask closes such a cluster once more.
+    own = [each for each in received if each.identity in exception.chain_ids]
+    if not own:
         return None
+    last = own[-1]
     acts = [
         act
         for act in run.of(DriverClosing)
