@@ -18,6 +18,7 @@ import msgspec
 from dask_blackbox.guard import guard
 from dask_blackbox.identity.commands import argv_of, started_as
 from dask_blackbox.identity.hosts import (
+    Identity,
     fresh_run_id,
     from_airflow,
     from_argo,
@@ -31,7 +32,6 @@ from dask_blackbox.identity.hosts import (
     from_shell,
     from_slurm,
 )
-from dask_blackbox.identity.identity import Identity
 
 __all__ = [
     "HOSTS",
