@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dask_blackbox.segments.columns import FEW, SCALARS, Coding, Column
+from dask_blackbox.segments.batch import FEW, SCALARS, Coding, Column
 
 Ints = NDArray[np.int64]
 
