@@ -1,15 +1,20 @@
-"""What this process consists of: Python, system, image, settings, and every installed package."""
+"""What this process consists of: Python, system, image, settings, and every installed package.
+
+Which image or release a process runs, as far as variables of its environment say it.
+
+Images, tags and commits are handed to containers in variables of many names; only those
+whose name says so are looked at.
+"""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sys
 from functools import lru_cache
 from importlib import metadata
-from typing import Iterator
-
-from .images import image_variables
+from typing import Iterator, Mapping
 
 _MOST = 800  # settings
 _LONGEST = 160
@@ -60,3 +65,26 @@ def _flatten(value: object, name: str, into: dict[str, str]) -> None:
             _flatten(each, f"{name}.{key}" if name else str(key), into)
     elif len(into) < _MOST:
         into[name] = str(value)[:_LONGEST]
+
+
+_NAMES = re.compile(
+    r"(?:^|_)(?:IMAGE|IMAGE_(?:NAME|TAG|ID|VERSION|DIGEST)|(?:DOCKER|CONTAINER|RELEASE|BUILD)"
+    r"_(?:TAG|VERSION|ID)|GIT_(?:SHA|COMMIT|REVISION)|COMMIT_SHA)$"
+)
+_MOST_VARIABLES = 12
+_LONGEST_VARIABLE = 200
+
+
+def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return variables that tell an image, a tag or a commit.
+
+    Args:
+        environ: The environment; None: this process's.
+    """
+    every = os.environ if environ is None else environ
+    names = sorted(name for name in every if _NAMES.search(name))
+    return {
+        name: every[name][:_LONGEST_VARIABLE]
+        for name in names[:_MOST_VARIABLES]
+        if every[name]
+    }

@@ -21,9 +21,8 @@ from typing import Any
 from ..ancestry import ancestry
 from ..bytecode import code_hash, signed
 from ..classes import bases_of, qualified
-from ..images import image_variables
 from ..logs import LogTap, cut, plain, words_of
-from ..packages import installed
+from ..packages import image_variables, installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 from .printed_lines import PrintedLines
