@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from dask_blackbox.analyse.comparing import comparison_of
-from dask_blackbox.capture.driver.module_parts import parts_of
-from dask_blackbox.capture.driver.source_text import sources_of
+from dask_blackbox.capture.driver.module_parts import parts_of, sources_of
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.report.comparison_text import comparison_text

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..bytecode import code_hash, signed
-from .module_parts import parts_of
-from .source_text import sources_of
+from .module_parts import parts_of, sources_of
 
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
