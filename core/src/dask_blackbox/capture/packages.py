@@ -1,7 +1,5 @@
 """What this process consists of: Python, system, image, settings, and every installed package.
 
-Which image or release a process runs, as far as variables of its environment say it.
-
 Images, tags and commits are handed to containers in variables of many names; only those
 whose name says so are looked at.
 """

@@ -33,7 +33,6 @@ _MODULES = (
     "scheduler.empty_reads",
     "nanny.worker_exit",
     "executions",
-    "images",
     "packages",
     "scheduler.package_inventory",
     "worker.task_bundle",

@@ -1,7 +1,4 @@
-"""Who started the run: Airflow, Prefect and their kind, CI services, batch systems, a shell.
-
-`Identity`, the value that this package makes, and how its parts are read safely.
-"""
+"""Who started the run: Airflow, Prefect and their kind, CI services, batch systems, a shell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a frame holds: one batch of one source, its rows turned into columns.
-
-What a decoded column is, and how a column can be coded.
-"""
+"""What a frame holds: one batch of one source, its rows turned into columns."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""What a module is made of, by name: where each part stands, and a hash of what it does.
+"""What a module is made of, by name: the place of each part, a hash of what it does, its source.
 
 A hash of a whole module says that something in it has changed; this says what: a
-function with its defaults and decorators, a method, a constant.  Only a module's compiled
-code is read, so that nothing is imported, called or parsed.
+function with its defaults and decorators, a method, a constant.  For the hashes, only a
+module's compiled code is read, so that nothing is imported, called or parsed.
 
-The source text of functions, methods and constants of a module, where a user wants it kept.
-
-`blackbox.capture.source` turns it on.  What is recorded passes the recorder's redaction;
-here it is only bounded.
+The source text is recorded where `blackbox.capture.source` is on.  It passes the
+recorder's redaction; here it is only bounded.
 """
 
 from __future__ import annotations
