@@ -57,7 +57,7 @@ def _write_picture(run: Any, form: str, to: Path) -> list[Path]:
 _TABLES = ("tasks", "errors", "logs", "metrics", "events", "workers", "spans")
 
 
-def _write_tables(run: AnyTables, form: str, to: Path) -> list[Path]:
+def _write_tables(run: RunTables, form: str, to: Path) -> list[Path]:
     """Write each table as a file of a folder; one without rows has its columns all the same."""
     to.mkdir(parents=True, exist_ok=True)
     written = []
