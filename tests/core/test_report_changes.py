@@ -78,6 +78,17 @@ def test_all_of_it_stands_in_every_rendering() -> None:
         assert "dask blackbox compare j/run-7/1 j/run-8/1" in said
 
 
+def test_the_top_of_the_page_says_what_changed_where_a_run_failed() -> None:
+    top, _, _ = html(a_failed_run(), a_card(changes=changes(1), past=PAST)).partition(
+        'id="why"'
+    )
+
+    assert "Since the last good run: " in top
+    assert "4.1 times the bytes (likely)." in top
+    unchanged = html(a_failed_run(), a_card(past=PAST))
+    assert "Since the last good run: " not in unchanged
+
+
 def test_five_changes_are_shown_and_the_others_counted() -> None:
     shown, written, page = pages(a_card(changes=changes(9), past=PAST))
 

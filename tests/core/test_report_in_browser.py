@@ -115,6 +115,27 @@ def test_a_report_in_a_sandboxed_frame_takes_the_theme_of_the_page_around(
     page.close()
 
 
+def test_a_report_in_a_tab_of_a_host_leaves_out_what_the_page_around_it_says(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_hostile_run()
+    (tmp_path / "report.html").write_text(html(run, card_of(run, ())), "utf-8")
+    around = tmp_path / "around.html"
+    for name, shown in (("", True), ("dask-blackbox-tab", False)):
+        around.write_text(
+            f"<iframe name='{name}' sandbox='allow-scripts' src='report.html'></iframe>"
+        )
+        page = browser.new_page()
+        page.goto(around.as_uri())
+        report = page.frame_locator("iframe")
+
+        expect(report.locator("#theme")).to_be_visible()
+        expect(report.locator("h1")).to_be_visible()
+        for part in (".brand", ".who"):
+            expect(report.locator(part)).to_be_visible(visible=shown)
+        page.close()
+
+
 def test_a_report_whose_frame_may_open_nothing_asks_the_page_around_to(
     browser: Browser, tmp_path: Path
 ) -> None:
