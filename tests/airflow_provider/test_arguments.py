@@ -231,7 +231,29 @@ def test_a_wrong_argument_for_scaling_is_refused_before_a_cluster_starts() -> No
     assert started == []
 
 
-def test_a_wrong_argument_is_the_verdict(airflow: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        (
+            'adapt={"minimun": 1}',
+            (
+                "adapt= has 'minimun', which LocalCluster.adapt does not take; "
+                "did you mean 'minimum'?"
+            ),
+        ),
+        (
+            'dask_conn_id="nobody"',
+            (
+                "dask_conn_id='nobody' is no connection of Airflow; create one of type "
+                "'dask', or correct the id"
+            ),
+        ),
+    ],
+    ids=["adapt", "connection"],
+)
+def test_a_wrong_argument_is_the_verdict(
+    airflow: Any, tmp_path: Path, argument: str, said: str
+) -> None:
     ran = airflow.run(
         f"""
 with DAG("wrong_argument"):
@@ -239,21 +261,19 @@ with DAG("wrong_argument"):
         task_id="work",
         python_callable=print,
         cluster_kwargs={{**TINY, "processes": False}},
-        adapt={{"minimun": 1}},
+        {argument},
         store={str(tmp_path)!r},
     )
 """,
         "wrong_argument",
     )
 
-    said = (
-        "adapt= has 'minimun', which LocalCluster.adapt does not take; "
-        "did you mean 'minimum'?"
-    )
     folder = RunAddress.of("wrong_argument.work", ran.run_id, 1).folder
     verdict = json.loads((tmp_path / folder / "card.json").read_text())["verdict"]
     assert ran.state == "failed"
     assert ran.xcoms["caught"] == ["OperatorConfigurationError", said]
-    assert verdict["title"] == f"Configuration error: {said}"
-    assert f"cannot work: {said} No Dask work had begun." in verdict["cause"]
+    # Titles are cut; the cause is not.
+    assert f"Configuration error: {said}".startswith(verdict["title"].rstrip("…"))
+    assert f"cannot work: {said}" in verdict["cause"]
+    assert verdict["cause"].endswith("No Dask work had begun.")
     assert "clusters.py" not in verdict["remedy"]

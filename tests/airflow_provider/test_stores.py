@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,16 @@ def test_a_connection_gives_what_single_settings_do_not() -> None:
 def test_a_connection_of_another_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="needs one of type 'aws'"):
         store_settings_of("database", None)
+
+
+@pytest.mark.usefixtures("airflow")
+def test_an_id_that_no_connection_has_is_refused() -> None:
+    said = (
+        "store_conn_id='nobody' is no connection of Airflow; create one of type 'aws', or "
+        "correct the id"
+    )
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(said)}$"):
+        store_settings_of("nobody", None)
 
 
 @pytest.mark.usefixtures("connections")

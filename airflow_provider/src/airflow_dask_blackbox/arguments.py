@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
-from airflow.sdk import XComArg
+from airflow.sdk import BaseHook, XComArg
 from dask_blackbox.errors import ConfigurationError
 
-from airflow_dask_blackbox.compat import AirflowException
+from airflow_dask_blackbox.compat import AirflowException, AirflowNotFoundException
 
 __all__ = [
     "OperatorConfigurationError",
@@ -23,6 +23,7 @@ __all__ = [
     "check_names",
     "check_operator_arguments",
     "check_text",
+    "connection_of",
     "did_you_mean",
     "is_given_later",
     "native",
@@ -129,6 +130,26 @@ def check_flag(argument: str, value: object) -> None:
             f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be True "
             "or False"
         )
+
+
+def connection_of(conn_id: str, argument: str, kind: str) -> Any:
+    """Return an Airflow connection.
+
+    Args:
+        conn_id: Which.
+        argument: Of the operator, that names it.
+        kind: The type that it has to have.
+
+    Raises:
+        OperatorConfigurationError: if there is none of that id.
+    """
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise OperatorConfigurationError(
+            f"{argument}={conn_id!r} is no connection of Airflow; create one of type "
+            f"{kind!r}, or correct the id"
+        ) from None
 
 
 def check_names(

@@ -14,6 +14,7 @@ try:
     from airflow.sdk.exceptions import (
         AirflowException,
         AirflowFailException,
+        AirflowNotFoundException,
         AirflowRescheduleException,
         AirflowSkipException,
         AirflowTaskTimeout,
@@ -22,6 +23,7 @@ except ImportError:  # Airflow 3.1 has them in its core only
     from airflow.exceptions import (  # type: ignore[no-redef,attr-defined]
         AirflowException,
         AirflowFailException,
+        AirflowNotFoundException,
         AirflowRescheduleException,
         AirflowSkipException,
         AirflowTaskTimeout,
@@ -53,6 +55,7 @@ __all__ = [
     "SIGNALS",
     "AirflowException",
     "AirflowFailException",
+    "AirflowNotFoundException",
     "AirflowRescheduleException",
     "AirflowSkipException",
     "AirflowTaskTimeout",

@@ -7,9 +7,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from airflow.sdk import BaseHook
 from dask_blackbox.errors import ConfigurationError
 
+from airflow_dask_blackbox.arguments import connection_of
 from airflow_dask_blackbox.compat import conf
 
 __all__ = ["configured_store", "store_settings_of"]
@@ -48,14 +48,13 @@ def store_settings_of(
     """Return settings for the store from an `aws` connection, `settings` having the last word.
 
     Raises:
-        ConfigurationError: if the connection is of another kind, or takes more than is
-            installed here.
-        AirflowNotFoundException: if there is no such connection.
+        ConfigurationError: if there is no such connection, it is of another kind, or
+            takes more than is installed here.
     """
     conn_id = conn_id or conf.get(_SECTION, "store_conn_id", fallback=None) or None
     if conn_id is None:
         return dict(settings) if settings else None
-    connection = BaseHook.get_connection(conn_id)
+    connection = connection_of(conn_id, "store_conn_id", "aws")
     if connection.conn_type not in {"aws", "s3"}:
         raise ConfigurationError(
             f"connection {conn_id!r} is of type {connection.conn_type!r}; "

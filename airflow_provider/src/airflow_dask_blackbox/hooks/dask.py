@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.arguments import OperatorConfigurationError
+from airflow_dask_blackbox.arguments import OperatorConfigurationError, connection_of
 from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
 
 if TYPE_CHECKING:
@@ -196,7 +196,9 @@ class DaskHook(BaseHook):
 
     @property
     def _connection(self) -> Any:
-        connection = self.get_connection(self.dask_conn_id)
+        connection = connection_of(
+            self.dask_conn_id, self.conn_name_attr, self.conn_type
+        )
         if connection.conn_type != self.conn_type:
             raise self._wrong(f"it is of type {connection.conn_type!r}, not 'dask'")
         return connection
