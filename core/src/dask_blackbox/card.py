@@ -14,6 +14,7 @@ from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Completeness
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
+    from dask_blackbox.analyse.case import Case
     from dask_blackbox.analyse.history import History
     from dask_blackbox.run_tables import RunTables
 
@@ -176,61 +177,34 @@ def card_of(
         history: The runs before it, where somebody has looked for them.
     """
     # Reading a card, which hosts do all day, needs none of this.
-    from dask_blackbox.analyse import RULES, Case, state_of, verdict_of
+    from dask_blackbox.analyse import Case, state_of, verdict_of
     from dask_blackbox.analyse.causes import chain_of
-    from dask_blackbox.analyse.changes import changes_of_run
     from dask_blackbox.analyse.completeness import completeness_of
-    from dask_blackbox.analyse.headline import (
-        HostNames,
-        headline_of,
-        headline_of_a_damaged_end,
-        with_killed_tasks,
-    )
+    from dask_blackbox.analyse.headline import with_killed_tasks
     from dask_blackbox.analyse.numbers import numbers_of
-    from dask_blackbox.analyse.task_bundles import bundle_links, with_bundle
 
     state = state_of(run)
+    case = Case(run, history=history)
     verdict = verdict_of(findings, run) if run.ending_whole else None
     others = tuple(each for each in findings if each is not verdict)
-    with guard("the failed-task bundle of a card"):
-        verdict = with_bundle(run, verdict)
-        links = {**(links or {}), **bundle_links(run, links)}
-        if links and verdict is not None and verdict.rule in {r.slug for r in RULES}:
-            links["finding"] = f"{_PAGES}/{verdict.rule}/"
+    verdict, links = _with_bundle(run, verdict, links)
     numbers: dict[str, float] = {}
-    unrecorded = None if recorded else reason or "the reason is unknown"
-    headline = headline_of if run.ending_whole else headline_of_a_damaged_end
-    case = Case(run, history=history)
     with guard("the numbers of a card"):
         numbers = numbers_of(case)
-    changes: tuple[Change, ...] = ()
-    past: Past | None = None
-    if history is not None:
-        with guard("what changed since the last good run"):
-            changes, past = changes_of_run(case, verdict, others)
+    changes, past = _changes(case, verdict, others, looked_back=history is not None)
     chain: tuple[ChainStep, ...] = ()
     with guard("the chain of a card"):
         chain = chain_of(case, verdict, changes)
     with guard("tasks that were given up"):
         others = with_killed_tasks(run, others)
-    with guard("the host's names on a card"):
-        names = HostNames(run)
-        verdict = None if verdict is None else names.in_finding(verdict)
-        chain = tuple(map(names.in_step, chain))
-        others = tuple(map(names.in_finding, others))
+    verdict, chain, others = _with_host_names(run, verdict, chain, others)
+    unrecorded = None if recorded else reason or "the reason is unknown"
     return RunCard(
         job=run.manifest.job,
         run_id=run.manifest.run_id,
         attempt=run.manifest.attempt,
         state=state,
-        headline=headline(
-            state,
-            verdict,
-            others,
-            numbers,
-            unrecorded=unrecorded,
-            clusterless=_clusterless(run),
-        ),
+        headline=_headline(run, state, verdict, others, numbers, unrecorded=unrecorded),
         verdict=verdict,
         chain=chain,
         findings=others,
@@ -239,6 +213,78 @@ def card_of(
         numbers=numbers,
         completeness=completeness_of(run, recorded=recorded, reason=reason),
         links=dict(links or {}),
+    )
+
+
+def _with_bundle(
+    run: RunTables, verdict: Finding | None, links: Mapping[str, str] | None
+) -> tuple[Finding | None, Mapping[str, str] | None]:
+    """Return a verdict and links with the failed task's bundle and the finding's page."""
+    from dask_blackbox.analyse import RULES
+    from dask_blackbox.analyse.task_bundles import bundle_links, with_bundle
+
+    with guard("the failed-task bundle of a card"):
+        verdict = with_bundle(run, verdict)
+        links = {**(links or {}), **bundle_links(run, links)}
+        if links and verdict is not None and verdict.rule in {r.slug for r in RULES}:
+            links["finding"] = f"{_PAGES}/{verdict.rule}/"
+    return verdict, links
+
+
+def _changes(
+    case: Case,
+    verdict: Finding | None,
+    others: Sequence[Finding],
+    *,
+    looked_back: bool,
+) -> tuple[tuple[Change, ...], Past | None]:
+    """Return what changed since the last good run, and what the past says."""
+    from dask_blackbox.analyse.changes import changes_of_run
+
+    changes: tuple[Change, ...] = ()
+    past: Past | None = None
+    if looked_back:
+        with guard("what changed since the last good run"):
+            changes, past = changes_of_run(case, verdict, others)
+    return changes, past
+
+
+def _with_host_names(
+    run: RunTables,
+    verdict: Finding | None,
+    chain: tuple[ChainStep, ...],
+    others: tuple[Finding, ...],
+) -> tuple[Finding | None, tuple[ChainStep, ...], tuple[Finding, ...]]:
+    """Return what a card says with the host's names in the place of Dask's keys."""
+    from dask_blackbox.analyse.headline import HostNames
+
+    with guard("the host's names on a card"):
+        names = HostNames(run)
+        verdict = None if verdict is None else names.in_finding(verdict)
+        chain = tuple(map(names.in_step, chain))
+        others = tuple(map(names.in_finding, others))
+    return verdict, chain, others
+
+
+def _headline(
+    run: RunTables,
+    state: RunState,
+    verdict: Finding | None,
+    others: Sequence[Finding],
+    numbers: Mapping[str, float],
+    *,
+    unrecorded: str | None,
+) -> str:
+    from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
+
+    headline = headline_of if run.ending_whole else headline_of_a_damaged_end
+    return headline(
+        state,
+        verdict,
+        others,
+        numbers,
+        unrecorded=unrecorded,
+        clusterless=_clusterless(run),
     )
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.changes.attribution import sides
-from dask_blackbox.analyse.changes.code_hashes import incomparable
-from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.attribution import ranked_changes
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
-from dask_blackbox.analyse.changes.ranking import Causes, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
@@ -30,29 +27,16 @@ def comparison_of(
     Args:
         before: The first.
         after: The second.
-        accused: Why the second failed.
+        context: Why the second failed.
         history: The runs before the second; what changes in most of them comes last.
     """
-    context = (context or VerdictContext()).between(before, after)
     earlier = [] if history is None else history.sketches
-    rarities = Rarities([e for e in earlier if e.started <= before.started])
-    changes, habits = ranked(
-        differences(before, after), rarities, context, Causes(before, after)
-    )
-    unknown = incomparable(before, after)
-    blind = [kind for kind in unknown if not kind.endswith("/others")]
-    blame, says, sure = sides(
-        changes,
-        context.verdict,
-        steps=rarities.steps,
-        blind=blind,
-        habits=len(habits),
-        code_unchanged=context.code_unchanged,
-    )
+    found = ranked_changes(before, after, context or VerdictContext(), earlier)
+    blame, says, sure = found.blamed()
     return Comparison(
         before=_run(before),
         after=_run(after),
-        changes=as_changes([*changes, *habits]),
+        changes=as_changes([*found.changes, *found.habits]),
         past=Past(
             runs=0 if history is None else len(history.names),
             looked_at=len(earlier),
@@ -63,7 +47,7 @@ def comparison_of(
             says=says,
             confidence=sure,
         ),
-        unknown=tuple(unknown),
+        unknown=tuple(found.unknown),
         numbers=tuple(_numbers(before, after)),
         prefixes=tuple(_prefixes(before, after)),
     )

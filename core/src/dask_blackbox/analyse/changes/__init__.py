@@ -1,12 +1,14 @@
 """Two sketches and a history → what changed, how rare that is, and which side it is on.
 
-differences   in what two runs differ
-rarity        how often such a difference came up before
-relevance     what it has to do with the verdict
-blame         data, code or infrastructure, in a sentence
-seen          failures of the same kind
-telling       all of it for a card
-asking        which of a run's facts that takes
+differences       in what two runs differ
+code_hashes       whether two hashes of code can be compared
+code_changes      which function has changed
+prefixes          what differs in the work of a task prefix
+relevance         what a difference has to do with the verdict
+ranking           how often it came up before, what follows from what, and the order
+attribution       data, code or infrastructure, in a sentence
+earlier_failures  failures of the same kind
+for_card          all of it for a card
 """
 
 from __future__ import annotations

@@ -6,14 +6,17 @@ Of a run that did not fail, nothing is blamed: what changed is listed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.differences import Difference
-from dask_blackbox.analyse.changes.ranking import Ranked
-from dask_blackbox.analyse.changes.relevance import is_of_code
+from dask_blackbox.analyse.changes.code_hashes import incomparable
+from dask_blackbox.analyse.changes.differences import Difference, differences
+from dask_blackbox.analyse.changes.ranking import Causes, Ranked, Rarities, ranked
+from dask_blackbox.analyse.changes.relevance import VerdictContext, is_of_code
 from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import listed
+from dask_blackbox.sketch import Sketch
 
 _SIDE: dict[str, Blame] = {
     "input-size": "data",
@@ -47,6 +50,54 @@ _FAR = math.log(100)  # as a factor, it would be hard to read
 def _side_of(kind: str) -> Blame:
     """Return on which side a kind of change is."""
     return _SIDE.get(kind, "unknown")
+
+
+class RankedChanges(NamedTuple):
+    """In what two runs differ.
+
+    Attributes:
+        changes: What is worth a look, the most telling first.
+        habits: What changes in most runs.
+        unknown: Kinds of facts that one of the two runs does not tell of.
+        steps: How many earlier times one run came after another.
+        context: The verdict on the second run.
+    """
+
+    changes: list[Ranked]
+    habits: list[Ranked]
+    unknown: list[str]
+    steps: int
+    context: VerdictContext
+
+    def blamed(self) -> tuple[Blame, str, Confidence]:
+        """Return which side changed, a sentence that says it, and how sure that is."""
+        return sides(
+            self.changes,
+            self.context.verdict,
+            steps=self.steps,
+            blind=[kind for kind in self.unknown if not kind.endswith("/others")],
+            habits=len(self.habits),
+            code_unchanged=self.context.code_unchanged,
+        )
+
+
+def ranked_changes(
+    before: Sketch, after: Sketch, context: VerdictContext, earlier: Iterable[Sketch]
+) -> RankedChanges:
+    """Return in what two runs differ.
+
+    Args:
+        context: The verdict on the second.
+        earlier: Runs of the job.  What came with a failure and is still there is no habit:
+            only those that began no later than the first run count.
+    """
+    rarities = Rarities([each for each in earlier if each.started <= before.started])
+    context = context.between(before, after)
+    changes, habits = ranked(
+        differences(before, after), rarities, context, Causes(before, after)
+    )
+    unknown = list(incomparable(before, after))
+    return RankedChanges(changes, habits, unknown, rarities.steps, context)
 
 
 def sides(

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.changes.attribution import listed_changes, sides
-from dask_blackbox.analyse.changes.code_hashes import incomparable
-from dask_blackbox.analyse.changes.differences import Difference, differences
+from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
+from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
-from dask_blackbox.analyse.changes.ranking import Causes, Ranked, Rarities, ranked
+from dask_blackbox.analyse.changes.ranking import Ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.sketching import sketch_of
@@ -117,25 +116,11 @@ def changes_on_card(
     )
     if good is None:
         return CardChanges((), _replace(past, says=_no_good_run_text(past)))
-    # What came with a failure and is still there is no habit: only what was before it counts.
-    rarities = Rarities([e for e in history.sketches if e.started <= good.started])
-    context = context.between(good, sketch)
-    changes, habits = ranked(
-        differences(good, sketch), rarities, context, Causes(good, sketch)
-    )
-    blind = incomparable(good, sketch)
-    blind = [kind for kind in blind if not kind.endswith("/others")]
+    found = ranked_changes(good, sketch, context, history.sketches)
     if blames:
-        blame, says, sure = sides(
-            changes,
-            context.verdict,
-            steps=rarities.steps,
-            blind=blind,
-            habits=len(habits),
-            code_unchanged=context.code_unchanged,
-        )
-    elif changes:
-        (blame, says), sure = listed_changes(changes), "high"
+        blame, says, sure = found.blamed()
+    elif found.changes:
+        (blame, says), sure = listed_changes(found.changes), "high"
     else:
         return CardChanges((), past)
     past = _replace(
@@ -150,11 +135,12 @@ def changes_on_card(
         says=says,
         confidence=sure,
         habits=tuple(
-            f"{each.change.kind} {each.change.what}" for each in habits[:_MOST_HABITS]
+            f"{each.change.kind} {each.change.what}"
+            for each in found.habits[:_MOST_HABITS]
         ),
         compare=compare,
     )
-    return CardChanges(as_changes(changes[:_MOST]), past)
+    return CardChanges(as_changes(found.changes[:_MOST]), past)
 
 
 def _replace(past: Past, **fields: object) -> Past:
