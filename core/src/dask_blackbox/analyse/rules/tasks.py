@@ -439,7 +439,7 @@ def _fix(case: Case, failure: TaskFailure) -> str:
         )
     if advice in ("transient", "unknown"):
         return f". {_retry(case, failure, f'{article(name)} {name}')}"
-    same = "The same input fails again: fix the code, or check the input of this key."
+    same = "The same input fails again: fix the code, or check the input of this task."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
 
 
