@@ -135,6 +135,18 @@ def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
     assert order == sorted(order)
 
 
+def test_a_block_of_evidence_has_its_title_before_it() -> None:
+    card = a_card_that_says("the reason")
+    assert card.verdict is not None
+    stack = Evidence(text="The stack of 'a':\nnightly.py:7 in a", source="logs", at=0.0)
+    verdict = msgspec.structs.replace(card.verdict, evidence=(stack,))
+
+    said = markdown(msgspec.structs.replace(card, verdict=verdict))
+
+    title = "- `00:00:00.000` The stack of 'a':\n\n  ```text\n"
+    assert f"{title}  nightly.py:7 in a\n  ```" in said
+
+
 def test_a_title_that_is_the_headline_is_not_repeated() -> None:
     card = a_card_that_says("the reason")
     assert card.verdict is not None

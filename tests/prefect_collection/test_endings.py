@@ -50,6 +50,7 @@ def test_sigterm_is_reported_as_what_it_is(reported: Tell, prefect: Any) -> None
         "stopped-by-host",
         "transient",
     )
+    assert seen.card.headline.startswith("The host stopped this flow run after ")
     assert "1 of 4 tasks were done" in seen.card.headline
     assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
     assert len(seen.all_tasks) == 4

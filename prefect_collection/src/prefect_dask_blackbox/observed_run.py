@@ -317,7 +317,8 @@ class ObservedRun:
         stop = self._stop
         if stop is not None:
             self.recording.stopped_by(
-                "prefect",
+                # Prefect only hands SIGTERM on; who sent it is not known here.
+                "host" if stop.reason == "evicted" else "prefect",
                 stop.reason,
                 detail=stop.detail,
                 limit=stop.limit,

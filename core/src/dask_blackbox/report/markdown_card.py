@@ -119,7 +119,8 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
     # Nobody needs to read it twice; a headline may be cut, though.
     same = card.headline == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
-    if card.chain:
+    # One of two steps is the headline, and how it ended.
+    if len(card.chain) > 2 or (card.chain and card.chain[0].text != card.headline):  # noqa: PLR2004 - see above
         yield f"**Chain:** {escaped(chain_words(card.chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
@@ -148,10 +149,16 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
 def _fact(fact: Evidence) -> str:
     at = "" if fact.at is None else f"`{clock(fact.at)}` "
     text = plain(fact.text).strip()
-    if "\n" not in text:
-        return f"- {at}{_escaped_inside(text) if at else escaped(text)}"
-    block = _block(text).replace("\n", "\n  ")
-    return f"- {at.strip() or '…'}\n\n  {block}\n"
+    title, _, rest = text.partition("\n")
+    if rest and not title.endswith(":"):
+        title, rest = "", text
+    shown = f"{at}{_escaped_inside(title) if at else escaped(title)}".strip()
+    if not rest:
+        return f"- {shown}"
+    if not shown:
+        return f"\n{_block(rest)}\n"
+    block = _block(rest).replace("\n", "\n  ")
+    return f"- {shown}\n\n  {block}\n"
 
 
 def _changes(card: RunCard) -> Iterator[str]:

@@ -367,12 +367,17 @@ def _evidence_driver_killed(
             at=ended.at,
         )
     if lost is not None:
-        known = ("pid", "how", "exit_code", "oom_kills")
-        facts = {
-            name: each for name in known if (each := getattr(lost, name)) is not None
-        }
+        facts = [
+            f"process {lost.pid}" if lost.pid else "",
+            lost.how or "",
+            "" if lost.exit_code is None else f"exit code {lost.exit_code}",
+            f"{counted(lost.oom_kills, 'out-of-memory kill')} by the kernel"
+            if lost.oom_kills
+            else "",
+        ]
+        known = ", ".join(each for each in facts if each)
         yield Evidence(
-            text=f"The recorder lost the driver: {short(str(facts), 200)}",
+            text=f"The recorder lost the driver: {short(known, 200)}".rstrip(": "),
             source="events",
             at=lost.at,
         )
