@@ -298,12 +298,13 @@ def _prefect(host: Any, *words: str, cwd: Path | None = None) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.timeout(900)
 def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
     host: Any, deployed: dict[str, Any], s3: EmbeddedS3
 ) -> None:
