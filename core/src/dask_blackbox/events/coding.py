@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, TypeVar, cast
 
 import msgspec
@@ -41,6 +42,7 @@ class _Field(NamedTuple):
     type: object
 
 
+@cache
 def _fields_of(kind: type[Event]) -> dict[str, _Field]:
     """Return the fields of a kind by the name under which they are stored."""
     return {
@@ -51,7 +53,6 @@ def _fields_of(kind: type[Event]) -> dict[str, _Field]:
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-_FIELDS = {kind: _fields_of(struct) for kind, struct in KINDS.items()}
 for _struct in KINDS.values():
     msgspec.convert({}, _struct)
 
@@ -79,7 +80,7 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
         stored = None
     if not isinstance(stored, dict):
         return struct(at=at, subject=subject, malformed={_WHOLE: detail})
-    declared = _FIELDS[struct.kind]
+    declared = _fields_of(struct)
     given: dict[str, object] = {}
     extra: dict[str, object] = {}
     for name, value in stored.items():
@@ -125,7 +126,7 @@ def encoded(event: Event | Unrecognised) -> EventRow:
 
 
 def _stored(event: Event) -> Iterator[tuple[str, object]]:
-    for stored, field in _FIELDS[event.kind].items():
+    for stored, field in _fields_of(type(event)).items():
         value = getattr(event, field.name)
         yield stored, msgspec.to_builtins(value, enc_hook=str)
 
