@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
@@ -21,6 +22,7 @@ from runs_from_rows import (
     failed_with,
     killed_worker,
     raised_in,
+    succeeded,
 )
 
 NANNY = "tcp://n1"
@@ -236,6 +238,20 @@ def test_a_worker_that_is_there_to_the_end_has_no_exit() -> None:
     run = a_run(a_worker())
 
     assert (only(run).left, only(run).gone, only(run).ended_by) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "died"), [("nanny-lost", True), ("nanny-answers", False)]
+)
+def test_an_idle_worker_that_vanishes_with_its_nanny_has_died(
+    kind: str,
+    died: bool,  # noqa: FBT001
+) -> None:
+    nanny = an_event(kind, "tcp://w1", at=11, pid=100)
+    run = a_run(a_worker(), a_departure(at=10), nanny, succeeded(at=60))
+
+    assert only(run).died is died
+    assert only(run).ended_by == ("with-its-nanny" if died else "orderly")
 
 
 def test_samples_come_from_heartbeats_where_nobody_reported() -> None:

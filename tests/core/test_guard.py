@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,49 @@ def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
 def test_an_interruption_is_not_ours_to_keep(swallowed: Any) -> None:
     with pytest.raises(KeyboardInterrupt), guard("the weather"):
         interrupt()
+
+    assert not swallowed
+
+
+class Deadline:
+    """A time limit, as hosts set one."""
+
+    def __call__(self, number: int, frame: object) -> None:
+        raise TimeoutError("the host's")
+
+    def as_method(self, number: int, frame: object) -> None:
+        self(number, frame)
+
+
+def over(limit: str, number: int, frame: object) -> None:
+    raise TimeoutError(limit)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [Deadline(), Deadline().as_method, functools.partial(over, "the host's")],
+    ids=["object", "method", "partial"],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_time_limit_that_ends_while_our_code_runs_is_the_hosts(
+    swallowed: Any,
+    handler: Callable[[int, object], None],
+    wrapped: bool,  # noqa: FBT001
+) -> None:
+    def wait() -> None:
+        try:
+            signal.raise_signal(signal.SIGALRM)
+        except OSError as error:
+            if wrapped:
+                raise LookupError("not found") from error
+            raise
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with pytest.raises(TimeoutError, match="the host's"), guard("the weather"):
+            wait()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
     assert not swallowed
 

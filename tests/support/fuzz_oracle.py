@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dask
+import polars as pl
 from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run
@@ -340,7 +341,8 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
     kind, reported = truth.round, truth.reported
     known: dict[int | None, WorkerExit] = {death.pid: death for death in case.deaths}
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
-    joined = set(case.run.workers["pid"].to_list())
+    joined = dict.fromkeys(case.run.workers["pid"].to_list(), 0.0)
+    retired = _moments(case.run.workers.filter(pl.col("expected")), "left")
     nannies = truth.done_to("nanny")
     unsure = {
         pid: death
@@ -365,8 +367,12 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
         ):
             continue
         theirs = known.get(deed.pid)
-        if deed.pid not in joined:  # it was still coming up
-            continue
+        if (
+            not joined.get(deed.pid, math.inf)
+            <= deed.at
+            < retired.get(deed.pid, math.inf)
+        ):
+            continue  # it was still coming up, or was closing already
         if theirs is None:
             found.say(f"no death of {deed.pid}, which got {deed.how}")
             continue
@@ -377,6 +383,12 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
         code = -signal.Signals[deed.how]
         if theirs.exit_code != code and not mild and not nannies:
             found.say(f"{deed.pid} got {deed.how} and ended with {theirs.exit_code}")
+
+
+def _moments(workers: pl.DataFrame, name: str) -> dict[int, float]:
+    return {
+        each["pid"]: each[name].timestamp() for each in workers.iter_rows(named=True)
+    }
 
 
 # What was said and done

@@ -2,17 +2,23 @@
 
 Everything of ours that runs in somebody else's process does so inside `guard`.
 What was swallowed is kept (bounded) so that the recording can state it, and so that
-our own tests can raise it.
+our own tests can raise it.  What a signal handler of the host raises while our code runs,
+a time limit for one, is no failure of ours.
 """
 
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from traceback import walk_tb
+from types import CodeType
 
-__all__ = ["guard", "kept"]
+__all__ = ["guard", "kept", "raised_by_signal_handler"]
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -33,7 +39,11 @@ def guard(
     """
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - this is the border
+    except Exception as error:
+        if (of_host := raised_by_signal_handler(error)) is not None:
+            if of_host is error:
+                raise
+            raise of_host from None
         kept.append((doing, error))
         logger.warning(
             "dask-blackbox continued without %s: %s: %s",
@@ -43,3 +53,34 @@ def guard(
         )
         if on_error is not None:
             on_error(doing, error)
+
+
+def raised_by_signal_handler(error: BaseException) -> BaseException | None:
+    """Return what a signal handler raised while the main thread ran code of ours.
+
+    Args:
+        error: That, or what our code made of it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    handlers = {_code_of(signal.getsignal(each)) for each in signal.valid_signals()}
+    seen: list[BaseException] = []
+    now: BaseException | None = error
+    while now is not None and now not in seen:
+        frames = walk_tb(now.__traceback__)
+        if any(frame.f_code in handlers for frame, _ in frames):
+            return now
+        seen.append(now)
+        now = now.__cause__ or now.__context__
+    return None
+
+
+def _code_of(handler: object) -> CodeType | None:
+    """Return the code of a signal handler; None: Python's own, or none."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    if not hasattr(handler, "__code__") and callable(handler):
+        # A method has the code of its function; of other objects, `__call__` has.
+        handler = getattr(handler, "__func__", getattr(handler, "__call__", None))  # noqa: B004
+    code = getattr(handler, "__code__", None)
+    return code if isinstance(code, CodeType) else None

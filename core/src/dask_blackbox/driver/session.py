@@ -44,7 +44,7 @@ from dask_blackbox.errors import (
     RecorderError,
     StoreError,
 )
-from dask_blackbox.guard import guard
+from dask_blackbox.guard import guard, raised_by_signal_handler
 from dask_blackbox.identity import Identity
 from dask_blackbox.manifest import Completeness, Ending, Manifest, Stopped, StopReason
 from dask_blackbox.overview import Overview
@@ -517,7 +517,13 @@ class Recording:
         return self.card.to_markdown()
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException as error:
+            # A signal handler's, where it is not ours; the block does not begin.
+            if self._supervisor is not None:
+                log_run_end(self.finish(error))
+            raise
         return self
 
     def __exit__(
@@ -577,6 +583,8 @@ class Recording:
             follow_masked_values(self._supervisor.mask)
             self._listen_to_the_driver(self._supervisor)
         except Exception as error:  # noqa: BLE001 - the border to the user's run
+            if (of_host := raised_by_signal_handler(error)) is not None:
+                raise of_host from None
             self._cannot(error)
 
     def _configured(self) -> Config:

@@ -374,8 +374,9 @@ def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
     if asked and not closing:
         return False
     # A removal of which nothing else is known is an ordinary end, unless the worker had work
-    # or an exit code that speaks of a death.
-    return bool(made.exit_code or closing or made.running_on or made.lost_scattered)
+    # or an exit code that speaks of a death, or its nanny has disappeared as well.
+    signs = (made.exit_code, closing, made.running_on, made.lost_scattered)
+    return any(signs) or bool(made.with_nanny)
 
 
 def _ended_by(made: WorkerExit, *, died: bool) -> EndedBy:
