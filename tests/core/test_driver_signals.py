@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -56,3 +57,25 @@ def test_a_signal_of_the_drivers_own_code_is_recorded(
     assert [(each.target, each.signal, each.function) for each in sent] == [
         (process.pid, "SIGKILL", function)
     ]
+
+
+def test_a_time_limit_that_ends_at_the_entry_is_how_the_run_ended(
+    tmp_path: Path,
+) -> None:
+    rec = recording(store=tmp_path / "store", job="limit")
+
+    def over(number: int, frame: object) -> None:
+        if rec.recorded_now:  # its recorder has been started, and takes longer
+            raise TimeoutError("the host's limit")
+
+    before = signal.signal(signal.SIGALRM, over)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        with pytest.raises(TimeoutError, match="the host's limit"), rec:
+            pytest.fail("the limit had no effect")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert rec.card.state == "failed"
+    assert "the host's limit" in rec.card.headline

@@ -39,6 +39,21 @@ def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
     ]
 
 
+def test_a_closed_standard_error_is_no_failure_of_the_hosts(
+    swallowed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Standard(logging.StreamHandler[Any]):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise ValueError("I/O operation on closed file.")
+
+    monkeypatch.setattr(logging.getLogger("dask_blackbox"), "handlers", [Standard()])
+
+    with guard("the weather"):
+        look_out()
+
+    assert len(swallowed) == 1
+
+
 def test_an_interruption_is_not_ours_to_keep(swallowed: Any) -> None:
     with pytest.raises(KeyboardInterrupt), guard("the weather"):
         interrupt()

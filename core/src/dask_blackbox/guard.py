@@ -13,7 +13,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from traceback import walk_tb
 from types import CodeType
@@ -45,12 +45,13 @@ def guard(
                 raise
             raise of_host from None
         kept.append((doing, error))
-        logger.warning(
-            "dask-blackbox continued without %s: %s: %s",
-            doing,
-            type(error).__name__,
-            error,
-        )
+        with suppress(Exception):  # its text cannot be had, or standard error is closed
+            logger.warning(
+                "dask-blackbox continued without %s: %s: %s",
+                doing,
+                type(error).__name__,
+                error,
+            )
         if on_error is not None:
             on_error(doing, error)
 

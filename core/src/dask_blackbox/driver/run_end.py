@@ -118,8 +118,12 @@ def log_run_end(card: RunCard) -> None:
             line += f"  [{command('why', url)}]"
         if logger.hasHandlers():
             logger.info("%s", line)
-        elif logger.level <= logging.INFO and sys.stderr is not None:
+        elif logger.level <= logging.INFO and _is_open(sys.stderr):
             print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _is_open(stream: object) -> bool:
+    return stream is not None and not getattr(stream, "closed", False)
 
 
 def warn_of(store: Mapping[str, Any]) -> None:
