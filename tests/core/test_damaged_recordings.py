@@ -194,7 +194,7 @@ def test_without_segments_the_index_still_tells_the_state(copy: Path) -> None:
 
     assert shown.exit_code == 1
     assert "FAILED" in shown.stdout
-    assert "it failed, but why is not known any more" in shown.stdout
+    assert "it failed, but why is no longer known" in shown.stdout
     assert "(driver-" not in shown.stdout
 
 

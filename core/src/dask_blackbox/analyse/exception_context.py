@@ -80,8 +80,8 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
         )
     if how == "unprintable":
         yield (
-            f"Dask asked the {name} for its text, which raised: the driver got a "
-            f"{class_of(failure.exception)} instead"
+            f"Dask asked the {name} for its text, and that raised: the driver received "
+            f"a {class_of(failure.exception)} instead"
         )
         return
     if failure.members:

@@ -65,7 +65,7 @@ def headline_of_a_damaged_end(
 ) -> str:
     """Return the headline of a run of which nothing but its last state is known."""
     how = "how it ended" if state == "lost" else f"it {state}, but why"
-    return f"The recording is damaged: {how} is not known any more; {_work(numbers)}"
+    return f"The recording is damaged: {how} is no longer known; {_work(numbers)}"
 
 
 def _work(numbers: Mapping[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""Where bytes live: named blobs in a bucket or a folder; this room never asks what they mean."""
+"""Stores: named blobs in a bucket or a folder, whatever they contain."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Check that {address} is right, that a scheduler runs there, and that no "
-            "firewall or network policy lies between. `timeout=` of `Client(…)` (or "
+            "firewall or network policy blocks the way. `timeout=` of `Client(…)` (or "
             "`distributed.comm.timeouts.connect`) below the host's own timeout makes "
             "it fail with a reason where nothing answers; it does not end a connection "
             "that was accepted but not answered."

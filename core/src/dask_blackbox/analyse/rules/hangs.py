@@ -195,7 +195,7 @@ def _silent_worker_findings(case: Case) -> Iterator[Finding]:
         cause=(
             f"The driver waited{wanted}; {who} (pid {silent.pid}) had sent nothing for "
             f"{lasted} by then: its process was stopped or suspended, or a task held "
-            "Python's GIL. What it had, and what it was to run, never came."
+            "Python's GIL. Its results, and those of the tasks assigned to it, never arrived."
         ),
         remedy=(
             "Look at that process on its host: `ps -o stat= -p PID` shows T for one that is "
@@ -504,7 +504,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
         + f", and {counted(len(hang.paused), 'worker')} stayed paused",
         cause=(
             f"{case.name_of(worker)} spilled to disk until it reached {where}; the "
-            f"rest stays in memory, so the worker was paused and stayed so.{had} "
+            f"rest stays in memory, so the worker remained paused.{had} "
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(

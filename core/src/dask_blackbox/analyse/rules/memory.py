@@ -99,7 +99,7 @@ _OTHER_LIMIT = (
     "process's address space (`ulimit -v`, RLIMIT_AS), of its container, or the memory of the "
     "host."
 )
-_RAISE = "Raise the limit that was met, where workers are started, or make"
+_RAISE = "Raise the limit that was reached, where workers are started, or make"
 _SURELY = 0.7  # of the worker's limit
 
 
