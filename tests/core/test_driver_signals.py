@@ -66,6 +66,7 @@ def test_a_time_limit_that_ends_at_the_entry_is_how_the_run_ended(
 
     def over(number: int, frame: object) -> None:
         if rec.recorded_now:  # its recorder has been started, and takes longer
+            signal.setitimer(signal.ITIMER_REAL, 0)
             raise TimeoutError("the host's limit")
 
     before = signal.signal(signal.SIGALRM, over)
