@@ -123,3 +123,17 @@ def test_other_clients_are_left_alone_where_one_is_given_or_none_is_wanted(
             compute(second, 4)
 
     assert tasks_of(rec) == (3 if given else 0)
+
+
+def test_recordings_one_after_another_share_a_socket_of_their_scheduler(
+    tmp_path: Path,
+) -> None:
+    with Client(**IN_PROCESS) as client:
+        for number in range(2):
+            with recording(client, store=tmp_path, job=f"job-{number}") as rec:
+                compute(client, 3)
+
+            assert tasks_of(rec) == 3
+        scheduler = client.cluster.scheduler
+
+        assert len(scheduler.listeners) == 2

@@ -165,8 +165,12 @@ class SchedulerCapture(SchedulerPlugin):
         self._measures.start()
 
     async def _listen_on_tcp(self) -> None:
-        """Give a scheduler without any socket (`processes=False`) one for the recorder."""
-        if str(self._scheduler.address).startswith("inproc://"):
+        """Give a scheduler without any socket (`processes=False`) one for the recorder.
+
+        One for all recordings: it closes with the scheduler.
+        """
+        known = [str(each.contact_address) for each in self._scheduler.listeners]
+        if all(each.startswith("inproc://") for each in known):
             await self._scheduler.listen("tcp://127.0.0.1:0")
 
     async def before_close(self) -> None:
