@@ -22,6 +22,8 @@ from dask_blackbox.analyse.explanations import (
 )
 from dask_blackbox.analyse.frames import (
     end_of,
+    is_the_users,
+    last_frame,
     raised_apart_from_dask,
     raised_at_end,
     raised_by_a_library,
@@ -169,12 +171,19 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             f"Before, the thread '{thread.thread}' of the driver had ended with "
             f"{short(thread.text, 200)}"
         )
+    check = _is_a_check_of_results(case, exception)
+    if check:
+        sentences.append(
+            "The job's own code checked a result here: that reports what is wrong with it, "
+            "and not why"
+        )
     doubt = (
         waited
         or thread is not None
         or case.unhandled_failures
         or case.deaths
         or (logged is not None and logged.raised)
+        or check
     )
     sure: Confidence = "medium" if doubt else "high"
     if not case.recorded_cluster:
@@ -205,6 +214,21 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
         evidence=_evidence(case, exception),
         retry_advice=advice,
         retry_confidence=certainty,
+    )
+
+
+def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
+    """Say whether the driver's own code raised this once tasks had finished.
+
+    Such a line reports what is wrong with a result, and not what made it wrong.
+    """
+    last = last_frame(exception.traceback)
+    asserts = last is not None and is_the_users(last) and last.code.startswith("assert")
+    return (
+        (asserts or raised_on_purpose(exception.traceback))
+        and case.outcome.call is None
+        and case.outcome.source != "test"
+        and "finished" in case.run.tasks["outcome"]
     )
 
 
