@@ -34,7 +34,7 @@ def main():
             fares = [
                 client.submit(fare, day, zone) for day in month for zone in range(3)
             ]
-            wait(fares, timeout=25)
+            wait(fares, timeout=15)
             print("mean fare", np.mean([f for _, f in client.gather(fares)]))
 
 
