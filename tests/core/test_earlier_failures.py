@@ -7,12 +7,15 @@ from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
+    a_death,
     a_failed_task,
     a_log_line,
     a_run,
+    a_task,
     a_worker,
     an_event,
     an_exception,
+    failed_with,
     raised_in,
 )
 
@@ -142,3 +145,152 @@ def test_an_error_that_the_job_printed_begins_the_headline() -> None:
         "A worker printed “no rates: KeyError('EUR')”; then KeyError in 'relabel'"
     )
     assert "Before that, a worker had printed: WARNING:shop" in found.cause
+
+
+# What what was missing follows from
+
+
+def test_a_program_that_ended_before_its_service_was_refused_begins_the_headline() -> (
+    None
+):
+    lines = (
+        "Traceback (most recent call last):",
+        '  File "<string>", line 6, in <module>',
+        "ZeroDivisionError: float division by zero",
+    )
+    printed = [
+        a_log_line(line, role="driver", source="driver", logger="stderr", at=4.0, seq=n)
+        for n, line in enumerate(lines)
+    ]
+    run = a_run(
+        WORKER,
+        printed,
+        raised_in("ask-9", an_exception("URLError", "[Errno 111] Connection refused")),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(
+        "ZeroDivisionError: float division by zero in a program of the driver; then URLErr"
+    )
+
+
+def test_an_earlier_process_of_the_command_that_failed_is_the_verdict() -> None:
+    first = an_event(
+        "driver-exception", "driver", at=9.0, pid=7, parents=[1], exception="KeyError",
+        message="'lb'", file="/job.py", line=7,
+    )  # fmt: skip
+    last = an_event(
+        "driver-exception", "driver", at=19.0, pid=8, parents=[1],
+        exception="FileNotFoundError", message="no rates.parquet",
+    )  # fmt: skip
+    received = an_event(
+        "driver-call-failed", "driver", at=8.5, call="Client.gather", pid=7,
+        exception="KeyError", message="'lb'", key="to_euro-3", identity="a",
+    )  # fmt: skip
+    run = a_run(
+        WORKER,
+        a_failed_task("to_euro-3", "KeyError", "'lb'", at=8.0),
+        received,
+        first,
+        last,
+        failed_with(an_exception("FileNotFoundError", "no rates.parquet"), exit_code=1),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert found.title.startswith("KeyError in 'to_euro': 'lb'")
+    assert "; then FileNotFoundError" in found.title
+    assert found.subject.key == "to_euro-3"
+
+
+def test_the_process_that_started_the_one_that_failed_is_no_earlier_one() -> None:
+    child = an_event(
+        "driver-exception", "driver", at=9.0, pid=7, parents=[1], exception="KeyError",
+        message="'lb'",
+    )  # fmt: skip
+    parent = an_event(
+        "driver-exception", "driver", at=19.0, pid=1,
+        exception="FileNotFoundError", message="no rates.parquet",
+    )  # fmt: skip
+    run = a_run(
+        WORKER,
+        child,
+        parent,
+        failed_with(an_exception("FileNotFoundError", "no rates.parquet"), exit_code=1),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("FileNotFoundError in the driver")
+
+
+def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> None:
+    first = a_failed_task(
+        "weigh-9", "ValueError", "bad weight 'n/a'", at=5.0, outcome="retried"
+    )
+    run = a_run(
+        WORKER,
+        first,
+        raised_in("weigh-9", an_exception("FileExistsError", "File exists: '/out/9'")),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(
+        "ValueError in 'weigh': bad weight 'n/a'; then FileExistsError in 'weigh'"
+    )
+
+
+LACKED = "module 'builtins' has no attribute 'model'"
+DIED = a_death(exit_code=-11, at=5.0, executing=["shade-1"])
+SUCCESSOR = a_worker("tcp://w2", at=6.0, pid=101)
+
+
+def test_a_death_comes_before_what_the_process_that_came_after_it_lacks() -> None:
+    failed = raised_in(
+        "predict-9", an_exception("AttributeError", LACKED), worker="tcp://w2"
+    )
+    run = a_run(WORKER, DIED, SUCCESSOR, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(
+        "A worker died of a crash in native code while running 'shade'; then Attribut"
+    )
+
+
+def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one() -> (
+    None
+):
+    failed = raised_in(
+        "predict-9", an_exception("AttributeError", LACKED), worker="tcp://w2"
+    )
+    fine = a_task("predict-1", worker="tcp://w2", start=7.0)
+    run = a_run(WORKER, DIED, SUCCESSOR, fine, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("AttributeError in 'predict'")
+
+
+def test_a_cluster_that_the_driver_closed_after_a_task_failed_is_the_tasks_failure() -> (
+    None
+):
+    closing = an_event(
+        "driver-closing", "driver", at=11.0, pid=1, what="LocalCluster.close"
+    )
+    exception = "distributed.client.FutureCancelledError"
+    message = "season-2 cancelled for reason: unknown."
+    run = a_run(
+        WORKER,
+        a_failed_task("audition-4", "KeyError", "'bass'", at=10.0),
+        closing,
+        failed_with(an_exception(exception, message)),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert found.title.startswith("KeyError in 'audition': 'bass'; then ")

@@ -55,6 +55,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("seventh", 60, 14),
         ("eighth", 48, 12),
         ("ninth", 40, 10),
+        ("tenth", 50, 14),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(

@@ -175,7 +175,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         key: The Dask key that it came from, if it came from a task.
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
-            `package` and `version` if it is installed); empty if it has not.
+            `package` and `version` if it is installed); empty if it has not. If Dask could
+            not name a task by its inputs: what pickle says of them (`refusal`).
     """
 
     exception: str

@@ -16,26 +16,39 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.driver_output import NOISE, OF_DASK, own_lines
+from dask_blackbox.analyse.exception_context import errors_before
+from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
+from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     brief_command,
-    cancelled_by_driver,
+    ended_by_driver,
     failed_programs,
     how_it_ended,
     is_related,
     names_exit_of,
     whose,
 )
-from dask_blackbox.analyse.symptoms import is_symptom, is_wait, lacks_something
-from dask_blackbox.events import ProgramFailed
-from dask_blackbox.finding import ChainStep, Evidence, Finding
+from dask_blackbox.analyse.symptoms import (
+    is_absence,
+    is_leftover,
+    is_refusal,
+    is_symptom,
+    is_wait,
+    lacks_something,
+)
+from dask_blackbox.events import DriverRaised, ProgramFailed
+from dask_blackbox.finding import ChainStep, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    capital,
     class_of,
     counted,
+    quoted,
     short,
     short_with_paths,
 )
@@ -57,6 +70,7 @@ _KINDS = frozenset(
     {
         "cannot-connect",
         "data-lost",
+        "stalled",
         "worker-start-failed",
         "workers-never-arrived",
     }
@@ -90,6 +104,10 @@ class _Earlier:
         headline: What it was, for a title; empty: it may well have nothing to do with
             the verdict, and is only evidence.
         advice: Whether a retry helps after it.
+        root: The task that failed, where what ended the run is what its failure led to:
+            then the verdict is about that task.
+        known: The verdict's own rule gives it as the reason: it only has to begin the
+            headline.
     """
 
     at: float
@@ -99,6 +117,8 @@ class _Earlier:
     source: str
     headline: str = ""
     advice: Advice = UNKNOWN
+    root: TaskFailure | None = None
+    known: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,24 +135,30 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         case: The run.
         verdict: Its verdict.
     """
-    cancelled = verdict.rule == "cancelled" and cancelled_by_driver(case)
+    cancelled = verdict.rule == "cancelled" and ended_by_driver(case)
     if verdict.rule not in _KINDS | _RAISED and not cancelled:
         return verdict
     texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
     found = [
         each
         for each in _earlier(case, verdict)
-        if not _is_explained(each, texts) and not _reports(each, raised)
+        if not _is_explained(each, verdict.title if each.root or each.known else texts)
+        and not _reports(each, raised)
     ]
     if not found:
         return verdict
     found = _once(sorted(found, key=lambda each: each.at))
+    known = next((each for each in found if each.known), None)
+    if known is not None:
+        return _beginning_with(known, verdict)
     verdict = msgspec.structs.replace(
         verdict,
         confidence="low" if verdict.confidence == "low" else "medium",
         evidence=(*verdict.evidence, *map(_evidence, found[:_SHOWN])),
     )
-    lacking = verdict.rule not in _RAISED or _ended_with(case, lacks_something)
+    lacking = verdict.rule not in _RAISED or any(
+        _ended_with(case, test) for test in (lacks_something, is_refusal, is_leftover)
+    )
     if case.exception is None and case.outcome.survived:
         lacking = False  # the verdict names what the driver had handled last
     first = next((each for each in found if each.headline and lacking), None)
@@ -143,11 +169,27 @@ def _evidence(earlier: _Earlier) -> Evidence:
     return Evidence(text=earlier.text, source=earlier.source, at=earlier.at)
 
 
+def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
+    """Return a verdict whose headline begins with the reason that it already gives."""
+    step = ChainStep(
+        at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
+    )
+    then = _uncapitalised(short_with_paths(verdict.title, 140))
+    title = f"{earlier.headline}; then {then}"
+    return msgspec.structs.replace(verdict, title=title, follows=step)
+
+
 def _following(earlier: _Earlier, verdict: Finding) -> Finding:
     """Return a verdict whose headline begins with the failure that may have led to it."""
     step = ChainStep(
         at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
     )
+    root = earlier.root
+    if root is not None:
+        subject = Subject(key=root.key, prefix=root.prefix or None, worker=root.worker)
+        verdict = msgspec.structs.replace(
+            verdict, rule="task-exception", subject=subject
+        )
     return msgspec.structs.replace(
         verdict,
         title=f"{earlier.headline}; then {_uncapitalised(short_with_paths(verdict.title, 140))}",
@@ -164,7 +206,7 @@ def _following(earlier: _Earlier, verdict: Finding) -> Finding:
 
 def _uncapitalised(text: str) -> str:
     """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
-    articles = ("The ", "A ", "An ")
+    articles = ("The ", "A ", "An ", "Process ", "Program ", "Worker ")
     return text[0].lower() + text[1:] if text.startswith(articles) else text
 
 
@@ -232,22 +274,25 @@ def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
 def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     failure = case.blame.failure
     until = case.outcome.decided_at if failure is None else failure.at
-    found = [*_lines_of_the_job(case)]
-    if _is_symptom(case, verdict):
-        leads = verdict.rule == "cancelled" or _ended_with(case, is_wait)
-        found += [
-            *_tasks(case, leads=leads),
-            *_printed(case),
-            *_logged(case),
-            *_programs(case),
-        ]
+    if verdict.rule == "stalled" and case.standstill is not None:
+        until = case.standstill.since + CLOCKS  # later, the job may report its own wait
+    found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
+    if symptom := _is_symptom(case, verdict):
+        found += [*_tasks(case, verdict), *_processes(case), *_deaths(case)]
+    if symptom or _ended_with(case, is_refusal):
+        found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
         if until is None or each.at < until:
             yield each
 
 
-def _tasks(case: Case, *, leads: bool) -> Iterator[_Earlier]:
-    """Yield the kinds of failures of tasks, but those that another test may expect."""
+def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
+    """Yield the kinds of failures of tasks, but those that another test may expect.
+
+    What a task held when it failed, others wait for, and a job that one failed cancels
+    others, or closes its cluster; else tasks have their own reasons.
+    """
+    cancelled, stalled = verdict.rule == "cancelled", verdict.rule == "stalled"
     failed = [
         each
         for each in case.failures
@@ -262,6 +307,11 @@ def _tasks(case: Case, *, leads: bool) -> Iterator[_Earlier]:
             key=lambda each: each.at,
         )
         name = class_of(exception)
+        leads = cancelled or _ended_with(case, is_wait)
+        if stalled:
+            leads = first.key in case.unreceived
+        # What tasks were to deliver is not there: that follows from one that failed.
+        lacked = case.blame.failure is None and _ended_with(case, is_absence)
         yield _Earlier(
             at=first.at,
             name=name,
@@ -269,13 +319,120 @@ def _tasks(case: Case, *, leads: bool) -> Iterator[_Earlier]:
             f"{short(first.message, 120)}; {_received(case, first)}",
             message=first.message,
             source="tasks",
-            # What a task held when it failed, others wait for, and a job that one failed
-            # cancels others; else tasks have their own reasons.
             headline=f"{name} in '{short(prefix, 40)}': {short(first.message, 80)}"
-            if leads
+            if leads or lacked
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
+            root=first if cancelled or lacked else None,
         )
+
+
+def _setups(case: Case) -> Iterator[_Earlier]:
+    """Yield what had failed to set up on the worker whose task lacked something."""
+    failure = case.blame.failure
+    unset = None if failure is None else setup_failed_before(case, failure)
+    if unset is not None and _ended_with(case, lacks_something):
+        yield _Earlier(
+            at=unset.evidence.at or 0.0,
+            text=unset.sentence,
+            message=unset.title,
+            source="logs",
+            headline=unset.title,
+            known=True,
+        )
+
+
+def _attempts(case: Case) -> Iterator[_Earlier]:
+    """Yield what the first attempt of the task raised, where the last met what it had begun."""
+    failure = case.blame.failure
+    if failure is None or not _ended_with(case, is_leftover):
+        return
+    for exception, message, at in errors_before(case, failure)[:1]:
+        name = class_of(exception)
+        yield _Earlier(
+            at=at,
+            name=name,
+            text=f"An earlier attempt of the task had raised {name}: {short(message, 120)}",
+            message=message,
+            source="tasks",
+            headline=f"{name} in '{short(failure.prefix, 40)}': {short(message, 80)}",
+            advice=advice_on_text(exception, message),
+            root=failure,
+        )
+
+
+def _processes(case: Case) -> Iterator[_Earlier]:
+    """Yield the exceptions that had ended earlier processes of the command.
+
+    A shell, or a driver that does not look at an exit code, starts the next step all the same.
+    """
+    raised = sorted(case.run.of(DriverRaised), key=lambda each: each.at)
+    related = {raised[-1].pid, *raised[-1].parents} if raised else set()
+    for each in raised[:-1]:
+        ancestors = {each.pid, *each.parents}
+        if each.pid is None or each.pid in related or raised[-1].pid in ancestors:
+            continue
+        name, message = class_of(each.exception or ""), each.message or ""
+        root = next(
+            (
+                failure
+                for failure in case.failures
+                if class_of(failure.exception) == name and failure.message == message
+            ),
+            None,
+        )
+        where = f" in '{short(root.prefix, 40)}'" if root is not None else ""
+        file = f" at {each.file}:{each.line}" if each.file else ""
+        yield _Earlier(
+            at=each.at,
+            name=name,
+            text=f"Process {each.pid} of the command had ended with {name}: "
+            f"{short(message, 120)}{file}; what started it had gone on",
+            message=message,
+            source="driver",
+            headline=f"{name}{where}: {short(message, 80)} in an earlier process",
+            advice=advice_on_text(each.exception or "", message, each.bases),
+            root=root,
+        )
+
+
+def _deaths(case: Case) -> Iterator[_Earlier]:
+    """Yield the deaths of workers whose successor lacked something, whatever it was given.
+
+    What a process had been given (`client.run`, a global of a module) ends with it.
+    """
+    failure = case.blame.failure
+    if failure is None or not lacks_something(
+        failure.raised.name, failure.raised.message
+    ):
+        return
+    own = case.run.tasks.filter(
+        (pl.col("prefix") == failure.prefix)
+        & (pl.col("worker") == failure.worker)
+        & (pl.col("outcome") == "finished")
+    )
+    joined = _joined(case, failure.worker)
+    for death in case.deaths:
+        if len(own) or joined < death.at or failure.key in death.executing:
+            continue
+        how = how_died(case, [death])
+        prefixes = dict.fromkeys(case.prefix_of(key) for key in death.executing)
+        running = f" while running {quoted(prefixes)}" if prefixes else ""
+        yield _Earlier(
+            at=death.at,
+            text=f"{capital(name_of(case, death))} had died{how}{running}; what only "
+            "its process held was gone",
+            message=f"{death.address} died{how}",
+            source="workers",
+            headline=f"A worker died{how}{running}",
+        )
+
+
+def _joined(case: Case, worker: str | None) -> float:
+    """Return when a worker joined, epoch seconds; 0 where that is not recorded."""
+    rows = case.run.workers.filter(pl.col("address") == worker)
+    joined = (rows["joined"].dt.epoch("us") / 1e6).max()
+    return float(joined) if isinstance(joined, int | float) else 0.0
 
 
 def _received(case: Case, failure: TaskFailure) -> str:
@@ -306,13 +463,14 @@ def _programs(case: Case) -> Iterator[_Earlier]:
     """Yield programs whose exit codes the driver, or a task, had ignored."""
     for each in failed_programs(case):
         how = how_it_ended(each)
+        had = f"had {how.replace('was ended', 'been ended', 1)}"
         owner = whose(case, each.subject)
         name = f"Program “{short(brief_command(each.command), 60)}” of {owner} {how}"
         related = is_related(each, case.blame.failure)
         yield _Program(
             program=each,
             at=each.at,
-            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, had {how}",
+            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, {had}",
             message=each.error or f"{each.command} {how}",
             source="driver" if each.subject == "driver" else "tasks",
             headline=name if related else "",

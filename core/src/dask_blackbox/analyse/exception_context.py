@@ -117,12 +117,12 @@ def raised_before(case: Case, failure: TaskFailure) -> list[str]:
     """Return what earlier attempts of a task had raised, if that was something else."""
     return [
         f"{class_of(name)} ({short(message, 120)})" if message else class_of(name)
-        for name, message in errors_before(case, failure)
+        for name, message, _ in errors_before(case, failure)
     ]
 
 
-def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str]]:
-    """Return class and message of earlier attempts' errors, of each other class the first.
+def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str, float]]:
+    """Return class, message and time of earlier attempts' errors, of each other class the first.
 
     What a later attempt meets may be what the first one left: half a file, an input
     that was changed in place.
@@ -130,10 +130,13 @@ def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str]]:
     rows = case.run.errors.filter(
         (pl.col("key") == failure.key) & (pl.col("outcome") == "retried")
     )
-    found: dict[str, tuple[str, str]] = {}
-    for name, message in rows.sort("at").select("exception", "message").iter_rows():
+    found: dict[str, tuple[str, str, float]] = {}
+    at = pl.col("at").dt.epoch("us") / 1e6
+    for name, message, when in (
+        rows.sort("at").select("exception", "message", at).iter_rows()
+    ):
         if name and class_of(name) != failure.raised.name:
-            found.setdefault(class_of(name), (name, message or ""))
+            found.setdefault(class_of(name), (name, message or "", when))
     return list(found.values())
 
 
@@ -156,7 +159,7 @@ def died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
             "found what that attempt left"
         )
     if unset := setup_failed_before(case, failure):
-        yield unset[0]
+        yield unset.sentence
 
 
 _RAISED = ("erred", "released")

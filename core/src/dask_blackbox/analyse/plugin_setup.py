@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,17 +20,29 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_PLUGIN_FAILED,
 )
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import class_of, short
+from dask_blackbox.formatting import class_of, short, short_with_paths
 
 _SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
 _SOON = timedelta(seconds=2)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
 
 
-def setup_failed_before(
-    case: Case, failure: TaskFailure
-) -> tuple[str, Evidence] | None:
-    """Return what had failed to set up on the worker where a task failed, and the line."""
+class FailedSetup(NamedTuple):
+    """Something that had failed when a worker was set up.
+
+    Attributes:
+        title: It, in a few words.
+        sentence: What happened.
+        evidence: The line that reports it.
+    """
+
+    title: str
+    sentence: str
+    evidence: Evidence
+
+
+def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
+    """Return what had failed to set up on the worker where a task failed."""
     if failure.worker is None:
         return None
     # What it logged before it was recorded is on the stderr that it shares with the script.
@@ -60,6 +73,9 @@ def setup_failed_before(
     )
     where = "that worker" if row["role"] == "worker" else "a worker of the script's own"
     what = what.rpartition("/")[2]
+    title = short_with_paths(
+        f"{kind.capitalize()} '{short(what, 40)}' failed to set up{because}", 120
+    )
     sentence = (
         f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on "
         f"{where}{because}, and Dask continued without it"
@@ -67,7 +83,7 @@ def setup_failed_before(
     line = f"{row['role']} {row['source']}: {short(text, 300)}"
     see = case.show_command("logs", "--worker", failure.worker)
     reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
-    return sentence, reported
+    return FailedSetup(title, sentence, reported)
 
 
 def _printed_after(case: Case, at: datetime) -> list[str]:

@@ -17,6 +17,7 @@ from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
 from dask_blackbox.events import (
     DriverAttached,
+    DriverClosing,
     DriverSignalled,
     FileRemoved,
     MissingFile,
@@ -139,6 +140,20 @@ def cancelled_by_driver(case: Case) -> bool:
     asked = [CLIENT_CANCELS.match(each) for each in messages]
     own = {each.client for each in case.run.of(DriverAttached)} - {None}
     return any(each is not None and each["client"] in own for each in asked)
+
+
+def ended_by_driver(case: Case) -> bool:
+    """Say whether the driver's own code had cancelled its work, or closed its cluster.
+
+    Args:
+        case: The run.
+    """
+    closed = any(
+        not case.outcome.is_after(each.at)
+        and (case.outcome.decided_at is None or each.at < case.outcome.decided_at)
+        for each in case.run.of(DriverClosing)
+    )
+    return closed or cancelled_by_driver(case)
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:

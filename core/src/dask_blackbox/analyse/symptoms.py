@@ -7,15 +7,35 @@ import re
 from dask_blackbox.formatting import class_of
 
 _CLASSES = re.compile(
-    r"Timeout|TimedOut|Expired|NotFound|DoesNotExist|NoSuch|Missing|^(?:AssertionError|"
+    r"Timeout|TimedOut|Expired|NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|"
+    r"^(?:AssertionError|EOFError|"
     r"SystemExit|KeyError|IndexError|StopIteration|Exception|RuntimeError)$"
 )
 _NOTHING = re.compile(
     r"NoneType|\bempty\b|\bat least one\b|\bno objects\b|zero-size|not enough values|"
-    r"has no attribute",
+    r"has no attribute|no columns to parse|ran out of input|failed to read all data|"
+    r"line 1 column 1 \(char 0\)|file size is 0|unexpected end|end of file|truncated",
     re.IGNORECASE,
 )
-"""What Python and NumPy say of values that are not there."""
+"""What Python and libraries say of values that are not there, and of files without an end."""
+
+
+_ABSENT = re.compile(
+    r"NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|^EOFError$"
+)
+_EMPTY = re.compile(
+    r"\bempty\b|\bat least one\b|\bno objects\b|zero-size|no columns to parse|"
+    r"ran out of input|failed to read all data|line 1 column 1 \(char 0\)|file size is 0|"
+    r"unexpected end|end of file|truncated",
+    re.IGNORECASE,
+)
+
+
+_BEGUN = re.compile(
+    r"already (?:exists|open|running|registered|started)|file exists|duplicate|\bunique\b|"
+    r"\blocked\b",
+    re.IGNORECASE,
+)
 
 
 _LACKS = re.compile(
@@ -23,6 +43,11 @@ _LACKS = re.compile(
     re.IGNORECASE,
 )
 """What is said of values that are there in part, or not at all."""
+
+_REFUSED = re.compile(
+    r"connection refused|could not connect|unreachable|no route to host", re.IGNORECASE
+)
+"""What systems and clients say of a service that is not there."""
 
 _WAITS = re.compile(
     r"\b(?:timed?[ -]?out|within \d|(?:after|for|in) (?:waiting )?\d[\d.]* ?(?:s|sec\w*|m|min\w*)\b"
@@ -40,6 +65,22 @@ def lacks_something(exception: str, message: str) -> bool:
         message: Its text.
     """
     return is_symptom(exception, message) or bool(_LACKS.search(message))
+
+
+def is_absence(exception: str, message: str) -> bool:
+    """Say whether an exception reports that data is not there, or stops too early."""
+    return bool(_ABSENT.search(class_of(exception)) or _EMPTY.search(message))
+
+
+def is_leftover(exception: str, message: str) -> bool:
+    """Say whether an exception may be about what an earlier attempt had begun."""
+    name = class_of(exception)
+    return name == "FileExistsError" or bool(_BEGUN.search(message))
+
+
+def is_refusal(exception: str, message: str) -> bool:
+    """Say whether an exception reports that no service answers at an address."""
+    return "Refused" in class_of(exception) or bool(_REFUSED.search(message))
 
 
 def is_wait(exception: str, message: str) -> bool:

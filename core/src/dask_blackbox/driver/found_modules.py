@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
@@ -19,6 +20,7 @@ _SAID = re.compile(
     r"<module|\bmodule) '(?P<name>[\w.]+)'"
 )
 _LONGEST_CHAIN = 20
+_LONGEST_REFUSAL = 500
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -29,7 +31,28 @@ def described(error: BaseException) -> dict[str, Any]:
         name = _missing(error)
         if name is not None:
             reported["found"] = found_here(name)
+        elif (refusal := _refusal_of_pickle(error)) is not None:
+            reported["found"] = {"refusal": refusal}
     return reported
+
+
+def _refusal_of_pickle(error: BaseException) -> str | None:
+    """Return what pickle says of an object that Dask could not name, or None.
+
+    Dask drops that, after it has tried three times.
+    """
+    if type(error).__name__ != "TokenizationError":
+        return None
+    import cloudpickle  # Dask has loaded it
+
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "normalize_object" and "o" in frame.f_locals:
+            try:
+                cloudpickle.dumps(frame.f_locals["o"])  # type: ignore[no-untyped-call]
+            except Exception as refusal:  # noqa: BLE001 - of the user's own class
+                text = f"{type(refusal).__name__}: {_text_of(refusal)}"
+                return text[:_LONGEST_REFUSAL]
+    return None
 
 
 def _missing(error: BaseException) -> str | None:

@@ -161,6 +161,10 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
     """Return what to say where Dask names tasks by what they hold, and could not."""
     found = _HASHED.search(exception.message)
     what = _name_of_object(found["what"]) if found else "something in it"
+    refusal = exception.found.get("refusal", "")
+    thing = _object_itself(refusal)
+    if thing is not None:
+        return _holds(case, what, short(thing["what"], 80).strip("'"), refusal)
     return GRAPH_NOT_SERIALIZABLE.found(
         f"The graph could not be pickled: {what} cannot be hashed",
         cause=(
@@ -175,6 +179,24 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
         ),
         confidence="medium",
         evidence=case.exception_evidence(),
+    )
+
+
+def _holds(case: Case, what: str, held: str, refusal: str) -> Finding:
+    """Return what to say of an object that holds what pickle refuses."""
+    return GRAPH_NOT_SERIALIZABLE.found(
+        f"The graph could not be pickled: {what} holds {article(held)} {held}",
+        cause=(
+            "TokenizationError before anything reached the scheduler: Dask names tasks "
+            f"by the pickle of their inputs, and {what} holds {article(held)} {held}, which "
+            "cannot be pickled."
+        ),
+        remedy=_remedy_graph_not_serializable(held, refusal),
+        confidence="high",
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(text=short(refusal, 400), source="driver"),
+        ),
     )
 
 

@@ -255,13 +255,16 @@ def _deaths_text(case: Case, root: tuple[str, str] | None) -> str:
 
 
 def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
+    own = UNKNOWN if root is None else advice_on_text(*root)
+    if own.advice == "environment":
+        return own  # a limit or a right: whoever died beside it
     if _relevant_deaths(case, root) or (
         root is not None and root[0].endswith(_UNREACHED)
     ):
         return Advice("transient", "medium")
     if root is None or root[0] in _CLASSES:
         return UNKNOWN
-    return advice_on_text(*root)
+    return own
 
 
 def _fix(root: tuple[str, str]) -> str:

@@ -475,9 +475,9 @@ def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
     """Return what an earlier attempt had raised, if that does not pass by itself."""
     return next(
         (
-            error
-            for error in errors_before(case, failure)
-            if advice_on_text(*error).advice in ("environment", "memory")
+            (name, message)
+            for name, message, _ in errors_before(case, failure)
+            if advice_on_text(name, message).advice in ("environment", "memory")
         ),
         None,
     )
@@ -530,7 +530,7 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     if tail:
         facts.append(Evidence(text=tail[:1500], source="errors", at=failure.at))
     if unset := setup_failed_before(case, failure):
-        facts.append(unset[1])
+        facts.append(unset.evidence)
     return (*facts, *(case.exception_evidence() if case.failed else ()))
 
 

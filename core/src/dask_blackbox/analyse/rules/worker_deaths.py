@@ -672,6 +672,8 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
             f"running {quoted(had) if had else 'nothing'}.{position}"
         ),
         remedy=_REMEDY,
+        retry_advice="environment",  # the next ones leave as early
+        retry_confidence="medium",
         confidence=case.hang_confidence if nobody else "high",
         subject=Subject(key=had[0] if had else None, worker=last.subject),
         evidence=(

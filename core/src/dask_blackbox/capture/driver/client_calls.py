@@ -160,6 +160,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
     if isinstance(error, GeneratorExit):
         return  # nobody waits any more
     try:
+        programs.report_unreaped()  # a service of the job's that has ended may be why
         key = _key(owner, error)
         _raised.append((f"{id(error):x}", key))
         kind = type(error)

@@ -4,9 +4,7 @@ import asyncio
 
 from dask.distributed import Client, LocalCluster, Queue, fire_and_forget
 
-LOTS = [
-    {"lot": n, "bids": [100 + n, 120 + n], "reserve": 90 + n} for n in range(12)
-]
+LOTS = [{"lot": n, "bids": [100 + n, 120 + n], "reserve": 90 + n} for n in range(12)]
 LOTS[8]["bids"] = []
 
 

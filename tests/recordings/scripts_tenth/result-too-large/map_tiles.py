@@ -11,7 +11,7 @@ def hillshade(block):
 
 
 def country():
-    rng = da.random.RandomState(8, chunks=(1500, 1500))
+    rng = da.random.RandomState(8)
     return rng.random_sample((6000, 9000), chunks=(1500, 1500))
 
 
@@ -23,7 +23,7 @@ def main():
         dashboard_address=":0",
     ) as cluster:
         with Client(cluster) as client:
-            shade = country().map_blocks(hillshade)
+            shade = country().map_blocks(hillshade, dtype=float)
             print("tiles:", shade.numblocks, "MB:", shade.nbytes // 2**20)
             whole = client.compute(shade)
             print("steepest:", whole.result().max())

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 from dask.distributed import Client
 
-HELPER = '''
+HELPER = """
 import json, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -23,7 +23,7 @@ class Rocks(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 HTTPServer(("127.0.0.1", int(sys.argv[1])), Rocks).serve_forever()
-'''
+"""
 
 PARAMETERS = {
     "halite": {"strength": 25.0, "density": 2.16},

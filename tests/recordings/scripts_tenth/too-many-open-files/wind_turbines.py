@@ -21,7 +21,9 @@ def write_park(folder):
     for turbine in range(8):
         for part in range(30):
             path = Path(folder) / f"t{turbine}-{part:02d}.txt"
-            path.write_text("\n".join(str((turbine * part + i) % 25) for i in range(50)))
+            path.write_text(
+                "\n".join(str((turbine * part + i) % 25) for i in range(50))
+            )
 
 
 def power(folder, turbine):

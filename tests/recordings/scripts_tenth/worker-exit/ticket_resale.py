@@ -20,9 +20,7 @@ def value(index, ticket):
 
 
 def main():
-    cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=":0"
-    )
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         index = client.scatter(np.linspace(0.1, 0.9, 24))
         checks = [client.submit(sanity, index, batch) for batch in range(8)]

@@ -38,7 +38,9 @@ def main():
         summary = Summary(folder)
         client = Client(n_workers=2, threads_per_worker=1, dashboard_address=":0")
         try:
-            heights = [dask.delayed(height)(dask.delayed(spectrum)(b)) for b in range(9)]
+            heights = [
+                dask.delayed(height)(dask.delayed(spectrum)(b)) for b in range(9)
+            ]
             summary.write(dask.compute(*heights))
         finally:
             client.close()

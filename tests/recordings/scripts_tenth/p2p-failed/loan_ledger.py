@@ -35,12 +35,15 @@ def balance(part):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         dask.config.set({"dataframe.shuffle.method": "p2p"})
-        with LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            local_directory=scratch,
-            dashboard_address=":0",
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                local_directory=scratch,
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             print("quota:", client.run(apply_quota, QUOTA))
             book = dd.from_pandas(ledger(), npartitions=8)
             by_customer = book.shuffle("customer", npartitions=6)

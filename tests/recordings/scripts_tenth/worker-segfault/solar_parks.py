@@ -28,9 +28,7 @@ def predict(park, shade):
 
 
 def main():
-    with Client(
-        n_workers=1, threads_per_worker=1, dashboard_address=":0"
-    ) as client:
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
         client.run(load_model, {"kwp": 4.2, "tilt": 31})
         shades = {}
         futures = {p: client.submit(shade_factor, p) for p in range(16)}

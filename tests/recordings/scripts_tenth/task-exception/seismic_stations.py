@@ -28,14 +28,20 @@ class Corrections:
 
     def run(self):
         terms = self.cube.map_blocks(
-            site_terms, drop_axis=1, chunks=(4, 6), dtype=float,
+            site_terms,
+            drop_axis=1,
+            chunks=(4, 6),
+            dtype=float,
             meta=np.empty((0, 0)),
         )
         return terms.mean(axis=0).compute()
 
 
 if __name__ == "__main__":
-    with LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         print(Corrections(client).run())

@@ -5,11 +5,11 @@ import subprocess
 import sys
 import tempfile
 
-SCRIPT = '''
+SCRIPT = """
 set -u
 "$PY" "$JOB" normalise "$WORK" > "$WORK/normalise.log" 2>&1 || echo "normalise: see log"
 "$PY" "$JOB" average "$WORK"
-'''
+"""
 
 
 def to_euro(rec):

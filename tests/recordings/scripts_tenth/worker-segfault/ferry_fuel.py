@@ -3,7 +3,10 @@
 import ctypes
 import struct
 
+import dask
 from dask.distributed import Client, wait
+
+dask.config.set({"distributed.deploy.lost-worker-timeout": "60s"})
 
 
 def frame(n):
@@ -11,17 +14,14 @@ def frame(n):
     return {"id": n, "body": body, "pointer": 0 if n != 23 else 1}
 
 
-class Meter(ctypes.Structure):
-    _fields_ = [("serial", ctypes.c_uint32), ("litres", ctypes.c_uint16)]
-
-
 def decode(rec):
     """Frames of newer meters come as a pointer into the gateway's buffer."""
     if rec["pointer"]:
-        meter = ctypes.cast(rec["pointer"], ctypes.POINTER(Meter)).contents
+        body = ctypes.string_at(rec["pointer"], 8)
     else:
-        meter = Meter.from_buffer_copy(rec["body"])
-    return meter.serial, meter.litres
+        body = rec["body"]
+    serial, litres, _ = struct.unpack("<IHH", body)
+    return serial, litres
 
 
 def main():

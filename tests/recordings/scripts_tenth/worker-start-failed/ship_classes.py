@@ -9,14 +9,14 @@ from pathlib import Path
 
 from dask.distributed import Client
 
-PRELOAD = '''
+PRELOAD = """
 import json, pathlib
 
 def dask_setup(worker):
     path = pathlib.Path(__file__).with_name("classes.json")
     classes = json.loads(path.read_text())
     worker.vessel_classes = {int(k): v for k, v in classes.items()}
-'''
+"""
 
 
 def classify(mmsi):
@@ -43,7 +43,9 @@ def main():
                 time.sleep(0.2)
             processes.append(
                 subprocess.Popen(
-                    dask + ["worker", "--nthreads", "2"] + common
+                    dask
+                    + ["worker", "--nthreads", "2"]
+                    + common
                     + ["--preload", str(folder / "ships.py")]
                 )
             )

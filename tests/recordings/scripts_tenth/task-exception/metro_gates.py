@@ -9,7 +9,7 @@ import dask
 import pandas as pd
 from dask.distributed import Client
 
-CONVERTER = '''
+CONVERTER = """
 import sys, struct
 src, dst = sys.argv[1:]
 data = open(src, "rb").read()
@@ -22,7 +22,7 @@ with open(dst, "w") as out:
     out.write("second,gate\\n")
     for row in rows:
         out.write("%d,%d\\n" % row)
-'''
+"""
 
 
 def dump(path, station):

@@ -18,7 +18,9 @@ class Stacker:
 
     def add(self, image):
         if image.shape != self.shape:
-            print(f"stacker.c:88: Assertion `h == s->h' failed: {image.shape}", flush=True)
+            print(
+                f"stacker.c:88: Assertion `h == s->h' failed: {image.shape}", flush=True
+            )
             self.libc.abort()
         return image.astype("f8")
 

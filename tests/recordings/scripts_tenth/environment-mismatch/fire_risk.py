@@ -9,19 +9,19 @@ from pathlib import Path
 
 from dask.distributed import Client
 
-DEPLOYED = '''
+DEPLOYED = """
 __version__ = "1.8"
 
 def risk(district, wind):
     return district, min(1.0, wind / 60)
-'''
+"""
 
-CHECKED_OUT = '''
+CHECKED_OUT = """
 __version__ = "2.0"
 
 def risk(district, wind, slope=0.0):
     return district, min(1.0, wind / 60 + slope / 100)
-'''
+"""
 
 
 def write_package(root, text):

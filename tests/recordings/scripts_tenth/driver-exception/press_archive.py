@@ -7,8 +7,12 @@ import pytest
 from dask.distributed import Client, LocalCluster
 
 HEADLINES = [
-    "harbour bridge opens", "bridge closed for repairs", "mayor opens the fair",
-    "storm closes the harbour", "fair weather for the regatta", "harbour dues rise",
+    "harbour bridge opens",
+    "bridge closed for repairs",
+    "mayor opens the fair",
+    "storm closes the harbour",
+    "fair weather for the regatta",
+    "harbour dues rise",
 ] * 20
 
 

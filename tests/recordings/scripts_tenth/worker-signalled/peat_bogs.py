@@ -32,15 +32,16 @@ def carbon(bog):
 
 def watched(client, limit):
     pids = client.run(os.getpid).values()
-    return subprocess.Popen(
-        [sys.executable, "-c", GUARD, str(limit), *map(str, pids)]
-    )
+    return subprocess.Popen([sys.executable, "-c", GUARD, str(limit), *map(str, pids)])
 
 
 def main():
-    with LocalCluster(
-        n_workers=1, threads_per_worker=2, dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         guard = watched(client, 6)
         try:
             for bog, stock in client.gather(client.map(carbon, range(4))):

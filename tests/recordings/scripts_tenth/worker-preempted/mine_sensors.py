@@ -56,7 +56,10 @@ def main():
         provider = None
         try:
             rented.start(
-                "scheduler", "--port", "0", DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0"
+                "scheduler",
+                "--port",
+                "0",
+                DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0",
             )
             while not os.path.exists(rented.info):
                 time.sleep(0.1)
