@@ -42,7 +42,7 @@ exec setpriv --reuid 1000790000 --regid 0 --clear-groups \
 
 TASK = """
 import os, pathlib, sys
-home = pathlib.Path("/tmp/airflow")
+home = pathlib.Path("/tmp/of-the-pod")
 (home / "dags").mkdir(parents=True)
 for place in ("/", "/var/tmp", os.environ["HOME"], "/dev/null/x"):
     try:
@@ -103,11 +103,11 @@ def test_a_task_of_a_random_user_without_a_home_records_into_a_bucket() -> None:
             "HOME": "/nonexistent",
             # As the entrypoint of Airflow's image gives such a user a name.
             "LOGNAME": "default",
-            "AIRFLOW_HOME": "/tmp/airflow",
+            "AIRFLOW_HOME": "/tmp/of-the-pod",
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__API_AUTH__JWT_SECRET": "of-tests-only" * 6,
-            "AIRFLOW__CORE__DAGS_FOLDER": "/tmp/airflow/dags",
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "sqlite:////tmp/airflow/airflow.db",
+            "AIRFLOW__CORE__DAGS_FOLDER": "/tmp/of-the-pod/dags",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "sqlite:////tmp/of-the-pod/airflow.db",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         done = subprocess.run(

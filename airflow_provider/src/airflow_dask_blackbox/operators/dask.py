@@ -96,6 +96,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
     """
 
     template_fields: Sequence[str] = (
+        "dask_run",  # the first thing that "Rendered Templates" shows
         *PythonOperator.template_fields,
         *_WITH_NUMBERS,
         "dask_conn_id",
@@ -103,7 +104,6 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         "store_conn_id",
         "job",
         "parameters",
-        "dask_run",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **PythonOperator.template_fields_renderers,
