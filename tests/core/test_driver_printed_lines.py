@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from dask_blackbox.capture.driver.driver import DriverTap
 from dask_blackbox.capture.logs import LogTap
@@ -51,6 +54,24 @@ def test_the_stream_is_restored() -> None:
         assert sys.stdout is not before
 
     assert sys.stdout is before
+
+
+def test_a_stream_is_used_as_before(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "out").open("w") as file,
+        redirect_stdout(file),
+        recorded() as rows,
+    ):
+        assert isinstance(sys.stdout, io.TextIOBase)
+        assert cloudpickle.loads(cloudpickle.dumps(sys.stdout)) is sys.stdout
+        with sys.stdout as out:
+            out.write("a line\n")
+
+        with pytest.raises(ValueError, match="closed file"):
+            print("another line")
+
+    assert lines(rows) == ["a line"]
+    assert (tmp_path / "out").read_text() == "a line\n"
 
 
 def test_nothing_is_recorded_where_printed_lines_are_switched_off() -> None:

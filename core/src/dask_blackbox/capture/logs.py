@@ -346,7 +346,11 @@ def _writing(tee: _Tee, take: TakePrinted) -> Callable[[str], int]:
 
 
 class _Tee:
-    """A stream that passes everything on and hands over a copy of whole lines."""
+    """A stream that passes everything on and hands over a copy of whole lines.
+
+    Python looks up special methods on the class: those of a stream are here, as programs
+    write `with open(path) if path else sys.stdout as out`.
+    """
 
     def __init__(self, inner: Any, take: TakePrinted, role: str) -> None:
         self.inner, self.role = inner, role
@@ -359,6 +363,30 @@ class _Tee:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)
+
+    @property
+    def __class__(self) -> type:  # for `isinstance(sys.stdout, io.TextIOBase)`
+        return self.inner.__class__  # type: ignore[no-any-return]
+
+    def __enter__(self) -> Any:
+        self.inner.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> object:
+        return self.inner.__exit__(*error)
+
+    def __iter__(self) -> Any:
+        return iter(self.inner)
+
+    def __next__(self) -> object:
+        return next(self.inner)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # As cloudpickle does with the streams themselves: whoever loads it has its own.
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name, None) is self:
+                return getattr, (sys, name)
+        return self.inner.__reduce_ex__(protocol)
 
 
 def _inside_logging() -> bool:
