@@ -118,7 +118,7 @@ _PIPED = re.compile(
 )
 # `smtp.login("me@example.org", "s3cr3t")`, `auth=HTTPBasicAuth("me", "s3cr3t")`
 _CALL = re.compile(
-    rf"(?P<name>(?:\.login|\w*(?:[Bb]asic|[Dd]igest)_?[Aa]uth)\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
+    rf"(?P<name>(?:\.login|\b\w*(?:[Bb]asic|[Dd]igest)_?[Aa]uth)\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
     rf"(?P<value>{_QUOTED})"
 )
 # `CREATE USER me IDENTIFIED BY 's3cr3t'`

@@ -46,7 +46,7 @@ def _ask_data_lost(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     match = case.search_exception(
-        rf"(?P<key>{_PIECE}|\S+) cancelled for reason: "
+        rf"(?P<key>{_PIECE}|(?<!\S)\S+) cancelled for reason: "
         r"(?:already forgotten|lost dependencies)"
     )
     if not match:

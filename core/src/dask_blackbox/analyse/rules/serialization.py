@@ -327,7 +327,7 @@ GRAPH_NOT_DESERIALIZABLE = documented(
 
 _HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
 
-_MADE = re.compile(r"(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
+_MADE = re.compile(r"\b(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
 
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
 

@@ -241,7 +241,7 @@ LONG_MESSAGE_CUT = Signature(
 
 WORK_CANCELLED = Signature(
     (
-        r"(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?"
+        r"(?<!\S)(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?"
         r"(?P<more>[^\n]*\n?[^\n]*)"
     ),
     "inc-1 cancelled for reason: scheduler-restart.",
