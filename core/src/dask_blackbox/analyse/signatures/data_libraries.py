@@ -208,7 +208,7 @@ ARROW_FIELD_NOT_FOUND = Signature(
 )
 XGBOOST_CHECK_FAILED = Signature(
     (
-        r"(?<!\S)(?:\[\d\d:\d\d:\d\d\] )?\S+\.(?:cc|cu|h|cpp):\d+: Check failed: "
+        r"(?:^|\s)(?:\[\d\d:\d\d:\d\d\] )?\S+\.(?:cc|cu|h|cpp):\d+: Check failed: "
         r"(?P<check>.*?): (?P<why>[^\n]+)"
     ),
     (

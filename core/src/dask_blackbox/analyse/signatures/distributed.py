@@ -241,7 +241,7 @@ LONG_MESSAGE_CUT = Signature(
 
 WORK_CANCELLED = Signature(
     (
-        r"(?<!\S)(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?"
+        r"(?:^|\s)(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?"
         r"(?P<more>[^\n]*\n?[^\n]*)"
     ),
     "inc-1 cancelled for reason: scheduler-restart.",

@@ -23,7 +23,7 @@ NAME_NOT_IN_FILE = Signature(
     source="python",
 )
 SHARED_LIBRARY_MISSING = Signature(
-    r"(?<![\w.+-])(?P<name>[\w.+-]+\.so[\w.]*): cannot open shared object file",
+    r"(?:^|[^\w.+-])(?P<name>[\w.+-]+\.so[\w.]*): cannot open shared object file",
     "libGL.so.1: cannot open shared object file: No such file or directory",
     source="python",
 )
