@@ -63,7 +63,8 @@ def test_a_stream_is_used_as_before(tmp_path: Path) -> None:
         recorded() as rows,
     ):
         assert isinstance(sys.stdout, io.TextIOBase)
-        assert cloudpickle.loads(cloudpickle.dumps(sys.stdout)) is sys.stdout
+        pickled = cloudpickle.dumps(sys.stdout)  # type: ignore[no-untyped-call]
+        assert cloudpickle.loads(pickled) is sys.stdout
         with sys.stdout as out:
             out.write("a line\n")
 

@@ -364,7 +364,7 @@ class _Tee:
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # for `isinstance(sys.stdout, io.TextIOBase)`
         return self.inner.__class__  # type: ignore[no-any-return]
 
