@@ -107,10 +107,20 @@ def started(frame: FrameType | None) -> None:
         frame.f_locals.get("self"), subprocess.Popen
     ):
         frame = frame.f_back
+    if frame is not None:
+        started_by(frame.f_locals["self"], frame)
+
+
+def started_by(process: Any, frame: FrameType | None) -> None:
+    """Note a program that the user's code has started, or is starting.
+
+    Args:
+        process: Its `subprocess.Popen`.
+        frame: Of the call, or below it.
+    """
     own, subject = calling_frame(frame, _THROUGH), _subject_of()
-    if frame is None or own is None or subject is None:
+    if own is None or subject is None:
         return
-    process = frame.f_locals["self"]
     with _lock:
         _patch()
         if process not in _running and len(_running) < _MOST:

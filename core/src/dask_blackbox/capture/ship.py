@@ -43,6 +43,7 @@ _MODULES = (
     "worker.task_threads",
     "worker.wrapped_results",
     "worker.failed_attempts",
+    "worker.os_calls",
     "worker.task_acts",
     "worker.printed_lines",
     "worker.worker",

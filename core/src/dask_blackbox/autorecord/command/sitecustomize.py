@@ -97,12 +97,21 @@ def _hide_lines_on_our_preload() -> None:
         pass
 
 
-def _audit() -> None:
-    """Note programs that exit with an error, from the first one that this process starts.
+class _WhenDaskIsImported:
+    """Asked at each import: what Dask logs of its preloads, it logs before it loads ours."""
 
-    And be there when Dask is imported: what it says of its preloads, it says before it
-    loads ours.
-    """
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "distributed.preloading":
+            _hide_lines_on_our_preload()
+
+
+def _watch_programs() -> None:
+    """Note programs that exit with an error, from the first one that this process starts."""
+    if any("multiprocessing" in word for word in getattr(sys, "orig_argv", ())):
+        # A nanny's worker: of its tasks' programs our plugin there tells, and Python asks
+        # an audit hook forty times for each task.
+        return
     frame = sys._getframe  # noqa: SLF001 - no better way
     inner = os.system
 
@@ -114,8 +123,6 @@ def _audit() -> None:
                 programs.started(frame(1))
             except Exception:
                 pass
-        elif event == "import" and args[0] == "distributed.preloading":
-            _hide_lines_on_our_preload()
 
     def system(command: Any) -> int:
         status = inner(command)
@@ -148,7 +155,8 @@ if os.environ.get("DASK_BLACKBOX_CONTROL"):
     os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
     _watch()
     _send_the_last_lines()
-    _audit()
+    _watch_programs()
+    sys.meta_path.insert(0, _WhenDaskIsImported)
     _watch_tests()
 try:
     _hand_on()

@@ -1,6 +1,6 @@
 """What tasks do outside of Dask: programs that fail, files that they remove or do not find.
 
-The interpreter's audit events tell of it, in the thread of the task.  What is noted there is
+Calls of the standard library tell of it, in the thread of the task.  What is noted there is
 only appended to a queue: a finalizer may remove files wherever memory is allocated, so no
 lock of ours may be taken.
 """
@@ -8,25 +8,23 @@ lock of ours may be taken.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections import Counter, deque
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .. import programs
 from ..missing_files import missing_file_of, surroundings_of
-from ..removed_files import EVENTS as REMOVALS
 from ..removed_files import RemovedFiles
+from . import os_calls
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-_AUDITED = frozenset({"os.kill", "subprocess.Popen", *REMOVALS})
 _MOST, _KEPT = 100, 100
 _listeners: list[TaskActs] = []
 _ended: deque[int] = deque(maxlen=_KEPT)  # programs that this process signalled
-_audited = False
 
 
 class TaskActs:
@@ -46,7 +44,8 @@ class TaskActs:
     def start(self) -> None:
         """Begin to listen."""
         _listeners.append(self)
-        _listen()
+        programs.report_to(_note_program, subject_of=_key_of_thread)
+        os_calls.listen(_heard)
 
     def stop(self) -> None:
         """Stop listening; what was held back because there was much can be taken now."""
@@ -55,6 +54,7 @@ class TaskActs:
             _listeners.remove(self)
         if not _listeners:
             programs.report_to(None)
+            os_calls.listen(None)
         self._taken.extend(self._newest)
         self._newest.clear()
 
@@ -87,9 +87,11 @@ class TaskActs:
         self._counts[kind] += 1
         (self._taken if self._counts[kind] <= _MOST else self._newest).append(row)
 
-    def removed(self, event: str, args: tuple[Any, ...], key: str) -> None:
-        """Note an audit event of a removal by a task."""
-        removed = self._removed.take(event, args, sys._getframe(2), key)
+    def removed(
+        self, event: str, args: tuple[Any, ...], frame: FrameType, key: str
+    ) -> None:
+        """Note a removal by a task."""
+        removed = self._removed.take(event, args, frame, key)
         if removed is not None:
             at, subject, detail = removed.row()
             self.take(at, "file-removed", subject, detail)
@@ -110,28 +112,17 @@ def _row(
     return [at, kind, subject, json.dumps(detail)]
 
 
-def _listen() -> None:
-    global _audited  # noqa: PLW0603 - once per process: it cannot be taken back
-    programs.report_to(_note_program, subject_of=_key_of_thread)
-    if not _audited:
-        _audited = True
-        sys.addaudithook(_audit)
-
-
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    # (Python asks this at every import and `open`: the first line must be all.)
-    if event not in _AUDITED or not _listeners:
-        return
+def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
     try:
-        if event == "subprocess.Popen":
-            programs.started(sys._getframe(1))
+        if event == os_calls.STARTED:
+            programs.started_by(args[0], frame)
             return
         if event == "os.kill":
             _ended.append(int(args[0]))
             return
         for listener in tuple(_listeners):
             if (key := listener.key_of_thread()) is not None:
-                listener.removed(event, args, key)
+                listener.removed(event, args, frame, key)
     except Exception:  # an error here would stop the user's own call
         pass
 

@@ -1,0 +1,89 @@
+"""Calls that start programs, end processes or remove files, as tasks make them.
+
+Python's audit events tell of them, too, but of forty other things for each task of a worker
+(`id()` alone is called thirty times), so the functions themselves are wrapped.  A wrapper is
+pickled by its name, like the function in it, and stays: whoever holds one may use it later.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+Listener = Callable[[str, tuple[Any, ...], FrameType], None]
+"""Takes the name of an audit event, its arguments and the frame of the call; never raises."""
+
+STARTED = "subprocess.Popen"
+"""A program has been started; the argument is its `Popen`."""
+
+_WATCHED = (
+    (os, "kill", "os.kill"),
+    (os, "remove", "os.remove"),
+    (os, "unlink", "os.remove"),
+    (os, "rename", "os.rename"),
+    (os, "replace", "os.rename"),
+    (os, "rmdir", "os.rmdir"),
+    (shutil, "rmtree", "shutil.rmtree"),
+)
+_CAPABILITIES = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
+
+_listener: Listener | None = None
+_wrapped = False
+
+
+def listen(listener: Listener | None) -> None:
+    """Report calls to a listener from now on; None: to nobody."""
+    global _listener, _wrapped  # noqa: PLW0603 - one for each process
+    _listener = listener
+    if _wrapped or listener is None:
+        return
+    _wrapped = True
+    for module, name, event in _WATCHED:
+        setattr(module, name, _watched(module, name, event))
+    subprocess.Popen.__init__ = _watched_start(subprocess.Popen.__init__)  # type: ignore[method-assign]
+
+
+def _watched(module: Any, name: str, event: str) -> Any:
+    inner = getattr(module, name)
+
+    @functools.wraps(inner)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _listener is not None and args:
+            _listener(event, args, sys._getframe(1))
+        try:
+            return inner(*args, **kwargs)
+        except BaseException as error:
+            _take_own_frame_off(error)
+            raise
+
+    call.__module__, call.__qualname__ = module.__name__, name
+    for capable in _CAPABILITIES:  # which libraries look the function up in
+        if inner in capable:
+            capable.add(call)
+    return call
+
+
+def _watched_start(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            inner(self, *args, **kwargs)
+        except BaseException as error:
+            _take_own_frame_off(error)
+            raise
+        if _listener is not None:
+            _listener(STARTED, (self,), sys._getframe(1))
+
+    return __init__
+
+
+def _take_own_frame_off(error: BaseException) -> None:
+    # A bare `raise` adds no frame: with ours taken off, none is left.
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next

@@ -1,0 +1,88 @@
+"""Functions of the standard library that are wrapped on workers behave as before."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from dask_blackbox.capture.worker import os_calls
+
+Heard = list[tuple[str, tuple[Any, ...]]]
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    """Return what is reported while a test runs."""
+    taken: Heard = []
+
+    def listener(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
+        if frame.f_code.co_filename == __file__:
+            taken.append((event, args))
+
+    os_calls.listen(listener)
+    yield taken
+    os_calls.listen(None)
+
+
+def test_what_removes_files_is_reported_with_its_path(
+    heard: Heard, tmp_path: Path
+) -> None:
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    Path(one).write_text("1")
+    os.rename(one, other)  # noqa: PTH104 - what is wrapped
+    os.unlink(other)  # noqa: PTH108 - likewise
+    shutil.rmtree(tmp_path)
+
+    assert heard == [
+        ("os.rename", (one, other)),
+        ("os.remove", (other,)),
+        ("shutil.rmtree", (tmp_path,)),
+    ]
+    assert not tmp_path.exists()
+
+
+def test_a_program_is_reported_once_it_has_started(heard: Heard) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+
+    assert heard == [(os_calls.STARTED, (process,))]
+
+
+def test_nothing_is_reported_once_nobody_listens(heard: Heard, tmp_path: Path) -> None:
+    os_calls.listen(None)
+    (tmp_path / "one").write_text("1")
+    os.remove(tmp_path / "one")  # noqa: PTH107 - what is wrapped
+
+    assert heard == []
+
+
+def test_an_error_has_no_frame_of_ours(heard: Heard, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as removed:
+        os.remove(tmp_path / "none")  # noqa: PTH107 - what is wrapped
+    with pytest.raises(FileNotFoundError) as started:
+        subprocess.Popen(["nobodys-program"])
+
+    assert [event for event, _ in heard] == ["os.remove"]
+    for raised in (removed, started):
+        files = [each.filename for each in traceback.extract_tb(raised.tb)]
+        assert os_calls.__file__ not in files
+
+
+def test_a_wrapped_function_is_pickled_by_its_name(heard: Heard) -> None:
+    assert heard == []
+    assert pickle.loads(pickle.dumps(os.remove)) is os.remove
+    assert b"os_calls" not in pickle.dumps(os.rename)
+
+
+def test_libraries_find_what_the_functions_can_do(heard: Heard) -> None:
+    assert heard == []
+    assert {os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
