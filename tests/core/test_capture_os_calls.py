@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from dask_blackbox.capture.worker import os_calls
+from dask_blackbox.capture import os_calls
 
 Heard = list[tuple[str, tuple[Any, ...]]]
 

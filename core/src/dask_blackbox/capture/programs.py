@@ -97,20 +97,6 @@ def report_unreaped() -> None:
         _peek(program)
 
 
-def started(frame: FrameType | None) -> None:
-    """Note a program that the user's code is starting, from `subprocess.Popen`'s own frame.
-
-    Args:
-        frame: That of `Popen`, as the interpreter's audit event finds it.
-    """
-    while frame is not None and not isinstance(
-        frame.f_locals.get("self"), subprocess.Popen
-    ):
-        frame = frame.f_back
-    if frame is not None:
-        started_by(frame.f_locals["self"], frame)
-
-
 def started_by(process: Any, frame: FrameType | None) -> None:
     """Note a program that the user's code has started, or is starting.
 

@@ -7,7 +7,7 @@ from types import FrameType
 
 _DEEPEST = 200
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
-_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_OURS = (f"{os.sep}dask_blackbox{os.sep}", "<dask-blackbox ")
 
 
 def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
@@ -23,7 +23,7 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
         name = frame.f_code.co_filename
         if stop and stop in name:
             return None
-        if _OURS not in name and not any(part in name for part in _FOREIGN):
+        if not any(part in name for part in (*_OURS, *_FOREIGN)):
             return frame
         frame = frame.f_back
     return None
@@ -44,7 +44,7 @@ def calling_frame(
         if frame is None:
             return None
         name = frame.f_code.co_filename
-        if _OURS not in name and not name.endswith(through):
+        if not name.endswith(through) and not any(part in name for part in _OURS):
             return None if any(part in name for part in _FOREIGN) else frame
         frame = frame.f_back
     return None

@@ -97,32 +97,64 @@ def _hide_lines_on_our_preload() -> None:
         pass
 
 
-class _WhenDaskIsImported:
-    """Asked at each import: what Dask logs of its preloads, it logs before it loads ours."""
+class _AtImports:
+    """Asked at each import of a module that is not there yet."""
 
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
         if name == "distributed.preloading":
             _hide_lines_on_our_preload()
+        if name != "subprocess":
+            return None
+        others = [finder for finder in sys.meta_path if finder is not cls]
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((each for each in found if each is not None), None)
+        if spec is not None:
+            _watch_programs_of(spec.loader)
+        return spec
+
+
+def _watch_programs_of(loader: Any) -> None:
+    """Note programs, once a loader has loaded `subprocess`."""
+    inner = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        inner(module)
+        _watch_starts(module)
+
+    loader.exec_module = exec_module
+
+
+def _watch_starts(subprocess: Any) -> None:
+    """Note programs that exit with an error, from the first one that this process starts."""
+    inner, frame = subprocess.Popen.__init__, sys._getframe  # noqa: SLF001 - no better way
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            inner(self, *args, **kwargs)
+        except BaseException as error:
+            if error.__traceback__ is not None:  # without our own frame
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+        try:
+            from dask_blackbox.capture import programs
+
+            programs.started_by(self, frame(1))
+        except Exception:
+            pass
+
+    __init__.__wrapped__ = inner  # type: ignore[attr-defined]
+    subprocess.Popen.__init__ = __init__
 
 
 def _watch_programs() -> None:
-    """Note programs that exit with an error, from the first one that this process starts."""
-    if any("multiprocessing" in word for word in getattr(sys, "orig_argv", ())):
-        # A nanny's worker: of its tasks' programs our plugin there tells, and Python asks
-        # an audit hook forty times for each task.
-        return
+    """Note programs that exit with an error.
+
+    Not by an audit hook: Python would ask it forty times for each task that a scheduler in
+    this process handles.
+    """
     frame = sys._getframe  # noqa: SLF001 - no better way
     inner = os.system
-
-    def audit(event: str, args: Any) -> None:
-        if event == "subprocess.Popen":
-            try:
-                from dask_blackbox.capture import programs
-
-                programs.started(frame(1))
-            except Exception:
-                pass
 
     def system(command: Any) -> int:
         status = inner(command)
@@ -136,7 +168,9 @@ def _watch_programs() -> None:
         return status
 
     os.system = system
-    sys.addaudithook(audit)
+    sys.meta_path.insert(0, _AtImports)
+    if "subprocess" in sys.modules:
+        _watch_starts(sys.modules["subprocess"])
 
 
 def _watch_tests() -> None:
@@ -156,7 +190,6 @@ if os.environ.get("DASK_BLACKBOX_CONTROL"):
     _watch()
     _send_the_last_lines()
     _watch_programs()
-    sys.meta_path.insert(0, _WhenDaskIsImported)
     _watch_tests()
 try:
     _hand_on()

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .. import programs
+from .. import os_calls, programs
 from ..classes import bases_of, qualified
 from ..logs import cut, words_of
 from ..missing_files import missing_file_of, surroundings_of
@@ -43,13 +43,10 @@ _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING = ("_close", "_shutdown", "__aexit__")
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
-_AUDITED = frozenset({"os.kill", "os.killpg", "subprocess.Popen", *REMOVALS})
-
 Sink = Callable[[str, list[object]], None]
 
 _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
-_audited = False
 _patches = Patches()
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
@@ -76,6 +73,7 @@ class DriverCalls:
                 _listeners.append(self)
             _install()
         programs.report_to(_note_program)
+        os_calls.listen(_heard)
 
     def stop(self) -> None:
         """Stop listening; tell what was held back."""
@@ -86,6 +84,7 @@ class DriverCalls:
             if not _listeners:
                 _patches.restore()
                 programs.report_to(None)
+                os_calls.listen(None)
         self.flush_held()
 
     def flush_held(self) -> None:
@@ -242,28 +241,25 @@ def _exiting(handled: BaseException | None) -> list[str]:
     return chain
 
 
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    # (Python asks this at every import and `open`: the first line must be all.)
-    if event not in _AUDITED:
-        return
+def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
     try:
-        if event == "subprocess.Popen":
-            programs.started(sys._getframe(1))
-        elif _listeners and event in REMOVALS:
-            _removed.take(event, args, sys._getframe(1))
-        elif _listeners:
-            _signalled(event, args)
+        if event == os_calls.STARTED:
+            programs.started_by(args[0], frame)
+        elif event in REMOVALS:
+            _removed.take(event, args, frame)
+        else:
+            _signalled(event, args, frame)
     except Exception:  # an error here would stop the user's own call
         pass
 
 
-def _signalled(event: str, args: tuple[Any, ...]) -> None:
+def _signalled(event: str, args: tuple[Any, ...], own: FrameType) -> None:
     target, number = int(args[0]), int(args[1])
     # Nannies end their workers from this process, too: what they do is Dask's.
-    frame = users_frame(sys._getframe(2), stop=_DASKS)
+    frame = users_frame(own, stop=_DASKS)
     if not number or target == os.getpid():
         return
-    if frame is None and not _in_a_users_thread(sys._getframe(2)):
+    if frame is None and not _in_a_users_thread(own):
         return
     _note(
         "driver-signalled",
@@ -308,10 +304,6 @@ def _scheduler_of(pid: int) -> str | None:
 
 
 def _install() -> None:
-    global _audited  # noqa: PLW0603 - once per process: it cannot be taken back
-    if not _audited:
-        _audited = True
-        sys.addaudithook(_audit)
     if _patches:
         return
     if "distributed.client" not in sys.modules:

@@ -14,10 +14,9 @@ from collections import Counter, deque
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .. import programs
+from .. import os_calls, programs
 from ..missing_files import missing_file_of, surroundings_of
 from ..removed_files import RemovedFiles
-from . import os_calls
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -1,4 +1,4 @@
-"""Calls that start programs, end processes or remove files, as tasks make them.
+"""Calls that start programs, end processes or remove files, in driver or tasks.
 
 Python's audit events tell of them, too, but of forty other things for each task of a worker
 (`id()` alone is called thirty times), so the functions themselves are wrapped.  A wrapper is
@@ -24,6 +24,7 @@ STARTED = "subprocess.Popen"
 
 _WATCHED = (
     (os, "kill", "os.kill"),
+    (os, "killpg", "os.killpg"),
     (os, "remove", "os.remove"),
     (os, "unlink", "os.remove"),
     (os, "rename", "os.rename"),
@@ -45,6 +46,8 @@ def listen(listener: Listener | None) -> None:
         return
     _wrapped = True
     for module, name, event in _WATCHED:
+        if not hasattr(module, name):
+            continue  # of another system
         setattr(module, name, _watched(module, name, event))
     subprocess.Popen.__init__ = _watched_start(subprocess.Popen.__init__)  # type: ignore[method-assign]
 
