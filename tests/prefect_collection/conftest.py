@@ -86,7 +86,8 @@ def run_story(name: str, folder: Path, api: str) -> Path:
                 "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
                 "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
                 "FLAG": str(folder / "began"),
-                "DASK_BLACKBOX__STALL__AFTER": "2s",
+                # Elsewhere, what a busy machine is slow at is no stall.
+                "DASK_BLACKBOX__STALL__AFTER": "2s" if name == "stalls" else "60s",
             },
             check=False,  # most of them fail, each in its own way
             stdout=output,

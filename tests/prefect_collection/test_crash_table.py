@@ -80,12 +80,10 @@ def test_a_graph_that_cannot_be_read_does_not_leave_the_flow_run_running(
     assert seen.card.verdict.title in seen.message
 
 
-def test_a_completed_task_that_dask_reran_and_gave_up_is_not_green(
+def test_a_task_that_dask_reran_and_gave_up_is_not_green(
     reported: Tell, prefect: Any
 ) -> None:
     seen = prefect.newest("gives-up-a-rerun", reported("gives_up_a_rerun"))
 
     assert (seen.state, states(seen)) == ("FAILED", ["CRASHED", "CRASHED"])
-    rerun = seen.tasks["crash_when_rerun"].message
-    assert rerun.startswith("It had completed, and was executed again, because its")
-    assert seen.card.verdict.title in rerun
+    assert seen.card.verdict.title in seen.tasks["crash_when_rerun"].message
