@@ -150,7 +150,8 @@ def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> Non
     [
         ("2 of 20 tasks failed", "raise RuntimeError(message)", "task-exception"),
         ("3 errors", "sys.exit(message)", "task-exception"),
-        ("the table is empty", "raise RuntimeError(message)", "driver-exception"),
+        ("the table is empty", "raise RuntimeError(message)", "task-exception"),
+        ("the table is wrong", "raise RuntimeError(message)", "driver-exception"),
         ("parsing failed", "int(row)", "driver-exception"),
     ],
 )
@@ -845,7 +846,7 @@ def test_a_task_that_nobody_waited_for_is_why_its_file_is_missed() -> None:
     assert found.confidence == "medium"
 
 
-def test_a_file_that_is_missed_after_a_handled_error_is_the_drivers() -> None:
+def test_a_file_that_is_missed_after_a_handled_error_may_follow_from_it() -> None:
     heard = an_event(
         "driver-call-failed", "driver", at=9, call="Future.result", key="publish-1",
         exception="ZeroDivisionError", message="division by zero",
@@ -854,7 +855,11 @@ def test_a_file_that_is_missed_after_a_handled_error_is_the_drivers() -> None:
         a_worker(), a_graph(), a_failed_task("publish-1"), heard, failed_with(MISSED)
     )
 
-    assert verdict(run).rule == "driver-exception"
+    found = verdict(run)
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert found.title.startswith(
+        "ZeroDivisionError in 'publish': division by zero; then"
+    )
 
 
 def test_a_variable_that_is_not_set_is_the_environments() -> None:
