@@ -158,7 +158,7 @@ def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     assert seen.card.verdict.rule == "worker-signalled"
     assert seen.card.verdict.title in seen.tasks["die"].message
     assert set(seen.artifacts) == {"dask-run-returned"}
-    _, _, card = seen.artifacts["dask-run-returned"].partition("### Task runs that")
+    _, _, card = seen.artifacts["dask-run-returned"].partition("### Affected task runs")
     hit, _, slowest = card.partition("### Slowest tasks")
     assert (hit.count("/runs/task-run/"), slowest.count("| [die-")) == (2, 1)
     assert hit.count("`number=<die-") == 1

@@ -105,7 +105,11 @@ def _tasks(case: Case, finished: pl.DataFrame) -> int:
     if len(set(cluster_of.values())) <= 1:
         return finished["key"].n_unique()
     cluster = pl.col("worker").replace_strict(cluster_of, default="")
-    return int(finished.group_by(cluster).agg(pl.col("key").n_unique())["key"].sum())
+    return int(
+        finished.group_by(cluster, maintain_order=True)
+        .agg(pl.col("key").n_unique())["key"]
+        .sum()
+    )
 
 
 def _worker_numbers(run: RunTables) -> dict[str, float | None]:

@@ -10,8 +10,10 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import counted, duration, quoted
+from dask_blackbox.run_tables import RunTables
 
 _RECENT = 5.0
+_ESTIMATED = 0.05  # seconds by which workers misjudge the delay of their clocks
 _FEW = 3
 _SHARE = 0.3
 
@@ -35,10 +37,9 @@ class Pace(NamedTuple):
 def pace_of(case: Case) -> Pace | None:
     """Return how work went on until the driver's end; None if it did not, or was done."""
     ending = case.run.ending
-    finished = case.run.tasks.filter(pl.col("outcome") == "finished")
-    if ending is None or not len(finished) or case.standstill is not None:
+    if ending is None or case.standstill is not None:
         return None
-    finished = finished.filter(pl.col("stop").dt.epoch("us") / 1e6 <= ending.ended)
+    finished = finished_by(case.run, ending.ended)
     done = finished["key"].n_unique()
     sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
     begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
@@ -54,6 +55,17 @@ def pace_of(case: Case) -> Pace | None:
         f"{duration(rest)} more"
     )
     return Pace(done, sent, rest, reported)
+
+
+def finished_by(run: RunTables, moment: float) -> pl.DataFrame:
+    """Return the executions that had finished by a moment, given in epoch seconds.
+
+    A worker estimates by how much its clock differs: what a driver has received may seem to
+    finish a little later.
+    """
+    stop = pl.col("stop").dt.epoch("us") / 1e6
+    done = pl.col("outcome") == "finished"
+    return run.tasks.filter(done & (stop <= moment + _ESTIMATED))
 
 
 def _of(case: Case) -> str:

@@ -222,6 +222,8 @@ def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
 
     Such a line reports what is wrong with a result, and not what made it wrong.
     """
+    if class_of(exception.exception) in _MISTAKES:
+        return False
     last = last_frame(exception.traceback)
     asserts = last is not None and is_the_users(last) and last.code.startswith("assert")
     return (

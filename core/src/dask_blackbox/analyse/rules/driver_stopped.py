@@ -18,7 +18,7 @@ from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import Pace, new_tasks, pace_of
+from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -873,10 +873,7 @@ def _cluster_start(case: Case) -> float | None:
 
 def _progress(case: Case, moment: float) -> str:
     """Return how far the work had come at a moment, in a clause; nothing if there was none."""
-    ended = pl.col("stop").dt.epoch("us") / 1e6
-    finished = case.run.tasks.filter(
-        (pl.col("outcome") == "finished") & (ended <= moment)
-    )
+    finished = finished_by(case.run, moment)
     sent = sum(
         new_tasks(each) for each in case.run.of(GraphUpdated) if each.at <= moment
     )
