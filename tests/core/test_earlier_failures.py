@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
+    START,
     Piece,
     a_death,
     a_failed_task,
+    a_graph,
     a_log_line,
     a_run,
     a_task,
@@ -273,6 +276,48 @@ def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one(
 
     assert found is not None
     assert found.title.startswith("AttributeError in 'predict'")
+
+
+def test_a_service_that_ended_silently_is_named_though_nobody_waited_for_it() -> (
+    None
+):
+    ended = an_event(
+        "program-failed", "driver", at=10.4, pid=1, program=77, code=3, started=1.0 + START,
+        command="serve prices",
+    )  # fmt: skip
+    received = an_event(
+        "driver-call-failed", "driver", at=10.5, call="Future.result", pid=1,
+        exception="ConnectionRefusedError", message="[Errno 111] Connection refused",
+        key="ask-9", identity="a",
+    )  # fmt: skip
+    refused = msgspec.structs.replace(
+        an_exception("ConnectionRefusedError", "[Errno 111] Connection refused"),
+        chain_ids=("a",),
+    )
+    run = a_run(WORKER, ended, received, raised_in("ask-9", refused))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(
+        "Program “serve prices” of the driver exited with code 3; then ConnectionRefused"
+    )
+
+
+def test_a_cluster_that_was_closed_between_two_stages_did_not_end_the_second() -> None:
+    exception = "distributed.client.FutureCancelledError"
+    message = "season-2 cancelled for reason: unknown."
+    run = a_run(
+        WORKER,
+        a_failed_task("audition-4", "KeyError", "'bass'", at=4.0),
+        an_event("driver-closing", "driver", at=5.0, pid=1, what="LocalCluster.close"),
+        a_graph(at=6.0),
+        failed_with(an_exception(exception, message)),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "cancelled"
+    assert "audition" not in found.title
 
 
 def test_a_cluster_that_the_driver_closed_after_a_task_failed_is_the_tasks_failure() -> (

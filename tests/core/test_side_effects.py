@@ -336,6 +336,31 @@ def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
     assert "removed" not in found.title
 
 
+def test_what_failed_after_a_file_was_cleaned_up_is_why_it_is_missing() -> None:
+    cleaned = an_event(
+        "file-removed", "driver", at=3.0, pid=1, path="/data/in.csv", act="removed",
+        file="/job.py", line=2, function="clean",
+    )  # fmt: skip
+    run = a_run(a_worker("tcp://w1"), cleaned, PROGRAM, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("Program “extract in.csv” of the driver exited")
+    assert found.confidence == "medium"
+
+
+def test_the_folder_of_another_file_says_nothing() -> None:
+    other = an_event(
+        "missing-file", "load-1", at=9.0, path="/data/prices.csv", folder="/data",
+        changed=START - 86_400, entries=3,
+    )  # fmt: skip
+    run = a_run(a_worker("tcp://w1"), other, FAILED)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert "Nothing in this run changed" not in (found.remedy or "")
+
+
 REMOVED_BY_TASK = an_event(
     "file-removed", "purge-7", at=8.0, path="/data/in.csv", act="removed",
     file="/job.py", line=9, function="purge",

@@ -30,7 +30,7 @@ from dask_blackbox.analyse.user_rules import (
     ask_in_isolation,
     installed_rules,
 )
-from dask_blackbox.finding import Finding
+from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.run_tables import RunTables
@@ -161,12 +161,20 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
     with guard("what had failed before the verdict"):
         if resolution.verdict is not None:
             verdict = with_removed_file(case, resolution.verdict)
-            if verdict.follows is None:
-                verdict = with_earlier_failures(case, verdict)
+            failed = with_earlier_failures(case, resolution.verdict)
+            if _is_newer(failed.follows, verdict.follows):
+                verdict = failed  # what was to write the file again failed, then
             if verdict.follows is None:
                 verdict = with_missing_file(case, verdict)
             return replace(resolution, verdict=verdict)
     return resolution
+
+
+def _is_newer(step: ChainStep | None, other: ChainStep | None) -> bool:
+    """Say whether a step before the verdict comes after another one, or is the only one."""
+    if step is None or other is None:
+        return other is None
+    return (step.at or 0.0) > (other.at or 0.0)
 
 
 def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:

@@ -27,7 +27,7 @@ from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     brief_command,
-    ended_by_driver,
+    ended_by_driver_at,
     failed_programs,
     how_it_ended,
     is_related,
@@ -135,7 +135,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         case: The run.
         verdict: Its verdict.
     """
-    cancelled = verdict.rule == "cancelled" and ended_by_driver(case)
+    cancelled = verdict.rule == "cancelled" and ended_by_driver_at(case) is not None
     if verdict.rule not in _KINDS | _RAISED and not cancelled:
         return verdict
     texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
@@ -282,8 +282,21 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     if symptom or _ended_with(case, is_refusal):
         found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
-        if until is None or each.at < until:
+        if until is None or each.at < until or _had_ended(case, each, until):
             yield each
+
+
+def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
+    """Say whether a program that ran before a task failed had ended as the driver heard of it.
+
+    A program for which nobody waits is looked at when a call to Dask raises: when it really
+    ended is not known then.
+    """
+    decided = case.outcome.decided_at
+    if not isinstance(earlier, _Program) or decided is None:
+        return False
+    started = earlier.program.started
+    return started is not None and started < failed and earlier.at <= decided
 
 
 def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
@@ -292,7 +305,8 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     What a task held when it failed, others wait for, and a job that one failed cancels
     others, or closes its cluster; else tasks have their own reasons.
     """
-    cancelled, stalled = verdict.rule == "cancelled", verdict.rule == "stalled"
+    stalled = verdict.rule == "stalled"
+    ended = ended_by_driver_at(case) if verdict.rule == "cancelled" else None
     failed = [
         each
         for each in case.failures
@@ -307,6 +321,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             key=lambda each: each.at,
         )
         name = class_of(exception)
+        cancelled = ended is not None and first.at < ended
         leads = cancelled or _ended_with(case, is_wait)
         if stalled:
             leads = first.key in case.unreceived

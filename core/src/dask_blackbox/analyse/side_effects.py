@@ -20,6 +20,7 @@ from dask_blackbox.events import (
     DriverClosing,
     DriverSignalled,
     FileRemoved,
+    GraphUpdated,
     MissingFile,
     ProgramFailed,
 )
@@ -142,18 +143,24 @@ def cancelled_by_driver(case: Case) -> bool:
     return any(each is not None and each["client"] in own for each in asked)
 
 
-def ended_by_driver(case: Case) -> bool:
-    """Say whether the driver's own code had cancelled its work, or closed its cluster.
+def ended_by_driver_at(case: Case) -> float | None:
+    """Return when the driver's own code cancelled its work, or closed its cluster for good.
+
+    A script that closes one cluster and goes on with another has not ended its work.
 
     Args:
         case: The run.
     """
-    closed = any(
-        not case.outcome.is_after(each.at)
-        and (case.outcome.decided_at is None or each.at < case.outcome.decided_at)
+    decided = case.outcome.decided_at
+    last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
+    closed = [
+        each.at
         for each in case.run.of(DriverClosing)
-    )
-    return closed or cancelled_by_driver(case)
+        if each.at > last_graph and (decided is None or each.at < decided)
+    ]
+    if closed:
+        return min(closed)
+    return decided if cancelled_by_driver(case) else None
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
@@ -230,9 +237,14 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
     """
     failure = case.blame.failure
     subject = "driver" if failure is None else failure.key
-    found = next(
-        (each for each in case.run.of(MissingFile) if each.subject == subject), None
-    )
+    exception = case.exception if failure is None else failure
+    text = "" if exception is None else f"{exception.message} {exception.traceback}"
+    reported = [
+        each
+        for each in case.run.of(MissingFile)
+        if each.subject == subject and Path(each.path).name in text
+    ]
+    found = reported[-1] if reported else None
     if verdict.rule not in _RAISED or found is None or found.changed is None:
         return verdict
     during = found.exists or found.changed >= case.run.manifest.started

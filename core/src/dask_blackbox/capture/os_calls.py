@@ -17,7 +17,11 @@ from types import FrameType
 from typing import Any
 
 Listener = Callable[[str, tuple[Any, ...], FrameType], None]
-"""Takes the name of an audit event, its arguments and the frame of the call; never raises."""
+"""Takes the name of an audit event, its arguments and the frame of the call; never raises.
+
+Signals are reported before they are sent, as they may end this very process; all else once it
+has succeeded: who removes a file that is not there has removed nothing.
+"""
 
 STARTED = "subprocess.Popen"
 """A program has been started; the argument is its `Popen`."""
@@ -32,6 +36,7 @@ _WATCHED = (
     (os, "rmdir", "os.rmdir"),
     (shutil, "rmtree", "shutil.rmtree"),
 )
+_SENT = frozenset({"os.kill", "os.killpg"})
 _CAPABILITIES = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
 
 _listener: Listener | None = None
@@ -57,13 +62,19 @@ def _watched(module: Any, name: str, event: str) -> Any:
 
     @functools.wraps(inner)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _listener is not None and args:
-            _listener(event, args, sys._getframe(1))
+        listener = _listener if args else None  # another thread may stop listening
+        if listener is not None and event in _SENT:
+            listener(event, args, sys._getframe(1))
+        elif listener is not None and event == "shutil.rmtree" and _is_absent(args[0]):
+            listener = None  # its errors may be ignored
         try:
-            return inner(*args, **kwargs)
+            result = inner(*args, **kwargs)
         except BaseException as error:
             _take_own_frame_off(error)
             raise
+        if listener is not None and event not in _SENT:
+            listener(event, args, sys._getframe(1))
+        return result
 
     call.__module__, call.__qualname__ = module.__name__, name
     for capable in _CAPABILITIES:  # which libraries look the function up in
@@ -80,10 +91,17 @@ def _watched_start(inner: Any) -> Any:
         except BaseException as error:
             _take_own_frame_off(error)
             raise
-        if _listener is not None:
-            _listener(STARTED, (self,), sys._getframe(1))
+        if (listener := _listener) is not None:
+            listener(STARTED, (self,), sys._getframe(1))
 
     return __init__
+
+
+def _is_absent(path: Any) -> bool:
+    try:
+        return not os.path.lexists(path)
+    except (TypeError, ValueError):
+        return False  # the call itself reports what is wrong with it
 
 
 def _take_own_frame_off(error: BaseException) -> None:

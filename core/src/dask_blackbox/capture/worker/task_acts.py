@@ -52,7 +52,8 @@ class TaskActs:
             programs.report_unreaped()
             _listeners.remove(self)
         if not _listeners:
-            programs.report_to(None)
+            # Of whoever uses this cluster next, nothing is noted.
+            programs.report_to(None, subject_of=_key_of_thread)
             os_calls.listen(None)
         self._taken.extend(self._newest)
         self._newest.clear()
