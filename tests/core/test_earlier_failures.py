@@ -278,9 +278,7 @@ def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one(
     assert found.title.startswith("AttributeError in 'predict'")
 
 
-def test_a_service_that_ended_silently_is_named_though_nobody_waited_for_it() -> (
-    None
-):
+def test_a_service_that_ended_silently_is_named_though_nobody_waited_for_it() -> None:
     ended = an_event(
         "program-failed", "driver", at=10.4, pid=1, program=77, code=3, started=1.0 + START,
         command="serve prices",

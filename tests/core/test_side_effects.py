@@ -447,6 +447,8 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
         ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
         ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
+        ("ended_service", 1, ["of the driver exited with code 3; then Connection"], "medium"),
+        ("clean_up_first", 1, ["FileNotFoundError in 'load': ", "trades.csv"], "medium"),
         ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -77,6 +78,32 @@ def program_of_a_task(folder: str) -> None:
     with client() as c:
         made = c.submit(convert, f"{folder}/books.raw", f"{folder}/books.csv")
         c.submit(load, made).result()
+
+
+def ask(port: int) -> None:
+    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+
+
+def ended_service(folder: str) -> None:
+    """Have tasks ask a service of the driver's that has ended silently."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = "import sys; sys.exit(3)"
+    service = subprocess.Popen([sys.executable, "-c", code, folder])
+    with client() as c:
+        try:
+            c.submit(ask, port).result()
+        finally:
+            service.terminate()
+
+
+def clean_up_first(folder: str) -> None:
+    """Remove old output that is not there, and then miss what was not written again."""
+    file = Path(folder, "trades.csv")
+    file.unlink(missing_ok=True)
+    with client() as c:
+        c.submit(load, str(file)).result()
 
 
 def file_of_yesterday(folder: str) -> None:
