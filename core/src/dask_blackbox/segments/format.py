@@ -217,7 +217,7 @@ def _frame_at(blob: bytes, place: int) -> tuple[int, str | None]:
     if len(start) < FRAME.size and MARK.startswith(start[: len(MARK)]):
         return len(blob), f"is cut off after {len(start)} bytes"
     if not _is_frame(blob, place):
-        return _next_frame(blob, place + 1), "is damaged (checksum of its beginning)"
+        return _next_frame(blob, place + 1), "is damaged (checksum of its header)"
     _, length, codec, crc, _ = FRAME.unpack(start)
     end = place + FRAME.size + length
     if end > len(blob):
@@ -242,7 +242,7 @@ def _is_frame(blob: bytes, place: int) -> bool:
 
 
 def _next_frame(blob: bytes, place: int) -> int:
-    """Return where the next whole beginning of a frame is, from `place` on."""
+    """Return where the next frame whose header is intact starts, from `place` on."""
     while (place := blob.find(MARK, place)) >= 0:
         if _is_frame(blob, place):
             return place
