@@ -476,6 +476,20 @@ def test_the_users_exception_keeps_a_masked_value(
     assert "it was [redacted] there" in finished.card.to_json().decode()
 
 
+def test_a_value_is_masked_in_rows_that_arrive_before_it(
+    homes: Callable[[], Home],
+) -> None:
+    # The driver's connection is behind by thousands of lines; the scheduler's is not.
+    home, secret = homes(), "plum walrus tango"
+    store = home.folder / "store"
+    run_scenario(home, "secrets_behind_many_lines.py", str(store), PLANTED=secret)
+    stored = every_byte(store)
+
+    assert secret.encode() not in stored
+    assert b"it is [redacted] here" in stored
+    assert b"it was [redacted] there" in stored
+
+
 @pytest.mark.parametrize(
     ("setting", "secret"),
     [

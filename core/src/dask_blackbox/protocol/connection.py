@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 import msgspec
@@ -26,6 +26,7 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import (
     Mask,
+    MasksSent,
     Order,
     Progress,
     Reply,
@@ -39,11 +40,12 @@ logger = logging.getLogger("dask_blackbox")
 _WAITING = 5_000
 _UNACKNOWLEDGED = 200
 """Batches that are kept for another recorder at most; a pipe holds fewer of most sizes."""
+_QUESTIONS = 100
 _BATCH_EVERY = 0.1
 _LONGEST_BATCH = 500
 _POLL_INTERVAL = 0.5
 _MASK = Mask(values=())
-"""Not sent itself: the values to mask are sent before it."""
+"""Not sent itself: what is said of values to mask is sent before it."""
 
 _connections = itertools.count(1)
 
@@ -78,6 +80,8 @@ class Link:
         self._seq = 0
         self._dropped: dict[str, int] = {}
         self._masks: deque[str] = deque()
+        self._asked: deque[int] = deque(maxlen=_QUESTIONS)
+        """Questions whether all of them have been sent, by number."""
         self._unacknowledged: deque[Rows] = deque(maxlen=_UNACKNOWLEDGED)
         self._unsent: list[Order] = []
         self.closed = False
@@ -106,8 +110,11 @@ class Link:
     def mask(self, values: Iterable[str]) -> None:
         """Send values to mask before the next message; never blocks, never drops one."""
         self._masks.extend(values)
-        with contextlib.suppress(queue.Full):
-            self._orders.put_nowait(_MASK)  # wakes the thread up
+        self._wake_sender()
+
+    def _wake_sender(self) -> None:
+        with contextlib.suppress(queue.Full):  # it is awake
+            self._orders.put_nowait(_MASK)
 
     def wait_for(self, what: str, timeout: float) -> Reply | None:
         """Return the recorder's reply about `what`, or None after `timeout` seconds."""
@@ -180,9 +187,9 @@ class Link:
             rest: Order | None = None
             if isinstance(order, tuple):
                 order, rest = self._gather(order)
-            messages = [order] if rest is None else [order, rest]
-            if self._masks:
-                messages.insert(0, self._values_to_mask())
+            messages = [*self._masking(), order]
+            if rest is not None:
+                messages.append(rest)
             try:
                 while messages:
                     self._write(messages[0])
@@ -196,11 +203,14 @@ class Link:
         with contextlib.suppress(OSError, ValueError):
             self._outgoing.close()
 
-    def _values_to_mask(self) -> Mask:
+    def _masking(self) -> Iterator[Order]:
+        """Yield what is to be said of values to mask, before anything else."""
         # Those that are added meanwhile belong to the next message.
-        return Mask(
-            values=tuple(self._masks.popleft() for _ in range(len(self._masks)))
-        )
+        asked = [self._asked.popleft() for _ in range(len(self._asked))]
+        if count := len(self._masks):
+            yield Mask(values=tuple(self._masks.popleft() for _ in range(count)))
+        for number in asked:
+            yield MasksSent(number=number)
 
     def _write(self, order: Order) -> None:
         if order is _MASK:
@@ -253,6 +263,10 @@ class Link:
                         continue
                     if reply.spooled:
                         self._forget_rows(reply.spooled)
+                        continue
+                    if reply.number:
+                        self._asked.append(reply.number)
+                        self._wake_sender()
                         continue
                     with self._reply_arrived:
                         self._replies[reply.what] = reply

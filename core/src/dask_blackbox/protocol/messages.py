@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -143,6 +144,18 @@ class Mask(msgspec.Struct, kw_only=True, frozen=True, tag="mask", tag_field="op"
     values: tuple[str, ...]
 
 
+class MasksSent(
+    msgspec.Struct, kw_only=True, frozen=True, tag="masks-sent", tag_field="op"
+):
+    """All values that this process had masked when it was asked have been sent.
+
+    Attributes:
+        number: Of the question.
+    """
+
+    number: int
+
+
 class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
     """The run has ended.
 
@@ -169,7 +182,7 @@ def end_row(end: End) -> list[object]:
     return [time.time(), "run-ended", "driver", json.dumps(reported)]
 
 
-Order = Attach | OwnedScheduler | Rows | Drain | Mask | End
+Order = Attach | OwnedScheduler | Rows | Drain | Mask | MasksSent | End
 
 
 class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -226,7 +239,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
             goes on, where it is wanted), `spooled` (rows of the driver are on the disk),
-            `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
+            `masks` (have all masked values been sent? answered by `MasksSent`), `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
         kind: The class of the error, by name.
         links: URLs by name.
@@ -234,6 +247,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         card: The card as JSON.
         progress: What has happened since the last one.
         spooled: Up to which batch those of a source are on the disk, by source.
+        number: With `masks`: of the question.
         overview: What the host's page shows beside the card, with `final`, where wanted.
     """
 
@@ -245,7 +259,12 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     card: msgspec.Raw = msgspec.Raw(b"null")
     progress: Progress | None = None
     spooled: dict[str, int] = {}
+    number: int = 0
     overview: Overview | None = None
+
+
+Answer = Callable[[Reply], None]
+"""Takes what the recorder says to one of the processes that talk to it."""
 
 
 class Parcel(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

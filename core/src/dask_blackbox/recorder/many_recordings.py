@@ -99,6 +99,8 @@ class Many:
 class _Channel(Owner):
     """What the owner says to one recording, and that says to it."""
 
+    masks_values = False  # a scheduler
+
     def __init__(self, run: str, owner: Owner) -> None:
         # Not the inherited one: it would watch the same process once for each.
         self._run, self._owner, self.exit_text = run, owner, ""

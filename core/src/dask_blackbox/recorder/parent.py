@@ -18,7 +18,8 @@ import msgspec
 from dask_blackbox.capture.nanny.worker_exit import oom_kills, process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.events import EventRow
-from dask_blackbox.protocol.messages import LONGEST_LINE, End, Reply, encode
+from dask_blackbox.protocol.messages import LONGEST_LINE, Answer, End, Reply, encode
+from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
 
 _POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
@@ -32,7 +33,12 @@ class Owner:
 
     Args:
         handle: Of the owner's process, if it has given us one.
+
+    Attributes:
+        masks_values: Whether it is a driver, which knows of values to mask.
     """
+
+    masks_values = True
 
     def __init__(self, pid: int, handle: int | None = None) -> None:
         self._pid, self._born = pid, process_started(pid)
@@ -94,19 +100,20 @@ class Owner:
             sys.stdout.buffer.flush()
 
 
-Answer = Callable[[Reply], None]
-"""Takes what the recorder replies to one of the processes that talk to it."""
-
-
 class CommandProcesses:
     """Serves them.
 
     Args:
         handle: Takes a line, and what answers it.
+        masks: Asks them which values they mask.
     """
 
-    def __init__(self, handle: Callable[[bytes, Answer], Awaitable[None]]) -> None:
-        self._handle_order = handle
+    def __init__(
+        self,
+        handle: Callable[[bytes, Answer], Awaitable[None]],
+        masks: MaskConfirmations,
+    ) -> None:
+        self._handle_order, self._masks = handle, masks
         self._reading: set[asyncio.Task[None]] = set()
 
     async def serve(
@@ -120,6 +127,7 @@ class CommandProcesses:
         reading = asyncio.current_task()
         assert reading is not None  # noqa: S101 - this is a coroutine
         self._reading.add(reading)
+        self._masks.connected(answer)
         try:
             with contextlib.suppress(OSError, ValueError):
                 while line := await reader.readline():
@@ -127,6 +135,7 @@ class CommandProcesses:
                     await writer.drain()
         finally:
             self._reading.discard(reading)
+            self._masks.left(answer)
             writer.close()
 
     async def wait_until_closed(self, seconds: float) -> None:

@@ -12,7 +12,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Puller:
         folder: Of the spool, where a puller says to one after it that nothing is left.
         mask: Takes secret values that became known on the cluster, before any row that
             they can occur in.
+        masks_known: Returns when all values that drivers have masked by now are masked.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Puller:
         profile_interval: float,
         folder: Path,
         mask: Callable[[Iterable[str]], None],
+        masks_known: Callable[[], Awaitable[None]],
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
         self.owned = attach.owned
@@ -79,6 +81,7 @@ class Puller:
         self.reached = False
         self._take = take
         self._mask, self._masked = mask, 0
+        self._masks_known = masks_known
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
         self.connection_args = security.get_connection_args("client")
@@ -215,10 +218,12 @@ class Puller:
         if len(masked := answer.get("masked", ())) > self._masked:
             self._mask(masked)
             self._masked = len(masked)
+        rows = {} if answer["rows"] is None else _decode_rows(answer["rows"])
+        if any(kind != "metric" for kind in rows):
+            await self._masks_known()
         # Two pulls may have been on their way: the later answer may repeat the batch.
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
             return None
-        rows = _decode_rows(answer["rows"])
         self._note_rows(rows)
         self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
         self._acknowledged = answer["seq"]

@@ -28,11 +28,13 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
     LONGEST_LINE,
+    Answer,
     Attach,
     Config,
     Drain,
     End,
     Mask,
+    MasksSent,
     OwnedScheduler,
     Reply,
     Rows,
@@ -48,6 +50,7 @@ from dask_blackbox.recorder.earlier_attempts import (
 from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
+from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
@@ -56,7 +59,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     until_closed,
 )
-from dask_blackbox.recorder.parent import Answer, CommandProcesses, KernelKills, Owner
+from dask_blackbox.recorder.parent import CommandProcesses, KernelKills, Owner
 from dask_blackbox.recorder.progress import (
     KeptProgress,
     ProgressCounter,
@@ -144,7 +147,8 @@ class Recorder:
         self._end: End | None = None
         self._kernel = KernelKills()
         self._ended = asyncio.Event()
-        self._command_processes = CommandProcesses(self._handle_order)
+        self._masks = MaskConfirmations()
+        self._command_processes = CommandProcesses(self._handle_order, self._masks)
         self._run_end = RunEndResolver(self._redactor.exception)
         kept = kept_progress(folder)
         self._progress = ProgressCounter(before=kept.progress)
@@ -293,8 +297,12 @@ class Recorder:
     # Orders
 
     async def _read_orders(self) -> None:
+        answer = self._owner.send
+        if self._owner.masks_values:
+            self._masks.connected(answer)
         async for line in self._owner.lines():
-            await self._handle_order(line, self._owner.send)
+            await self._handle_order(line, answer)
+        self._masks.left(answer)
         if self._end is None:
             await self._continue_without_owner()
 
@@ -317,9 +325,12 @@ class Recorder:
             self._spooled.setdefault(answer, {})[order.source] = order.seq
         elif isinstance(order, Mask):
             self._redactor.mask(order.values)
+        elif isinstance(order, MasksSent):
+            self._masks.confirmed(answer, order.number)
         elif isinstance(order, Drain):
             self._begin(self._drain_on_request(order.address, answer), self._draining)
         elif self._end is None:
+            self._masks.left(answer)
             if rows := self._kernel.rows(order):
                 self._take("recorder", None, time.time(), rows, {})
             self._end = order
@@ -353,6 +364,7 @@ class Recorder:
             profile_interval=self._config.profile_interval,
             folder=Path(self._config.spool),
             mask=self._redactor.mask,
+            masks_known=self._masks.wait,
         )
         self._pullers[order.address] = puller
         self._pulling[order.address] = asyncio.create_task(puller.run())
