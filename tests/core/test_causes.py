@@ -90,6 +90,15 @@ def the(name: str) -> Kept:
     return next(each for each in every if each.name == name)
 
 
+@pytest.mark.parametrize("name", ["choir_rosters", "solar_parks"])
+def test_what_follows_from_an_earlier_failure_has_its_own_time(name: str) -> None:
+    before, then, *_ = card(the(name)).chain
+    shown = [each.at for each in then.evidence if each.at is not None]
+
+    assert before.at is not None
+    assert then.at == min(shown) > before.at + 1  # seconds
+
+
 def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None:
     texts = [step.text for step in card(the("one_customer_has_all_the_orders")).chain]
 

@@ -151,10 +151,11 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     known = next((each for each in found if each.known), None)
     if known is not None:
         return _beginning_with(known, verdict)
+    evidence = tuple(map(_evidence, found[:_SHOWN]))
     verdict = msgspec.structs.replace(
         verdict,
         confidence="low" if verdict.confidence == "low" else "medium",
-        evidence=(*verdict.evidence, *map(_evidence, found[:_SHOWN])),
+        evidence=(*verdict.evidence, *evidence),
     )
     lacking = verdict.rule not in _RAISED or any(
         _ended_with(case, test) for test in (lacks_something, is_refusal, is_leftover)
@@ -162,7 +163,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     if case.exception is None and case.outcome.survived:
         lacking = False  # the verdict names what the driver had handled last
     first = next((each for each in found if each.headline and lacking), None)
-    return verdict if first is None else _following(first, verdict)
+    return verdict if first is None else _following(first, verdict, evidence)
 
 
 def _evidence(earlier: _Earlier) -> Evidence:
@@ -179,11 +180,17 @@ def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
     return msgspec.structs.replace(verdict, title=title, follows=step)
 
 
-def _following(earlier: _Earlier, verdict: Finding) -> Finding:
-    """Return a verdict whose headline begins with the failure that may have led to it."""
-    step = ChainStep(
-        at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
-    )
+def _following(
+    earlier: _Earlier, verdict: Finding, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return a verdict whose headline begins with the failure that may have led to it.
+
+    Args:
+        earlier: That failure.
+        verdict: The verdict.
+        evidence: What of it is on what failed earlier.
+    """
+    step = ChainStep(at=earlier.at, text=earlier.headline, evidence=evidence)
     root = earlier.root
     if root is not None:
         subject = Subject(key=root.key, prefix=root.prefix or None, worker=root.worker)

@@ -67,11 +67,18 @@ def chain_of(
 
 
 def _itself(verdict: Finding) -> Finding:
-    """Return a verdict whose title does not name what it follows from, a step of its own."""
-    if verdict.follows is None:
+    """Return a verdict without what it follows from, which is a step of its own.
+
+    That step's evidence is earlier, and does not say when this happened.
+    """
+    before = verdict.follows
+    if before is None:
         return verdict
-    title = verdict.title.removeprefix(f"{verdict.follows.text}; then ")
-    return msgspec.structs.replace(verdict, title=title)
+    return msgspec.structs.replace(
+        verdict,
+        title=verdict.title.removeprefix(f"{before.text}; then "),
+        evidence=tuple(e for e in verdict.evidence if e not in before.evidence),
+    )
 
 
 def _longest_path(root: Incident, facts: Sequence[Incident]) -> list[Incident]:
