@@ -10,9 +10,10 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.earlier_runs import Past
-from dask_blackbox.finding import Finding
+from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.report import html, placeholder_html
 from dask_blackbox.report.time_bar import time_bar_of
@@ -98,6 +99,23 @@ def a_failed_run(words: str = "harmless") -> RunTables:
 
 def page_of(run: RunTables) -> _Page:
     return _Page(html(run, card_of(run, ())))
+
+
+def test_a_chain_that_is_the_headline_and_the_end_is_left_out() -> None:
+    run = a_failed_run()
+    card = card_of(run, findings_in(run))
+    end = ChainStep(text="the run failed")
+    headline = ChainStep(text=card.headline)
+
+    def shows_chain(*steps: ChainStep) -> bool:
+        page = html(run, msgspec.structs.replace(card, chain=steps))
+        return '<ol class="chain">' in page
+
+    assert card.verdict is not None
+    assert not shows_chain()
+    assert not shows_chain(headline, end)
+    assert shows_chain(ChainStep(text="a worker died"), end)
+    assert shows_chain(headline, ChainStep(text="Dask gave up"), end)
 
 
 def test_whatever_the_run_said_adds_no_element_and_no_attribute() -> None:

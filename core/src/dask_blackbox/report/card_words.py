@@ -87,6 +87,13 @@ def explained_words(change: Change) -> str:
     return f"explains {text}"
 
 
+def chain_beyond_headline(card: RunCard) -> Sequence[ChainStep]:
+    """Return a card's chain; none where it is the headline and how the run ended."""
+    alone = len(card.chain) <= 2  # noqa: PLR2004 - see above
+    repeats = alone and any(step.text == card.headline for step in card.chain[:1])
+    return () if repeats else card.chain
+
+
 def chain_words(chain: Sequence[ChainStep]) -> str:
     """Return the steps of a chain in a line: `a → b → c`."""
     return " → ".join(plain(step.text) for step in chain)

@@ -17,6 +17,7 @@ from dask_blackbox.formatting import capital, clock, plain
 from dask_blackbox.report.card_words import (
     CONFIDENCE,
     STATE_SIGN,
+    chain_beyond_headline,
     chain_words,
     change_words,
     diffs_of,
@@ -119,9 +120,8 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
     # Nobody needs to read it twice; a headline may be cut, though.
     same = card.headline == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
-    # One of two steps is the headline, and how it ended.
-    if len(card.chain) > 2 or (card.chain and card.chain[0].text != card.headline):  # noqa: PLR2004 - see above
-        yield f"**Chain:** {escaped(chain_words(card.chain))}"
+    if chain := chain_beyond_headline(card):
+        yield f"**Chain:** {escaped(chain_words(chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
