@@ -143,6 +143,39 @@ def test_a_plain_task_that_fails_keeps_its_exception_and_has_a_verdict(
     assert "21 is too many" in verdict["title"]
 
 
+@needs_exception_in_callbacks
+def test_a_plain_task_whose_result_cannot_be_stored_has_airflows_error_and_a_verdict(
+    airflow: Any, store: Path
+) -> None:
+    ran = airflow.run(
+        """
+        from airflow.providers.standard.operators.python import PythonOperator
+
+        def work():
+            import numpy
+            from distributed import Client
+            with Client(processes=False, dashboard_address=":0") as client:
+                return client.submit(numpy.arange, 3).result()
+
+        def caught(context):
+            context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
+
+        with DAG("plain_array"):
+            PythonOperator(
+                task_id="work", python_callable=work, on_failure_callback=caught
+            )
+        """,
+        "plain_array",
+    )
+
+    assert ran.xcoms["caught"].startswith("TypeError(")
+    card = _card(store, "plain_array.work", ran.run_id)
+    assert card["state"] == "failed"
+    assert (
+        "work returned a numpy.ndarray, which Airflow cannot store" in card["headline"]
+    )
+
+
 def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> None:
     import sys
 

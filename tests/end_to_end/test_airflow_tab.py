@@ -53,6 +53,11 @@ def _pictures(page: Page, folder: Path, name: str) -> None:
             " root.classList.remove('light', 'dark'); root.classList.add(scheme); }",
             scheme,
         )
+        for frame in page.frames:  # each is painted by itself
+            frame.evaluate(
+                "new Promise(done => requestAnimationFrame("
+                "() => requestAnimationFrame(done)))"
+            )
         page.screenshot(path=folder / f"airflow-{name}-{width}-{scheme}.png")
     page.evaluate("localStorage.removeItem('theme')")
 
@@ -200,9 +205,9 @@ def test_a_task_that_succeeded_shows_its_report(
     expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("succeeded"))
     expect(_report(page).locator("#theme")).to_be_visible()
     page.set_viewport_size({"width": 1280, "height": 720})
-    brand = _report(page).locator(".brand").bounding_box()
+    first = _report(page).locator(".bar a:visible").first.bounding_box()
     button = _report(page).locator("#theme").bounding_box()
-    assert abs(brand["y"] - button["y"]) < brand["height"]  # in one line
+    assert abs(first["y"] - button["y"]) < button["height"]  # in one line
     # Airflow's own choice goes before that of the system.
     page.emulate_media(color_scheme="light")
     page.evaluate(
@@ -242,6 +247,42 @@ def test_a_recording_that_is_not_there_says_why(
     expect(_inside(page).get_by_role("heading")).to_have_text(title)
     expect(_inside(page).locator("main")).to_contain_text(says)
     expect(_inside(page).locator(".bar .state")).to_have_text(badge)
+    _pictures(page, screenshots, dag)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        (
+            "unprepared",
+            "part",
+            "Try 1 ended before its recording started",
+            "UndefinedError: 'no' is undefined",
+        ),
+        (
+            "unmappable",
+            "count",
+            "the task failed after its Dask run had succeeded",
+            "UnmappableXComTypePushed: unmappable return type 'int'",
+        ),
+    ],
+    ids=["before", "after"],
+)
+def test_a_task_that_fails_while_nothing_records_says_why(
+    host: Any,
+    ada: BrowserContext,
+    screenshots: Path,
+    failed: tuple[str, str, str, str],
+) -> None:
+    dag, task, title, says = failed
+    run = host.trigger(dag)
+    assert host.wait(run) == "failed"
+    page = ada.new_page()
+    page.goto(_tab(host, run, task))
+
+    expect(_inside(page).locator("body")).to_contain_text(title)
+    expect(_inside(page).locator(".logged")).to_contain_text(says)
     _pictures(page, screenshots, dag)
     page.close()
 

@@ -17,6 +17,7 @@ __all__ = [
     "TaskKey",
     "base_path",
     "links_lead_to_store",
+    "log_of",
     "page_of",
     "tab_of",
 ]
@@ -105,3 +106,25 @@ def page_of(key: TaskKey, page: str, **more: Any) -> str:
     }
     dag = quote(key.dag_id, safe="")
     return f"{base_url()}{PREFIX}/dags/{dag}/{page}?{urlencode(query)}"
+
+
+def log_of(key: TaskKey, try_number: int) -> str:
+    """Return where Airflow's API has the log of a task instance.
+
+    Args:
+        key: Which task instance.
+        try_number: Of which try.
+    """
+    place = "/".join(
+        (
+            "dags",
+            quote(key.dag_id, safe=""),
+            "dagRuns",
+            quote(key.run_id, safe=""),
+            "taskInstances",
+            quote(key.task_id, safe=""),
+            "logs",
+            str(try_number),
+        )
+    )
+    return f"{base_url()}/api/v2/{place}?map_index={key.map_index}"

@@ -22,6 +22,7 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.after_import import after_import
 from airflow_dask_blackbox.compat import conf
 from airflow_dask_blackbox.identity import parameters_of
+from airflow_dask_blackbox.results import ResultError, check_result
 from airflow_dask_blackbox.shipping import (
     hidden_main,
     shipped_by_value,
@@ -68,11 +69,14 @@ def _is_command(task: Any) -> bool:
 def _recorded_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
+        task_run = _TaskRun(task, context)
         with ExitStack() as stack:
             with guard("recording the Dask clients of this task"):
                 stack.enter_context(_works_on_workers(task))
-                stack.enter_context(_recorded_clients(task, context))
-            return execute(context)
+                stack.enter_context(_recorded_clients(task, task_run))
+            value = execute(context)
+            task_run.returned(value)
+            return value
 
     return observed
 
@@ -90,9 +94,8 @@ def _works_on_workers(task: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _recorded_clients(task: Any, context: Mapping[str, Any]) -> Iterator[None]:
+def _recorded_clients(task: Any, task_run: _TaskRun) -> Iterator[None]:
     """Record the clients that are made in the block, from the first one on."""
-    task_run = _TaskRun(task, context)
     kill = task.on_kill
 
     def on_kill() -> None:
@@ -114,6 +117,7 @@ class _TaskRun:
     def __init__(self, task: Any, context: Mapping[str, Any]) -> None:
         self._task, self._context = task, context
         self._recorded: TaskRecording | None = None
+        self._refused: ResultError | None = None
         self._lock = threading.Lock()
         self._thread = threading.get_ident()
 
@@ -141,6 +145,16 @@ class _TaskRun:
                 self._recorded = recorded.__enter__()
             return self._recorded.recording
 
+    def returned(self, value: object) -> None:
+        """Note that Airflow is about to fail on what the task has returned, if it is."""
+        if self._recorded is None or not self._task.do_xcom_push:
+            return
+        with guard("whether Airflow can store what this task returned"):
+            try:
+                check_result(value, self._task.python_callable)
+            except ResultError as error:  # Airflow raises its own
+                self._refused = error
+
     def abort(self) -> None:
         """End the recording as stopped."""
         if self._recorded is not None:
@@ -157,7 +171,7 @@ class _TaskRun:
     ) -> None:
         if self._recorded is None:
             return
-        self._recorded.__exit__(kind, error, trace)
+        self._recorded.__exit__(kind, error or self._refused, trace)
         self._recorded.show()
 
 

@@ -123,3 +123,23 @@ with DAG("slow", schedule=None):
             "memory_limit": "1 GiB",
         },
     )
+
+with DAG("unprepared", schedule=None):
+    DaskObservedOperator(
+        task_id="part",
+        python_callable=part,
+        op_kwargs={"which": "{{ no.such.name }}"},
+        cluster_kwargs=TINY,
+    )
+
+with DAG("unmappable", schedule=None):
+
+    @task.dask_observed(cluster_kwargs=TINY)
+    def count(client):
+        return client.submit(len, [1, 2]).result()
+
+    @task
+    def each(number):
+        return number
+
+    each.expand(number=count())

@@ -36,10 +36,10 @@ from airflow_dask_blackbox.dask_log import folded_dask_log
 from airflow_dask_blackbox.hooks.dask import DaskHook
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.lazy_arguments import fetched
-from airflow_dask_blackbox.lazy_results import refuse_lazy
 from airflow_dask_blackbox.lineage import OpenLineageFacets
 from airflow_dask_blackbox.links import LINKS, known_links
 from airflow_dask_blackbox.rendered import store_rendered_templates
+from airflow_dask_blackbox.results import check_result
 from airflow_dask_blackbox.retries import check_advice, why_no_retry, why_not_at_all
 from airflow_dask_blackbox.shipping import (
     hidden_main,
@@ -238,7 +238,11 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             began = time.time()
             value = super().execute(context)
             if self.do_xcom_push:
-                refuse_lazy(value, self.python_callable)
+                check_result(
+                    value,
+                    self.python_callable,
+                    multiple_outputs=self.multiple_outputs,
+                )
             measure_assets(context, self.outlets or (), began, recorded.page)
             return value
 

@@ -102,6 +102,14 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Empty
                 "This page refreshes automatically.",
             ),
         )
+    if number == seen.tries[-1].number and "state" not in seen.announced:
+        return EmptyState(
+            f"Try {number} ended before its recording started",
+            (
+                "A recording starts when the templates are rendered. See the task's log.",
+            ),
+            calm=False,
+        )
     reported = _reported(seen)
     any_reported = bool(reported)
     if where and not any_reported:

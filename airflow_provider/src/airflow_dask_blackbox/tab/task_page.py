@@ -14,7 +14,7 @@ from dask_blackbox.serve.blobs import SANDBOX
 from dask_blackbox.serve.rendering import rendered_page
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from airflow_dask_blackbox.addresses import TaskKey, page_of, tab_of
+from airflow_dask_blackbox.addresses import TaskKey, log_of, page_of, tab_of
 from airflow_dask_blackbox.tab.empty_state import EmptyState, empty_state_of
 from airflow_dask_blackbox.tab.recordings import (
     Place,
@@ -177,6 +177,7 @@ def page(key: TaskKey, number: int | None, recording: str) -> Response:
             view.seen, view.place, view.problem, entry and entry.number
         )
     shown = entry.recorded if entry is not None else None
+    note = _note(view, entry)
     of_entry = {
         "try_number": entry and entry.number,
         "recording": entry and entry.recording,
@@ -189,7 +190,8 @@ def page(key: TaskKey, number: int | None, recording: str) -> Response:
         shown=shown,
         nothing=nothing,
         live=_live(entry),
-        note=_note(view, entry),
+        note=note,
+        log=_log_to_read(key, entry) if nothing or note else "",
         poll=_POLLING if view.goes_on else 0,
         signature=view.signature(),
         address=lambda name, **more: page_of(key, name, **{**of_entry, **more}),
@@ -226,6 +228,13 @@ _CONTRADICTIONS: Final = {
     ),
 }
 """What has to be said of a try, by how its recording ended and by Airflow's word."""
+
+
+def _log_to_read(key: TaskKey, entry: Entry | None) -> str:
+    """Return the log that says what the recording does not: why the try failed."""
+    if entry is None or entry.airflow not in {"failed", "up_for_retry"}:
+        return ""
+    return log_of(key, entry.number)
 
 
 def _live(entry: Entry | None) -> dict[str, Any] | None:

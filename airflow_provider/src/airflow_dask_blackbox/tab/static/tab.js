@@ -177,9 +177,36 @@ function follow() {
   tick();
 }
 
+// Of a try that failed where nothing was recorded: what Airflow's own log of it says.
+async function showLoggedError() {
+  const place = document.querySelector("[data-log]");
+  if (!place) return;
+  const answer = await fetch(place.dataset.log, { headers: { Accept: "application/x-ndjson" } });
+  if (!answer.ok) return;
+  const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let [rest, found] = ["", ""];
+  for (let part = await text.read(); !part.done; part = await text.read()) {
+    const lines = (rest + part.value).split("\n");
+    rest = lines.pop().slice(-1e6);
+    found = lines.reduce((before, line) => errorIn(line) || before, found);
+  }
+  found = errorIn(rest) || found;
+  if (!found) return;
+  place.querySelector("code").textContent = found;
+  place.hidden = false;
+}
+
+function errorIn(line) {
+  if (!/"level": ?"(error|critical)"/.test(line)) return "";
+  const { event, error_detail: raised } = JSON.parse(line);
+  const said = raised?.length ? `${raised[0].exc_type}: ${raised[0].exc_value}` : event;
+  return String(said).slice(0, 600);
+}
+
 followTheme();
 if (!followTry()) {
   openLinks();
   showFrame();
+  showLoggedError().catch(() => {});
   follow();
 }
