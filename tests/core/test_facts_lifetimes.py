@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse import Case, findings_in
-from dask_blackbox.analyse.facts.lifetimes import (
+from dask_blackbox.analyse.facts.worker_exits import (
     limits_at_once,
     most_at_once,
     spilled_at_once,
     threads_of,
+    worker_exits_of,
 )
-from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.numbers import numbers_of
 from runs_from_rows import (
     MIB,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.analyse.frames import raised_in_a_wait_for_dask
-from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,

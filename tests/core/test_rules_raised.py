@@ -10,7 +10,7 @@ import traceback
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.analyse.replaced_exceptions import untangled
+from dask_blackbox.analyse.frames import untangled
 from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.capture.logs import words_of
 from dask_blackbox.finding import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.analyse.printed_failures import printed_failures
+from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,

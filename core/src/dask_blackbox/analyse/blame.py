@@ -24,13 +24,13 @@ from dask_blackbox.analyse.facts.suspects import (
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
+    classes_of,
     raised_apart_from_dask,
     raised_by_a_library,
     raised_in_a_wait_for_dask,
     raised_on_purpose,
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US
-from dask_blackbox.analyse.replaced_exceptions import classes_of
 from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
 from dask_blackbox.finding import Confidence
@@ -105,7 +105,6 @@ def blame_of(
     """Return where a failure comes from.
 
     Args:
-        exception: What ended the driver's work.
         dead: The deaths of the run with their causes.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.

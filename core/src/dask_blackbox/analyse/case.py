@@ -20,6 +20,7 @@ from dask_blackbox.analyse.blame import (
     timed_out_waiting,
 )
 from dask_blackbox.analyse.core_seconds import Loads
+from dask_blackbox.analyse.driver_output import PrintedFailure
 from dask_blackbox.analyse.driver_position import DriverPosition, driver_position_of
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
@@ -33,10 +34,9 @@ from dask_blackbox.analyse.failures import (
     failures_of,
     none_result_behind,
 )
+from dask_blackbox.analyse.frames import classes_of, untangled
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
-from dask_blackbox.analyse.printed_failures import PrintedFailure
-from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
 from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
@@ -62,11 +62,25 @@ _LARGE_SHARE = 0.9
 _LEAST_SHARE = 0.05  # of the thread-seconds of the whole run
 
 
+def dask_setting(config: Mapping[str, object], name: str) -> object:
+    """Return a setting; None if it is not set.
+
+    Args:
+        name: As in Dask's documentation, with dots and hyphens.
+    """
+    found: object = config
+    for part in name.split("."):
+        if not isinstance(found, Mapping):
+            return None
+        # Where a variable sets it, Dask keeps the underscores.
+        found = found.get(part, found.get(part.replace("-", "_")))
+    return found
+
+
 class Case:
     """What rules ask.
 
     Args:
-        run: The recording.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
         history: The runs before it, as far as they are known.
 

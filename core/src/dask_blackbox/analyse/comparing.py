@@ -25,8 +25,6 @@ def comparison_of(
     """Return everything in which two runs differ.
 
     Args:
-        before: The first.
-        after: The second.
         context: Why the second failed.
         history: The runs before the second; what changes in most of them comes last.
     """

@@ -17,13 +17,16 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died, name_of
-from dask_blackbox.analyse.driver_output import NOISE, OF_DASK, own_lines
-from dask_blackbox.analyse.exception_context import errors_before
+from dask_blackbox.analyse.driver_output import (
+    NOISE,
+    OF_DASK,
+    own_lines,
+    printed_failures,
+)
+from dask_blackbox.analyse.exception_context import errors_before, setup_failed_before
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
-from dask_blackbox.analyse.plugin_setup import setup_failed_before
-from dask_blackbox.analyse.printed_failures import printed_failures
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     brief_command,
@@ -43,7 +46,7 @@ from dask_blackbox.analyse.symptoms import (
     lacks_something,
 )
 from dask_blackbox.events import DriverRaised, ProgramFailed
-from dask_blackbox.finding import ChainStep, Evidence, Finding, Subject
+from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
     class_of,
@@ -129,12 +132,7 @@ class _Program(_Earlier):
 
 
 def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a symptom with what had failed before it, and less sure.
-
-    Args:
-        case: The run.
-        verdict: Its verdict.
-    """
+    """Return a verdict on a symptom with what had failed before it, and less sure."""
     cancelled = verdict.rule == "cancelled" and ended_by_driver_at(case) is not None
     if verdict.rule not in _KINDS | _RAISED and not cancelled:
         return verdict
@@ -193,9 +191,8 @@ def _following(
     step = ChainStep(at=earlier.at, text=earlier.headline, evidence=evidence)
     root = earlier.root
     if root is not None:
-        subject = Subject(key=root.key, prefix=root.prefix or None, worker=root.worker)
         verdict = msgspec.structs.replace(
-            verdict, rule="task-exception", subject=subject
+            verdict, rule="task-exception", subject=root.subject
         )
     return msgspec.structs.replace(
         verdict,

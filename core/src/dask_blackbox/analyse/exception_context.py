@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import call_path_of, last_frame, user_frame
-from dask_blackbox.analyse.plugin_setup import setup_failed_before
-from dask_blackbox.analyse.replaced_exceptions import lost_by_client
+from dask_blackbox.analyse.frames import (
+    call_path_of,
+    last_frame,
+    lost_by_client,
+    user_frame,
+)
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    PRELOAD_FAILED,
+    WORKER_PLUGIN_FAILED,
+)
 from dask_blackbox.events import GraphUpdated
-from dask_blackbox.formatting import class_of, counted, listed, short
+from dask_blackbox.finding import Evidence
+from dask_blackbox.formatting import class_of, counted, listed, short, short_with_paths
 from dask_blackbox.run_tables import RunTables
 
 
@@ -214,3 +226,78 @@ def _place(traceback: str) -> tuple[str, int] | None:
     """Return file and line that raised, of the user's own code if it went through that."""
     frame = user_frame(traceback) or last_frame(traceback)
     return None if frame is None else (frame.file, frame.line)
+
+
+_SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
+_SOON = timedelta(seconds=2)
+_RAISED_LINE = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
+
+
+class FailedSetup(NamedTuple):
+    """Something that had failed when a worker was set up.
+
+    Attributes:
+        title: It, in a few words.
+        sentence: What happened.
+        evidence: The line that reports it.
+    """
+
+    title: str
+    sentence: str
+    evidence: Evidence
+
+
+def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
+    """Return what had failed to set up on the worker where a task failed."""
+    if failure.worker is None:
+        return None
+    # What it logged before it was recorded is on the stderr that it shares with the script.
+    logs = case.run.logs.filter(
+        (
+            ((pl.col("role") == "worker") & (pl.col("source") == failure.worker))
+            | ((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
+        )
+        & printed_by(*(signature for signature, _ in _SAID))
+    ).sort(pl.col("role") == "worker", "at")
+    before = [row for row in logs.to_dicts() if row["at"].timestamp() <= failure.at]
+    if not before:
+        return None
+    row = before[-1]
+    text = str(row["message"])
+    if row["role"] == "driver":
+        text = "\n".join([text, *_printed_after(case, row["at"])])
+    what, kind = next(
+        (found["what"], kind)
+        for signature, kind in _SAID
+        if (found := signature.search(text))
+    )
+    raised = list(_RAISED_LINE.finditer(text))
+    because = (
+        f" ({class_of(raised[-1]['name'])}: {short(raised[-1]['message'], 160)})"
+        if raised
+        else ""
+    )
+    where = "that worker" if row["role"] == "worker" else "a worker of the script's own"
+    what = what.rpartition("/")[2]
+    title = short_with_paths(
+        f"{kind.capitalize()} '{short(what, 40)}' failed to set up{because}", 120
+    )
+    sentence = (
+        f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on "
+        f"{where}{because}, and Dask continued without it"
+    )
+    line = f"{row['role']} {row['source']}: {short(text, 300)}"
+    see = case.show_command("logs", "--worker", failure.worker)
+    reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
+    return FailedSetup(title, sentence, reported)
+
+
+def _printed_after(case: Case, at: datetime) -> list[str]:
+    """Return the first exception that was printed after a line of a worker's own log."""
+    printed = case.run.logs.filter(
+        (pl.col("role") == "driver")
+        & (pl.col("logger") == "stderr")
+        & pl.col("at").is_between(at, at + _SOON)
+        & pl.col("message").str.contains(r"^[A-Za-z_][\w.]*(?:Error|Exception): ")
+    )
+    return printed["message"].head(1).to_list()

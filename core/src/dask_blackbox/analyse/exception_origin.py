@@ -12,13 +12,14 @@ from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
     came_from_a_task,
+    classes_of,
+    lost_by_client,
     raised_apart_from_dask,
     raised_in_a_wait_for_dask,
     raised_in_user_code,
     raised_on_purpose,
     user_frame,
 )
-from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_client
 from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.formatting import class_of
@@ -41,11 +42,7 @@ _COUNTED = re.compile(
 
 
 def number_of_failures(text: str) -> int | None:
-    """Return how many failures a text counts ("3 of 12 files failed"); None: it does not.
-
-    Args:
-        text: Of an exception, or of a line that was printed.
-    """
+    """Return how many failures a text counts ("3 of 12 files failed"); None: it does not."""
     counted = _COUNTED.search(text)
     return None if counted is None else int(counted["number"])
 
@@ -56,12 +53,7 @@ def failures_that_count(
     """Return the failures that may have ended the driver's work.
 
     Not those that came after that was decided, nor, where no exception ended it, those that the
-    driver had received and handled.
-
-    Args:
-        failures: The tasks that raised, by time.
-        outcome: What ended the driver's work.
-    """
+    driver had received and handled."""
     received = {each.key for each in outcome.survived if each.key}
     reached = {each.key for each in outcome.received if each.key}
     handled = outcome.exception is None
@@ -87,10 +79,6 @@ def failure_behind(
     """Return the failure that reached the driver, and whether that is proven.
 
     Args:
-        exception: What ended the driver's work.
-        failures: The tasks that raised, by time.
-        state: How the run ended.
-        ended: When, epoch seconds.
         unreceived: Keys of the tasks of whose failure no call of the driver's received.
         idle: Whether the cluster had nothing to do when the driver gave up.
     """

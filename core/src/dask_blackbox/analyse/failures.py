@@ -9,16 +9,17 @@ import polars as pl
 
 from dask_blackbox.analyse.frames import (
     Frame,
+    Raised,
     before_the_last,
     members_of_group,
     root_of_chain,
+    untangled,
     user_frame,
 )
-from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.events import TaskRetries, TaskTimedOut
-from dask_blackbox.finding import weaker
+from dask_blackbox.finding import Subject, weaker
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
 
@@ -54,6 +55,11 @@ class TaskFailure:
     attempts: int = 1
     dependents: int = 0
     bases: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> Subject:
+        """The task, as findings name it."""
+        return Subject(key=self.key, prefix=self.prefix or None, worker=self.worker)
 
     @cached_property
     def frame(self) -> Frame | None:

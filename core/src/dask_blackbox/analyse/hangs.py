@@ -28,6 +28,7 @@ from dask_blackbox.events import (
     WorkerAnswer,
     WorkerExitReport,
 )
+from dask_blackbox.finding import Subject
 from dask_blackbox.run_tables import RunTables
 
 ENDED_BY_US = "cancelled for reason: dask-blackbox"
@@ -63,6 +64,11 @@ class HangingTask(HasStack):
     waits_for: tuple[tuple[str, str], ...] = ()
     stack: tuple[Frame, ...] = field(default=(), repr=False)
     silent: bool = False
+
+    @property
+    def subject(self) -> Subject:
+        """The task, as findings name it."""
+        return Subject(key=self.key, prefix=self.prefix, worker=self.worker)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,11 +94,7 @@ def with_killed_tasks(
 
     That is the verdict which the run would have, had it failed of that.  It is about
     deaths of workers: where it is about all of them, the warning that there were some
-    says nothing more.
-
-    Args:
-        findings: What was found in it.
-    """
+    says nothing more."""
     from dask_blackbox.analyse import findings_in, verdict_of
 
     ending = run.ending

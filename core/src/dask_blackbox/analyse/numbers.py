@@ -10,13 +10,13 @@ from dask_blackbox.analyse.facts.executions import (
     counts_of,
     executions_of,
 )
-from dask_blackbox.analyse.facts.lifetimes import (
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
+from dask_blackbox.analyse.facts.worker_exits import (
     most_at_once,
     spilled_at_once,
     threads_of,
+    worker_exits_of,
 )
-from dask_blackbox.analyse.facts.schedulers import schedulers_of
-from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo

@@ -40,11 +40,7 @@ class Retries(NamedTuple):
 
 
 def with_retry_history(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict whose retry advice agrees with what retries did before.
-
-    Args:
-        case: The run, with its history.
-    """
+    """Return a verdict whose retry advice agrees with what retries did before."""
     past = _retries_in_earlier_runs(case, verdict)
     here = _retries_in_this_run(case)
     reported = _reported(

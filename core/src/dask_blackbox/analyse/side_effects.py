@@ -41,11 +41,7 @@ _EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}
 
 
 def failed_programs(case: Case) -> Iterator[ProgramFailed]:
-    """Yield the programs of driver and tasks that exited with an error, but those it ended.
-
-    Args:
-        case: The run.
-    """
+    """Yield the programs of driver and tasks that exited with an error, but those it ended."""
     ended = {each.target for each in case.run.of(DriverSignalled)}
     for each in case.run.of(ProgramFailed):
         if each.subject != "driver" or each.program not in ended:
@@ -56,7 +52,6 @@ def whose(case: Case, subject: str) -> str:
     """Return whose code did something, as the subject of a sentence.
 
     Args:
-        case: The run.
         subject: Of the event: `driver`, or the key of a task.
     """
     if subject == "driver":
@@ -87,22 +82,14 @@ def _stems(text: str) -> set[str]:
 
 
 def brief_command(command: str) -> str:
-    """Return a command without folders, and without the interpreter of a script.
-
-    Args:
-        command: As it was started.
-    """
+    """Return a command without folders, and without the interpreter of a script."""
     words = [word.rstrip("/").rpartition("/")[2] for word in command.split()]
     script = len(words) > 1 and words[1].endswith((".py", ".sh", ".R", ".pl", ".jl"))
     return " ".join(words[1:] if script else words)
 
 
 def how_it_ended(program: ProgramFailed) -> str:
-    """Return how a program ended, and its last line of errors, after its name.
-
-    Args:
-        program: What the driver's own code had started.
-    """
+    """Return how a program ended, and its last line of errors, after its name."""
     code = program.code or 0
     how = f"exited with code {code}"
     if code < 0:
@@ -119,21 +106,12 @@ def _name_of_signal(number: int) -> str:
 
 
 def names_exit_of(program: ProgramFailed, texts: str) -> bool:
-    """Say whether texts tell of a program's exit code, as `CalledProcessError` does.
-
-    Args:
-        program: The program.
-        texts: Of a verdict and its exception.
-    """
+    """Say whether texts tell of a program's exit code, as `CalledProcessError` does."""
     return re.search(_EXIT_STATUS.format(program.code), texts) is not None
 
 
 def cancelled_by_driver(case: Case) -> bool:
-    """Say whether the last client that cancelled tasks was the driver's own.
-
-    Args:
-        case: The run.
-    """
+    """Say whether the last client that cancelled tasks was the driver's own."""
     logs = case.run.logs.filter(
         (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
     )
@@ -146,11 +124,7 @@ def cancelled_by_driver(case: Case) -> bool:
 def ended_by_driver_at(case: Case) -> float | None:
     """Return when the driver's own code cancelled its work, or closed its cluster for good.
 
-    A script that closes one cluster and goes on with another has not ended its work.
-
-    Args:
-        case: The run.
-    """
+    A script that closes one cluster and goes on with another has not ended its work."""
     decided = case.outcome.decided_at
     last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
     closed = [
@@ -164,12 +138,7 @@ def ended_by_driver_at(case: Case) -> float | None:
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a missing file with the line of the driver that had removed it.
-
-    Args:
-        case: The run.
-        verdict: Its verdict.
-    """
+    """Return a verdict on a missing file with the line of the driver that had removed it."""
     failure = case.blame.failure
     at = case.outcome.decided_at if failure is None else failure.at
     if verdict.rule not in _RAISED or at is None:
@@ -229,12 +198,7 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a missing file with what its folder looked like at that time.
 
     A folder that did not change during the run had never held the file: nothing in the run
-    removed it.  Of one that did, it is not known what wrote or removed there.
-
-    Args:
-        case: The run.
-        verdict: Its verdict.
-    """
+    removed it.  Of one that did, it is not known what wrote or removed there."""
     failure = case.blame.failure
     subject = "driver" if failure is None else failure.key
     exception = case.exception if failure is None else failure

@@ -13,7 +13,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import counted, duration, listed, short
 
 _ENOUGH_ELSEWHERE = 3
@@ -119,6 +119,6 @@ def verdict_on_failure(
         cause=cause if lone is None else f"{cause} {lone.reported}.",
         remedy=remedy if lone is None else f"{remedy} {lone.remedy}",
         confidence="high" if case.blame.proven else "medium",
-        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
+        subject=failure.subject,
         evidence=(text, *case.exception_evidence()),
     )

@@ -58,12 +58,7 @@ _GIVEN_UP = re.compile(r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|Empty|F
 
 
 def lacks_something(exception: str, message: str) -> bool:
-    """Say whether an exception reports that a value is absent, incomplete or late.
-
-    Args:
-        exception: Name of its class.
-        message: Its text.
-    """
+    """Say whether an exception reports that a value is absent, incomplete or late."""
     return is_symptom(exception, message) or bool(_LACKS.search(message))
 
 
@@ -84,12 +79,7 @@ def is_refusal(exception: str, message: str) -> bool:
 
 
 def is_wait(exception: str, message: str) -> bool:
-    """Say whether an exception reports that something did not come, or become free, in time.
-
-    Args:
-        exception: Name of its class.
-        message: Its text.
-    """
+    """Say whether an exception reports that something did not come, or become free, in time."""
     return bool(_GIVEN_UP.search(class_of(exception)) or _WAITS.search(message))
 
 

@@ -9,9 +9,12 @@ from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.facts.lifetimes import most_at_once, threads_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.facts.worker_exits import (
+    most_at_once,
+    threads_of,
+    worker_exits_of,
+)
 from dask_blackbox.events import (
     DriverLoad,
     FineMetrics,

@@ -33,8 +33,6 @@ def changes_of_run(
     Of a run that succeeded as usual, what changed is listed, and nothing is blamed.
 
     Args:
-        case: The run, with its history.
-        verdict: Why it failed, if it did.
         others: What else the rules have found.
     """
     sketch = sketch_of(case, verdict)

@@ -110,11 +110,7 @@ def _joined(message: str) -> str:
 
 
 def in_one_line(message: str) -> str:
-    """Return a message as one line that says what happened.
-
-    Args:
-        message: As the library put it, over several lines.
-    """
+    """Return a message as one line that says what happened."""
     message = _joined(message)
     text = _DRIVER.sub("", _TAIL.sub("", _DIFF.sub("", _WHERE.sub("", message))))
     text = _SOURCE.sub("", _PREFIX.sub("", _TABLE.sub("", text)))

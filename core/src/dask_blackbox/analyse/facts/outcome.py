@@ -106,23 +106,12 @@ class Outcome:
         return tuple(r for r in self.received if at is None or r.at < at)
 
     def has_handled(self, key: str, exception: str, message: str) -> bool:
-        """Say whether the driver received the error of a task and went on.
-
-        Args:
-            key: Of the task.
-            exception: Qualified name of its error's class.
-            message: Its text.
-        """
+        """Say whether the driver received the error of a task and went on."""
         keys = {each.key for each in self.survived}
         return key in keys or self.has_survived(exception, message)
 
     def has_survived(self, exception: str, message: str) -> bool:
-        """Say whether the driver received such an exception and went on.
-
-        Args:
-            exception: Qualified name of its class.
-            message: Its text.
-        """
+        """Say whether the driver received such an exception and went on."""
         name = exception.rpartition(".")[2]
         return any(
             each.exception.rpartition(".")[2] == name

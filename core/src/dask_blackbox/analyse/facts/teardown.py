@@ -87,11 +87,7 @@ class Teardown:
 
 
 def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
-    """Return what the script did to its own cluster.
-
-    Args:
-        outcome: What ended the driver's work.
-    """
+    """Return what the script did to its own cluster."""
     pids = _pids(run)
     acts: list[Act] = [*run.of(DriverSignalled), *run.of(DriverClosing)]
     acts.sort(key=lambda act: act.at)

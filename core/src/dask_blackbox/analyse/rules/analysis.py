@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.anomalies import UnusualPart, slower
-from dask_blackbox.analyse.baseline import Unusual
+from dask_blackbox.analyse.anomalies import Unusual, UnusualPart, slower
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.rule import documented

@@ -483,9 +483,7 @@ def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
                 case,
                 f"'{short(failure.key, 80)}' raised {short(str(failure), 160)}{on}{at}",
                 worker=failure.worker,
-                subject=Subject(
-                    key=failure.key, prefix=failure.prefix, worker=failure.worker
-                ),
+                subject=failure.subject,
                 sure="high" if case.blame.proven else "medium",
             )
         return

@@ -12,11 +12,17 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
-from dask_blackbox.analyse.driver_output import NOISE, last_output
-from dask_blackbox.analyse.error_hints import hint_on, plain_message
+from dask_blackbox.analyse.driver_output import (
+    NOISE,
+    PrintedFailure,
+    last_output,
+    printed_failures,
+)
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
+    hint_on,
+    plain_message,
     words_of_exception,
     words_of_failure,
 )
@@ -29,11 +35,10 @@ from dask_blackbox.analyse.frames import (
     raised_by_a_library,
     raised_on_purpose,
     root_of_chain,
+    untangled,
     user_frame,
 )
-from dask_blackbox.analyse.printed_failures import PrintedFailure, printed_failures
 from dask_blackbox.analyse.progress import Pace, pace_of
-from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
@@ -63,7 +68,7 @@ from dask_blackbox.manifest import DriverException
 
 # driver-exception
 
-_ERROR_DRIVER_EXCEPTION, _NOT_FOUND = 40, 127
+_ERROR, _NOT_FOUND = 40, 127
 
 _CONFIGURATION = "dask_blackbox.errors.ConfigurationError"
 """What this package and its hosts' raise of arguments and settings that cannot work."""
@@ -84,11 +89,11 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     if case.exception is not None:
-        if _is_of_configuration(case.exception):
+        if _CONFIGURATION in (case.exception.exception, *case.exception.bases):
             yield _configuration_finding(case, case.exception)
         elif (thread := _thread_that_was_missed(case, case.exception)) is not None:
             yield _thread_finding(case, case.exception, thread)
-        elif not _is_of_dead_workers(case):
+        elif not case.raised("KilledWorker"):
             yield _exception_finding(case, case.exception)
         return
     ending = case.run.ending
@@ -97,14 +102,6 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
         return
     if case.state == "failed" and ending is not None and ending.exit_code:
         yield _exit_code_finding(case, ending.exit_code)
-
-
-def _is_of_dead_workers(case: Case) -> bool:
-    return case.raised("KilledWorker")
-
-
-def _is_of_configuration(exception: DriverException) -> bool:
-    return _CONFIGURATION in (exception.exception, *exception.bases)
 
 
 def _configuration_finding(case: Case, exception: DriverException) -> Finding:
@@ -509,7 +506,7 @@ def _logged_errors(case: Case) -> Iterator[_Logged]:
     )
     errors = case.run.logs.filter(
         own
-        & (pl.col("level") >= _ERROR_DRIVER_EXCEPTION)
+        & (pl.col("level") >= _ERROR)
         & ~pl.col("message").str.contains_any(list(NOISE))
     )
     for row in errors.sort("at").tail(1).iter_rows(named=True):
@@ -627,10 +624,9 @@ def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
 
 def _reported(received: DriverCallFailed) -> str:
     """Return what a call to Dask raised, and when, for people."""
-    text = f"{class_of(received.exception)}: {short(received.message, 120)}".rstrip(
-        ": "
-    )
-    return f"{text} (of '{short(received.key, 60)}')" if received.key else text
+    text = f"{class_of(received.exception)}: {short(received.message, 120)}"
+    of = f" (of '{short(received.key, 60)}')" if received.key else ""
+    return text.rstrip(": ") + of
 
 
 def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
@@ -698,8 +694,6 @@ def _one_of(word: str, words: object, otherwise: object) -> Any:
 PART_FAILED = documented("part-failed", ask=_ask_part_failed)
 
 # unknown
-
-_ERROR_UNKNOWN = 40
 
 
 def _ask_unknown(case: Case) -> Iterator[Finding]:
@@ -788,7 +782,7 @@ def _wanted(case: Case) -> list[str]:
 
 
 def _last_errors(case: Case) -> Iterator[Evidence]:
-    errors = case.run.logs.filter(case.run.logs["level"] >= _ERROR_UNKNOWN).tail(3)
+    errors = case.run.logs.filter(case.run.logs["level"] >= _ERROR).tail(3)
     for row in errors.iter_rows(named=True):
         yield case.line_evidence(row, "--level", "ERROR")
 

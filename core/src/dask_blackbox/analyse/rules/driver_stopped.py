@@ -18,7 +18,7 @@ from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
+from dask_blackbox.analyse.progress import finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -116,17 +116,11 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             by, of_memory=by_kernel or bool(grown), waited=waited
         ),
         retry_confidence="high" if by_kernel or by in CRASHES else None,
-        subject=None
-        if longest is None
-        else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
+        subject=longest.subject if longest else None,
         evidence=(
             *_evidence_driver_killed(ended, lost),
             *(evidence_of_stack(case, longest) if longest else ()),
-            *(
-                [evidence_of_position(case.driver_position)]
-                if case.driver_position
-                else ()
-            ),
+            *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
     )
 
@@ -791,7 +785,9 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     limit = f" of {duration(stopped.limit)}" if stopped.limit else ""
     name = stopped.setting or "time limit"
     title = f"Reached its {name}{limit}"
-    needs = None if pace is None else _needed(case, stopped, pace)
+    needs = None
+    if pace is not None:
+        needs = max(_moment(case, stopped) - case.run.manifest.started, 0) + pace.rest
     if pace is not None and needs is not None:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += f", at this rate {duration(needs)}"
@@ -817,7 +813,8 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
             else _remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet)
         ),
         confidence="high" if pace is not None else "medium",
-        retry_advice=_advice_stopped_by_host(needs),
+        # It would reach the same limit again, unless nothing is known of its pace.
+        retry_advice="unknown" if needs is None else "environment",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
 
@@ -851,15 +848,6 @@ def _remedy_stopped_by_host(
         f"Raise `{name}`{raised}, give the cluster more workers, or split the work into "
         f"several tasks{sooner}."
     )
-
-
-def _advice_stopped_by_host(needs: float | None) -> RetryAdvice:
-    # It would reach the same limit again; where nothing is known of its pace, perhaps not.
-    return "unknown" if needs is None else "environment"
-
-
-def _needed(case: Case, stopped: Stopped, pace: Pace) -> float:
-    return max(_moment(case, stopped) - case.run.manifest.started, 0) + pace.rest
 
 
 def _cluster_start(case: Case) -> float | None:

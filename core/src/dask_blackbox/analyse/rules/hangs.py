@@ -8,8 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.blame import timed_out_waiting
-from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.dask_config import dask_setting
+from dask_blackbox.analyse.case import Case, dask_setting
 from dask_blackbox.analyse.death_texts import name_of
 from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
@@ -99,11 +98,7 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
         remedy=_remedy_stalled(hang, longest),
         # A task that executes may just be slow; one that waits for others is not.
         confidence="low" if longest and not shared and idle is None else "medium",
-        subject=Subject(
-            key=reported.key if reported else None,
-            prefix=reported.prefix if reported else None,
-            worker=reported.worker if reported else None,
-        ),
+        subject=reported.subject if reported else None,
         evidence=(
             *(evidence_of_stack(case, longest) if longest else ()),
             *evidence_of_hang(case, hang),
@@ -579,7 +574,7 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
             "the driver submit the inner tasks. More threads only move the deadlock."
         ),
         confidence="medium" if polling else case.hang_confidence,
-        subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
+        subject=first.subject,
         evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
     )
 
@@ -623,7 +618,7 @@ def _over_resources(
                 "tasks only, or start workers with more of it (`--resources`)."
             ),
             confidence="medium",
-            subject=Subject(key=outer.key, prefix=outer.prefix, worker=outer.worker),
+            subject=outer.subject,
             evidence=(*evidence_of_stack(case, outer), *evidence_of_hang(case, hang)),
         )
         return

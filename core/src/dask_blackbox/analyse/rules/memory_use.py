@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.dask_config import dask_setting
-from dask_blackbox.analyse.facts.lifetimes import limits_at_once, spilled_at_once
+from dask_blackbox.analyse.case import Case, dask_setting
+from dask_blackbox.analyse.facts.worker_exits import limits_at_once, spilled_at_once
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.events import SchedulerInfo
@@ -163,12 +162,7 @@ MEMORY_LEAK = documented("memory-leak", ask=_ask_memory_leak)
 
 
 def _ask_spilling(case: Case) -> Iterator[Finding]:
-    spilled = (
-        case.run.metrics.filter(pl.col("spilled") > 0)
-        .group_by("source", maintain_order=True)
-        .agg(pl.col("spilled").max())
-        .sort("spilled", descending=True)
-    )
+    spilled = _spilled(case).sort("spilled", descending=True)
     total = spilled_at_once(case.run)
     memory = sum(each.memory_limit or 0 for each in limits_at_once(case.run))
     disk = float(case.run.tasks["disk"].sum() or 0)

@@ -12,9 +12,8 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
-from dask_blackbox.analyse.facts.lifetimes import most_at_once
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.facts.worker_exits import most_at_once, worker_exits_of
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
@@ -88,11 +87,7 @@ class Shuffle:
 
 
 def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
-    """Return the shuffle that failed: the one that is named, else the last that failed.
-
-    Args:
-        known: Its id, if an exception names it.
-    """
+    """Return the shuffle that failed: the one that is named, else the last that failed."""
     failed = [fact.message for fact in case.run.of(P2PMessage)]
     ids = [str(each["shuffle"]) for each in failed if each.get("shuffle")]
     own = known or (ids[-1] if ids else None)

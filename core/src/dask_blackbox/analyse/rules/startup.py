@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -10,8 +11,9 @@ import polars as pl
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
+from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
-from dask_blackbox.analyse.error_hints import hint_on
+from dask_blackbox.analyse.explanations import hint_on
 from dask_blackbox.analyse.frames import (
     came_from_the_start_of_a_worker,
     root_of_chain,
@@ -19,13 +21,6 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
-from dask_blackbox.analyse.printed_failures import PrintedFailure, printed_failures
-from dask_blackbox.analyse.restrictions import (
-    asks_for,
-    offered,
-    restrictions_in,
-    to_start,
-)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import any_of, printed_by
@@ -54,12 +49,14 @@ from dask_blackbox.events import (
     SchedulerInfo,
     TasksRunnable,
     TasksUnrunnable,
+    WorkerAdded,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     class_of,
     counted,
     duration,
+    listed,
     short,
     short_with_paths,
 )
@@ -481,11 +478,9 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         else _ASKED_FOR_FEWER.format(came=came, wanted=wanted)
         if too_few
         else (
-            f"Check why the {'others are' if came else 'workers are'} pending: quota, "
-            "queue or nodes of the cluster manager, an image that cannot be pulled, a "
-            "security group or interface that keeps them from reaching the scheduler. "
-            "If they only need longer, raise the timeout of `wait_for_workers` above "
-            f"{waited}, or continue with {came or 'fewer'}."
+            f"Check why the {'others' if came else 'workers'} are {_PENDING} If they only "
+            f"need longer, raise the timeout of `wait_for_workers` above {waited}, or "
+            f"continue with {came or 'fewer'}."
         ),
         confidence="high",
         retry_advice="code" if too_few else None,
@@ -507,9 +502,8 @@ _ASKED_FOR_NONE = (
 )
 
 _PENDING = (
-    "Check why workers are pending: quota, queue or nodes of the cluster manager, an image "
-    "that cannot be pulled, a security group or interface that keeps them from reaching the "
-    "scheduler."
+    "pending: quota, queue or nodes of the cluster manager, an image that cannot be pulled, a "
+    "security group or interface that keeps them from reaching the scheduler."
 )
 
 
@@ -576,7 +570,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
             f"{counted(hang.wanted, 'task')} reached the scheduler, but no worker did."
             f" {how_it_ended(case, hang)}"
         ),
-        remedy=(_ASKED_FOR_NONE if local else _PENDING)
+        remedy=(_ASKED_FOR_NONE if local else f"Check why workers are {_PENDING}")
         + " `client.wait_for_workers(1, timeout=…)` before computing makes it fail soon, "
         "and `distributed.scheduler.no-workers-timeout` later.",
         confidence=case.hang_confidence,
@@ -600,10 +594,8 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
             "than it waits for."
         ),
         remedy=(
-            "Check why workers are pending: quota, queue or nodes of the cluster "
-            "manager, an image that cannot be pulled, a security group or interface "
-            "that keeps them from reaching the scheduler. `wait_for_workers(n, "
-            "timeout=…)` makes it fail with a reason."
+            f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes it "
+            "fail with a reason."
         ),
         confidence="medium",
         evidence=(evidence_of_position(position), *case.exception_evidence()),
@@ -796,3 +788,95 @@ def _no_worker_text(hang: Hang) -> str:
 
 
 NO_VALID_WORKER = documented("no-valid-worker", ask=_ask_no_valid_worker)
+
+
+_LINE = re.compile(
+    r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)"
+)
+
+
+def restrictions_in(text: str) -> RestrictedTask:
+    """Return the restrictions that the text of a `NoValidWorkerError` holds.
+
+    What it does not hold, or what cannot be read, is empty.
+    """
+    names: dict[str, tuple[str, ...]] = {}
+    resources: dict[str, float | int] = {}
+    for kind, value in _LINE.findall(" ".join(text.split())):
+        try:
+            found = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            continue
+        if isinstance(found, dict) and kind == "resource":
+            resources = found
+        elif isinstance(found, set):
+            names[kind] = tuple(sorted(map(str, found)))
+    return RestrictedTask(
+        hosts=names.get("host", ()),
+        workers=names.get("worker", ()),
+        resources=resources,
+    )
+
+
+def asks_for(task: RestrictedTask) -> str:
+    """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
+    asks = [f"{name}={_amount(number)}" for name, number in task.resources.items()]
+    for noun, named in (("worker", task.workers), ("host", task.hosts)):
+        if named:
+            one = noun if len(named) == 1 else f"one of the {noun}s"
+            asks.append(f"{one} {listed(list(named))}")
+    return " and ".join(asks)
+
+
+def offered(case: Case, task: RestrictedTask) -> str:
+    """Return which resources there were, if it is resources that the task asks for."""
+    if not task.resources:
+        return _departed_worker(case, task)
+    workers = case.run.of(WorkerAdded)
+    for worker in reversed(workers):
+        had = worker.resources or {}
+        if all(had.get(name, 0) >= wanted for name, wanted in task.resources.items()):
+            return f" any more: {case.name_of(worker.subject)}, which had it, left"
+    each = [w.resources for w in workers if w.resources is not None]
+    if not each:
+        return ""
+    there = dict.fromkeys(f"{k}={_amount(v)}" for one in each for k, v in one.items())
+    if not there:
+        return " (none has any resource)"
+    names = {name for one in each for name in one}
+    spelt = {name.casefold() for name in names}
+    case_only = [n for n in task.resources if n not in names and n.casefold() in spelt]
+    hint = "; upper and lower case are different names" if case_only else ""
+    number = "is the resource" if len(there) == 1 else "are the resources"
+    return f" (there {number} {listed(list(there))}{hint})"
+
+
+def _departed_worker(case: Case, task: RestrictedTask) -> str:
+    """Return that a worker had the name that a task asks for, and left."""
+    asked = {*task.hosts, *task.workers}
+    left = case.run.workers.drop_nulls("left").sort("left")
+    gone = [row for row in left.to_dicts() if row["name"] in asked]
+    if not gone:
+        return ""
+    last = gone[-1]
+    ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
+    return (
+        f" any more (worker '{last['name']}' left {ago} before the end; Dask takes a name that "
+        "no worker has for a host)"
+    )
+
+
+def to_start(task: RestrictedTask) -> str:
+    """Return how a worker is started that has the resources."""
+    if not task.resources:
+        return ""
+    words = " ".join(f"{name}={_amount(n)}" for name, n in task.resources.items())
+    return f' (`dask worker … --resources "{words}"`)'
+
+
+def _amount(number: float) -> str:
+    """Return an amount as people write it: 64000000000, 0.5, not 6.4e+10."""
+    amount = float(
+        number
+    )  # what is not a fraction may have been recorded as an integer
+    return f"{amount:.0f}" if amount.is_integer() else f"{amount:g}"

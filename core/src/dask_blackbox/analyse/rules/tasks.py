@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -12,7 +13,6 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.driver_output import was_printed
-from dask_blackbox.analyse.error_hints import hint_on
 from dask_blackbox.analyse.exception_context import (
     at_its_line,
     dead_at,
@@ -23,12 +23,14 @@ from dask_blackbox.analyse.exception_context import (
     how_many_failed,
     in_brackets,
     raised_before,
+    setup_failed_before,
     where_it_was,
 )
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
     called,
     explained_failure,
+    hint_on,
     in_one_line,
     words_of_failure,
 )
@@ -36,6 +38,7 @@ from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import (
     NoneResult,
     TaskFailure,
+    host_retries,
     succeeded_later,
 )
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
@@ -46,7 +49,6 @@ from dask_blackbox.analyse.missing_files import (
     one_file,
     remedy_for_missing_file,
 )
-from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.signatures import printed_by
@@ -60,12 +62,12 @@ from dask_blackbox.analyse.single_worker_failures import (
     SingleWorkerFailure,
     single_worker_failure,
 )
-from dask_blackbox.analyse.task_time_limits import timed_out
 from dask_blackbox.events import (
     ActorLost,
     BundleAnnounced,
     BundleStored,
     GraphUpdated,
+    TaskTimedOut,
 )
 from dask_blackbox.finding import (
     Confidence,
@@ -80,11 +82,13 @@ from dask_blackbox.formatting import (
     capital,
     class_of,
     counted,
+    duration,
     listed,
     quoted,
     short,
     short_with_paths,
 )
+from dask_blackbox.run_tables import RunTables
 
 # task-exception
 
@@ -250,9 +254,7 @@ def _finding(
         remedy=handled + _remedy_task_exception(case, first, lone),
         confidence=confidence,
         severity=severity,
-        subject=Subject(
-            key=first.key, prefix=first.prefix or None, worker=first.worker
-        ),
+        subject=first.subject,
         evidence=_evidence(case, first),
         retry_advice=advice,
         retry_confidence=sure,
@@ -711,3 +713,90 @@ def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
 
 
 ACTOR_LOST = documented("actor-lost", ask=_ask_actor_lost)
+
+
+_BEYOND = 1.5
+"""Times of the limit from which a task ran on although its time was over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedOutTask:
+    """A task that reached its own time limit.
+
+    Attributes:
+        limit: Seconds.
+        setting: The host's name of the limit.
+        ran: Seconds that it ran, its host's attempts together; None: not recorded.
+        attempts: How often its host may have tried it in that time.
+        others: Seconds that each finished execution of its kind took, sorted.
+        prefix: What tasks of its kind are called.
+    """
+
+    limit: float
+    setting: str
+    ran: float | None
+    attempts: int
+    others: tuple[float, ...]
+    prefix: str
+
+    def title(self, task: str) -> str:
+        """Return what happened to a task, in a few words."""
+        return f"{task} exceeded its {self.setting} of {self.limit:g} s"
+
+    def cause(self, key: str) -> str:
+        """Return what happened, with how long it and others of its kind ran."""
+        text = self.title(f"'{short(key, 80)}'")
+        if self.ran is not None:
+            text += f": it ran for {duration(self.ran)}"
+        if self.ran is not None and self.attempts > 1:
+            text += f" in up to {counted(self.attempts, 'attempt')}"
+        if self.ran is not None and self.ran > _BEYOND * self.limit * self.attempts:
+            text += (
+                ", because in a worker's thread the limit takes effect only once a "
+                "blocking call has returned"
+            )
+        if not self.others:
+            return f"{text}. No other task of '{self.prefix}' finished"
+        took = f"{duration(self.others[0])} to {duration(self.others[-1])}"
+        if len(self.others) == 1:
+            took = duration(self.others[0])
+        return f"{text}. {counted(len(self.others), 'task')} of '{self.prefix}' finished in {took}"
+
+    def remedy(self, retries: str) -> str:
+        """Return what to do.
+
+        Args:
+            retries: What retries such a task, as code, if it was not retried.
+        """
+        text = (
+            f"If it needs that long, raise `{self.setting}` of '{self.prefix}' or give it "
+            "less to do. If it waited for something else, give that call a timeout of "
+            "its own"
+        )
+        if self.attempts > 1:
+            return f"{text}: {counted(self.attempts, 'attempt')} did not help."
+        return f"{text}, and {retries} retries only this task, not the whole run."
+
+
+def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
+    """Return the time limit that ended a task, if one did."""
+    over = next((each for each in run.of(TaskTimedOut) if each.subject == key), None)
+    if over is None or not over.limit:
+        return None
+    known = {each.subject for each in run.of(TaskTimedOut)}
+    finished = run.tasks.filter(pl.col("outcome") == "finished").with_columns(
+        seconds=(pl.col("stop") - pl.col("start")).dt.total_microseconds() / 1e6
+    )
+    mine = finished.filter(pl.col("key") == key)
+    prefix = str(mine["prefix"][0]) if len(mine) else key.rpartition("-")[0]
+    others = finished.filter(
+        (pl.col("prefix") == prefix) & ~pl.col("key").is_in(list(known))
+    )
+    return TimedOutTask(
+        limit=over.limit,
+        setting=over.setting or "time limit",
+        ran=float(mine["seconds"].sum()) if len(mine) else None,
+        attempts=1 + host_retries(run).get(key, 0),
+        others=tuple(sorted(float(each) for each in others["seconds"])),
+        prefix=prefix,
+    )
