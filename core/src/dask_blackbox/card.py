@@ -277,8 +277,9 @@ def _headline(
 ) -> str:
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
 
-    headline = headline_of if run.ending_whole else headline_of_a_damaged_end
-    return headline(
+    if not run.ending_whole:
+        return headline_of_a_damaged_end(state, numbers)
+    return headline_of(
         state,
         verdict,
         others,

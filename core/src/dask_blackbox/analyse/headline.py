@@ -54,15 +54,7 @@ def headline_of(
     )
 
 
-def headline_of_a_damaged_end(
-    state: State,
-    verdict: Finding | None,
-    findings: Sequence[Finding],
-    numbers: Mapping[str, float],
-    *,
-    unrecorded: str | None = None,
-    clusterless: bool = False,
-) -> str:
+def headline_of_a_damaged_end(state: State, numbers: Mapping[str, float]) -> str:
     """Return the headline of a run of which nothing but its last state is known."""
     how = "how it ended" if state == "lost" else f"it {state}, but why"
     return f"The recording is damaged: {how} is no longer known; {_work(numbers)}"

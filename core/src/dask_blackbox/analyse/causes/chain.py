@@ -263,11 +263,7 @@ def _merged(steps: Sequence[ChainStep]) -> list[ChainStep]:
         first, *more = alike
         times = f"{text}, {counted(len(more) + 1, 'time')}" if more else text
         evidence = (*first.evidence, *(e for each in more for e in each.evidence))
-        merged.append(
-            ChainStep(
-                at=first.at, text=times, subject=first.subject, evidence=evidence[:4]
-            )
-        )
+        merged.append(msgspec.structs.replace(first, text=times, evidence=evidence[:4]))
     return merged
 
 
@@ -282,9 +278,5 @@ def _in_time(steps: Sequence[ChainStep], ended: float | None) -> tuple[ChainStep
         if at is not None and latest is not None and at - latest < _APART:
             at = min(at, latest)
         latest = at
-        ordered.append(
-            ChainStep(
-                at=at, text=step.text, subject=step.subject, evidence=step.evidence
-            )
-        )
+        ordered.append(msgspec.structs.replace(step, at=at))
     return tuple(reversed(ordered))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dask_blackbox.analyse.facts.outcome import CLOCKS
-from dask_blackbox.finding import Confidence
 
 # Facts: kinds of incident that no rule reports, and that lie between a cause and the outcome.
 KILLED_TASK = "killed-task"
@@ -92,7 +91,6 @@ class Mechanism:
             their times decide nothing.
         before: Seconds before the cause in which the effect may be noticed: clocks differ,
             and a process may hear late of what ended it.
-        sure: How sure the link is; a chain is as sure as its weakest link.
         same: Both describe one incident, and the first says more of it.
         survived: Dask recovers from the cause alone.  So the effect is the verdict, and the
             cause a step before it.
@@ -106,7 +104,6 @@ class Mechanism:
     on: Literal["anything", "task", "worker"] = "anything"
     within: float = float("inf")
     before: float = CLOCKS
-    sure: Confidence = "high"
     same: bool = False
     survived: bool = False
     once: bool = False

@@ -7,7 +7,7 @@ from dask_blackbox.analyse.explanations import data, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain, untangled, user_frames
-from dask_blackbox.analyse.missing_files import files_of_task, one_file
+from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILED
 from dask_blackbox.analyse.signatures.distributed import (
     DATASET_NOT_FOUND,

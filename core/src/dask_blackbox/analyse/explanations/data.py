@@ -10,6 +10,7 @@ from dask_blackbox.analyse.explanations.explained import (
     columns_in,
     named,
     place,
+    says,
 )
 from dask_blackbox.analyse.frames import is_of_environment, last_frame
 from dask_blackbox.analyse.signatures import data_libraries as lines
@@ -44,14 +45,7 @@ def _differs(found: re.Match[str], context: Context) -> Explained | None:
     fix = _ONE_SCHEMA
     if has and should:
         fix = f"Convert it: `df.astype({{{name!r}: …}})`. {_ONE_SCHEMA}"
-    return Explained(
-        headline=what + more,
-        column=name,
-        found=has,
-        expected=should,
-        file=context.file,
-        fix=fix,
-    )
+    return Explained(what + more, fix, name)
 
 
 def _not_parquet(found: re.Match[str], context: Context) -> Explained:
@@ -61,24 +55,11 @@ def _not_parquet(found: re.Match[str], context: Context) -> Explained:
     why = f"it has {size} bytes" if size else "it is truncated or has another format"
     return Explained(
         headline=f"{name} is not a readable Parquet file: {why}",
-        file=file,
         fix=(
             "Check the job that writes it: a killed job leaves an incomplete file "
             "(write to a temporary name, then rename). `_SUCCESS` and log files in the "
             "same folder can be excluded with a pattern, `read_parquet('…/*.parquet')`."
         ),
-    )
-
-
-def _field_types(found: re.Match[str], context: Context) -> Explained:
-    column, wanted, got = found["column"], found["expected"], found["found"]
-    return Explained(
-        headline=f"column '{column}' is both {wanted} and {got}",
-        column=column,
-        found=got,
-        expected=wanted,
-        file=context.file,
-        fix=_ONE_SCHEMA,
     )
 
 
@@ -92,14 +73,8 @@ def _field_names(found: re.Match[str], context: Context) -> Explained:
     fix = "Select the columns of the schema first: `table.select(schema.names)`."
     if missing:
         fix = "Use the data's names in the schema, or add the columns."
-    return Explained(
-        headline=what + place(context.file),
-        column=next(iter(missing or extra), None),
-        found=", ".join(has),
-        expected=", ".join(wanted),
-        file=context.file,
-        fix=fix,
-    )
+    column = next(iter(missing or extra), None)
+    return Explained(what + place(context.file), fix, column, of_values=True)
 
 
 def _value(found: re.Match[str], context: Context) -> Explained:
@@ -108,23 +83,8 @@ def _value(found: re.Match[str], context: Context) -> Explained:
     return Explained(
         headline=f"column '{column}' holds {got} values, {wanted} expected{place(context.file)}",
         column=column,
-        found=got,
-        expected=wanted,
-        file=context.file,
         fix="Convert the column to one type before writing: "
         f"`df.astype({{{column!r}: 'string'}})`.",
-    )
-
-
-def _no_type(found: re.Match[str], context: Context) -> Explained:
-    column, got = found["column"], found["found"]
-    return Explained(
-        headline=f"column '{column}' holds {got} objects, which Arrow has no type for"
-        f"{place(context.file)}",
-        column=column,
-        found=got,
-        file=context.file,
-        fix=f"Convert the column first (`df[{column!r}].map(str)`), or leave it out.",
     )
 
 
@@ -133,7 +93,6 @@ def _no_field(found: re.Match[str], context: Context) -> Explained:
     return Explained(
         headline=f"no column '{column}'{place(context.file)}",
         column=column,
-        file=context.file,
         fix=(
             f"List its columns: `pyarrow.parquet.read_schema({context.file!r}).names`."
             if context.file
@@ -150,20 +109,6 @@ def _xgboost(found: re.Match[str], _: Context) -> Explained:
         fix="Drop or fill missing labels before training: `df.dropna(subset=[label])`."
         if nan
         else None,
-    )
-
-
-def _xgboost_types(found: re.Match[str], _: Context) -> Explained:
-    column, got = found["column"], found["found"]
-    return Explained(
-        headline=f"XGBoost: column '{column}' is {got}, a number or category expected",
-        column=column,
-        found=got,
-        expected="int, float, bool or category",
-        fix=(
-            f"Convert it (`df.astype({{{column!r}: 'category'}})`) and pass "
-            "`enable_categorical=True`, or leave it out."
-        ),
     )
 
 
@@ -210,7 +155,6 @@ def _csv_dtypes(_: re.Match[str], context: Context) -> Explained | None:
         return Explained(
             headline=f"{named('column', names)} cannot be parsed as dates{where}",
             column=names[0],
-            file=context.file,
             fix=f"Read without `parse_dates={names!r}`, then convert with `dd.to_datetime(…, errors='coerce')`.",
         )
     column, found, expected = rows[0]
@@ -220,9 +164,6 @@ def _csv_dtypes(_: re.Match[str], context: Context) -> Explained | None:
     return Explained(
         headline=f"column '{column}' is {found}{where}, {expected} expected{more}",
         column=column,
-        found=found,
-        expected=expected,
-        file=context.file,
         fix=f"Pass `{code}` to `read_csv`: Dask took the types from the first rows of the first file.",
     )
 
@@ -246,9 +187,6 @@ def _meta(found: re.Match[str], context: Context) -> Explained | None:
     return Explained(
         headline=what + more,
         column=column,
-        found=got or None,
-        expected=wanted or None,
-        file=context.file,
         fix=fix + (f" The check is that of `{function}`." if function else ""),
     )
 
@@ -266,21 +204,9 @@ def _meta_columns(found: re.Match[str], context: Context) -> Explained:
     return Explained(
         headline=what,
         column=next(iter(missing or extra), None),
-        file=context.file,
         fix=(
             "Pass `meta=` with the columns that the function returns, in the same "
             "order, or return those that `meta` declares."
-        ),
-    )
-
-
-def _divisions(_: re.Match[str], __: Context) -> Explained:
-    return Explained(
-        headline="the divisions of the data frame are unknown",
-        fix=(
-            "This operation needs to know where each partition begins: "
-            "`df = df.set_index('<column>')` (`sorted=True` if it is sorted already), or "
-            "`read_parquet(…, calculate_divisions=True)` where the index was written."
         ),
     )
 
@@ -293,7 +219,6 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
     return Explained(
         headline=f"no {named('column', names)}{place(context.file)}",
         column=names[0],
-        file=context.file,
         fix=_look_at_header(context.file),
     )
 
@@ -330,7 +255,6 @@ def _key_error(found: re.Match[str], context: Context) -> Explained | None:
     return Explained(
         headline=f"no column '{column}'{place(context.file)}",
         column=column,
-        file=context.file,
         fix=_look_at_header(context.file),
     )
 
@@ -341,25 +265,11 @@ def _not_a_number(found: re.Match[str], context: Context) -> Explained | None:
     value = found["found"] if found["found"] is not None else found["whole"]
     return Explained(
         headline=f"'{value}' is not a number{place(context.file)}",
-        found=value,
-        expected="a number",
-        file=context.file,
         fix=(
             f"If it stands for a missing value: `read_csv(…, na_values=[{value!r}])`, or "
             "`pd.to_numeric(…, errors='coerce')`."
         ),
-    )
-
-
-def _not_a_decimal(_: re.Match[str], context: Context) -> Explained:
-    return Explained(
-        headline=f"a text is not a decimal number{place(context.file)}",
-        expected="a decimal number",
-        file=context.file,
-        fix=(
-            "`Decimal(…)` accepts digits, a sign, a point and an exponent, but no comma, "
-            "currency or empty text: clean the text first."
-        ),
+        of_values=True,
     )
 
 
@@ -386,41 +296,8 @@ def _merge_keys(found: re.Match[str], _: Context) -> Explained:
     return Explained(
         headline=f"merge key {key}is {left} on one side, {right} on the other",
         column=column,
-        found=left,
-        expected=right,
         fix=f"Convert the key to one type on both sides before merging: `{code}`.",
-    )
-
-
-def _csv_fields(found: re.Match[str], context: Context) -> Explained:
-    line, wanted, got = found["line"], found["expected"], found["found"]
-    where = place(context.file)
-    return Explained(
-        headline=f"line {line}{where} has {got} fields, {wanted} expected",
-        found=got,
-        expected=wanted,
-        file=context.file,
-        fix=(
-            "A field that holds the separator has to be quoted. To skip such lines: "
-            "`on_bad_lines='warn'`."
-        ),
-    )
-
-
-def _csv_empty(_: re.Match[str], context: Context) -> Explained:
-    name = (context.file or "").rpartition("/")[2] or "the file"
-    return Explained(
-        headline=f"{name} is empty: it has no columns to parse",
-        file=context.file,
-        fix="Check why it was written without a header, or skip files of 0 bytes.",
-    )
-
-
-def _no_folder(found: re.Match[str], _: Context) -> Explained:
-    return Explained(
-        headline=f"folder {found['file']} does not exist",
-        file=found["file"],
-        fix="Create it on every worker first: `os.makedirs(…, exist_ok=True)`.",
+        of_values=True,
     )
 
 
@@ -433,23 +310,75 @@ EXPLANATIONS = (
     (lines.COLUMNS_NOT_IN_INDEX, _missing_columns),
     (lines.NO_SUCH_ATTRIBUTE_OF_FRAME, _no_attribute),
     (lines.COLUMN_IS_MISSING, _key_error),
-    (lines.DIVISIONS_UNKNOWN, _divisions),
+    (
+        lines.DIVISIONS_UNKNOWN,
+        says(
+            "the divisions of the data frame are unknown",
+            "This operation needs to know where each partition begins: "
+            "`df = df.set_index('<column>')` (`sorted=True` if it is sorted already), or "
+            "`read_parquet(…, calculate_divisions=True)` where the index was written.",
+        ),
+    ),
     (lines.MERGE_KEYS_DIFFER, _merge_keys),
-    (lines.CSV_FIELDS_DIFFER, _csv_fields),
-    (lines.CSV_IS_EMPTY, _csv_empty),
-    (lines.NO_SUCH_FOLDER, _no_folder),
+    (
+        lines.CSV_FIELDS_DIFFER,
+        says(
+            "line {line}{place} has {found} fields, {expected} expected",
+            "A field that holds the separator has to be quoted. To skip such lines: "
+            "`on_bad_lines='warn'`.",
+            of_values=True,
+        ),
+    ),
+    (
+        lines.CSV_IS_EMPTY,
+        says(
+            "{name} is empty: it has no columns to parse",
+            "Check why it was written without a header, or skip files of 0 bytes.",
+        ),
+    ),
+    (
+        lines.NO_SUCH_FOLDER,
+        says(
+            "folder {file} does not exist",
+            "Create it on every worker first: `os.makedirs(…, exist_ok=True)`.",
+        ),
+    ),
     (services.NOT_A_NUMBER, _not_a_number),
-    (services.NOT_A_DECIMAL, _not_a_decimal),
+    (
+        services.NOT_A_DECIMAL,
+        says(
+            "a text is not a decimal number{place}",
+            "`Decimal(…)` accepts digits, a sign, a point and an exponent, but no comma, "
+            "currency or empty text: clean the text first.",
+            of_values=True,
+        ),
+    ),
     (lines.PARTITION_SCHEMA_DIFFERS, _differs),
     (lines.ARROW_TABLE_SCHEMA_DIFFERS, _differs),
     (lines.ARROW_SCHEMAS_DIFFER, _differs),
     (lines.NOT_A_PARQUET_FILE, _not_parquet),
-    (lines.ARROW_FIELD_TYPES_DIFFER, _field_types),
+    (
+        lines.ARROW_FIELD_TYPES_DIFFER,
+        says("column '{column}' is both {expected} and {found}", _ONE_SCHEMA),
+    ),
     (lines.ARROW_FIELD_NAMES_DIFFER, _field_names),
     (lines.ARROW_VALUE_NOT_CONVERTED, _value),
-    (lines.ARROW_TYPE_NOT_KNOWN, _no_type),
+    (
+        lines.ARROW_TYPE_NOT_KNOWN,
+        says(
+            "column '{column}' holds {found} objects, which Arrow has no type for{place}",
+            "Convert the column first (`df[{column!r}].map(str)`), or leave it out.",
+        ),
+    ),
     (lines.ARROW_FIELD_NOT_FOUND, _no_field),
-    (lines.XGBOOST_INVALID_COLUMNS, _xgboost_types),
+    (
+        lines.XGBOOST_INVALID_COLUMNS,
+        says(
+            "XGBoost: column '{column}' is {found}, a number or category expected",
+            "Convert it (`df.astype({{{column!r}: 'category'}})`) and pass "
+            "`enable_categorical=True`, or leave it out.",
+        ),
+    ),
     (lines.XGBOOST_FEATURES_MISSING, _xgboost_features),
     (lines.XGBOOST_CHECK_FAILED, _xgboost),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
@@ -28,32 +29,59 @@ class Context:
     printed: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Explained:
     """What a message says, in one line, and how to fix it.
 
     Attributes:
         headline: A clause that names the thing: `column 'qty' is str, int64 expected`.
-        column: Name of the column that it is about.
-        found: What was there: a type, a number, a value.
-        expected: What should have been there.
-        file: The file, object or service that it is about.
         fix: What to do, in sentences with code; None if the headline says it all.
-        is_missing_file: It says that `file` does not exist.
+        column: Name of the column that it is about.
+        of_values: It is about the data's values.
+        missing_file: The file that it says does not exist.
     """
 
     headline: str
-    column: str | None = None
-    found: str | None = None
-    expected: str | None = None
-    file: str | None = None
     fix: str | None = None
-    is_missing_file: bool = False
+    column: str | None = None
+    of_values: bool = False
+    missing_file: str | None = None
 
     @property
     def is_about_data(self) -> bool:
         """Whether the answer is in the data itself, not in where it lies."""
-        return self.column is not None or self.expected is not None
+        return self.column is not None or self.of_values
+
+
+Explain = Callable[[re.Match[str], Context], Explained | None]
+"""What makes an explanation of a line; None: it means something else here."""
+
+
+def says(headline: str, fix: str | None = None, *, of_values: bool = False) -> Explain:
+    """Return what explains a line whose groups say all that there is to say.
+
+    Args:
+        headline: With names of its groups in braces; `{place}` is ` in part-17.csv`, `{name}`
+            and `{file}` the file that was read, without folders and whole.
+        fix: Likewise.
+    """
+
+    def explain(found: re.Match[str], context: Context) -> Explained:
+        groups = found.groupdict()
+        words = {
+            "file": context.file or "the object",
+            "name": (context.file or "").rpartition("/")[2] or "the file",
+            "place": place(context.file),
+            **groups,
+        }
+        return Explained(
+            headline.format(**words),
+            None if fix is None else fix.format(**words),
+            groups.get("column"),
+            of_values,
+        )
+
+    return explain
 
 
 def place(file: str | None) -> str:

@@ -4,37 +4,69 @@ from __future__ import annotations
 
 import re
 
-from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
+from dask_blackbox.analyse.explanations.explained import (
+    Context,
+    Explain,
+    Explained,
+    in_one_line,
+    place,
+    says,
+)
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.signatures import python
 from dask_blackbox.analyse.signatures import services as lines
 
-_MISSING = ("NoSuchKey", "404", "NotFound", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
-_NO_BUCKET = ("NoSuchBucket", "NO_SUCH_BUCKET")
-_DENIED = ("AccessDenied", "403", "Forbidden", "AllAccessDisabled", "ACCESS_DENIED")
-_EXPIRED = (
-    "ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired",
-    "EXPIRED_TOKEN", "InvalidToken",
-)  # fmt: skip
-_BAD_KEY = (
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "UnrecognizedClientException",
-)
-_BUSY = (
-    "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "503", "429",
-    "TooManyRequestsException", "RequestLimitExceeded", "ServiceUnavailable", "SLOW_DOWN",
-)  # fmt: skip
 _LISTED = re.compile(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
 _OF_SHELL = re.compile(r"[|;&<>$`=]")
 _FEWER = (
     "Send fewer requests at a time: larger partitions, fewer threads per worker, "
     "retries with a growing delay (boto's `retries={'mode': 'adaptive'}`)."
 )
-
-
-def _file(context: Context) -> str:
-    return context.file or "the object"
+_CODES = (
+    (
+        "NoSuchKey 404 NotFound NO_SUCH_KEY RESOURCE_NOT_FOUND",
+        "{what} does not exist{called}",
+        "Check that the job that writes it has run, and that the name is right.",
+    ),
+    (
+        "NoSuchBucket NO_SUCH_BUCKET",
+        "the bucket of {what} does not exist{called}",
+        "Check the name of the bucket, and the endpoint and region that the workers use.",
+    ),
+    (
+        "AccessDenied 403 Forbidden AllAccessDisabled ACCESS_DENIED",
+        "access to {what} was denied{called}",
+        (
+            "The role or key of the workers needs `{permission}` there; without permission to "
+            "list, a missing object is reported as denied, too."
+        ),
+    ),
+    (
+        (
+            "ExpiredToken ExpiredTokenException RequestExpired TokenRefreshRequired "
+            "EXPIRED_TOKEN InvalidToken"
+        ),
+        "the credentials for {what} have expired{called}",
+        (
+            "Don't pass temporary keys into tasks: let each worker get them from its role "
+            "(`AWS_ROLE_ARN`, instance profile), which renews them."
+        ),
+    ),
+    (
+        "InvalidAccessKeyId SignatureDoesNotMatch UnrecognizedClientException",
+        "{what} refused the access key{called}",
+        "Check which `AWS_ACCESS_KEY_ID` the workers use; it may differ from the driver's.",
+    ),
+    (
+        (
+            "SlowDown Throttling ThrottlingException TooManyRequests 503 429 "
+            "TooManyRequestsException RequestLimitExceeded ServiceUnavailable SLOW_DOWN"
+        ),
+        "the store asked to slow down ({code}) for {what}",
+        _FEWER,
+    ),
+)
+"""Codes of an object store, what each of them means, and what to do."""
 
 
 def _aws(found: re.Match[str], context: Context) -> Explained | None:
@@ -49,36 +81,14 @@ def _aws(found: re.Match[str], context: Context) -> Explained | None:
 def _explained_code(
     code: str, operation: str | None, why: str | None, file: str | None
 ) -> Explained:
-    what = file or "the object"
     called = f" ({operation})" if operation else ""
-    fix: str | None = None
-    if code in _MISSING:
-        headline = f"{what} does not exist{called}"
-        fix = "Check that the job that writes it has run, and that the name is right."
-    elif code in _NO_BUCKET:
-        headline = f"the bucket of {what} does not exist{called}"
-        fix = "Check the name of the bucket, and the endpoint and region that the workers use."
-    elif code in _DENIED:
-        headline = f"access to {what} was denied{called}"
-        fix = (
-            f"The role or key of the workers needs `{_permission(operation)}` there; "
-            "without permission to list, a missing object is reported as denied, too."
-        )
-    elif code in _EXPIRED:
-        headline = f"the credentials for {what} have expired{called}"
-        fix = (
-            "Don't pass temporary keys into tasks: let each worker get them from its "
-            "role (`AWS_ROLE_ARN`, instance profile), which renews them."
-        )
-    elif code in _BAD_KEY:
-        headline = f"{what} refused the access key{called}"
-        fix = "Check which `AWS_ACCESS_KEY_ID` the workers use; it may differ from the driver's."
-    elif code in _BUSY:
-        headline = f"the store asked to slow down ({code}) for {what}"
-        fix = _FEWER
-    else:
-        headline = f"{code}{called}: {why}".rstrip(": ") if why else f"{code}{called}"
-    return Explained(headline=headline, file=file, found=code, fix=fix)
+    for codes, headline, fix in _CODES:
+        if code in codes.split():
+            return Explained(
+                headline.format(code=code, what=file or "the object", called=called),
+                fix.replace("{permission}", _permission(operation)),
+            )
+    return Explained(f"{code}{called}: {why}".rstrip(": ") if why else code + called)
 
 
 def _permission(operation: str | None) -> str:
@@ -96,24 +106,10 @@ def _denied(_: re.Match[str], context: Context) -> Explained:
     return _explained_code("AccessDenied", None, None, context.file)
 
 
-def _no_credentials(_: re.Match[str], context: Context) -> Explained:
-    return Explained(
-        headline=f"no AWS credentials where {_file(context)} was opened",
-        file=context.file,
-        fix=(
-            "Give workers a role or environment variables; they do not have `~/.aws` "
-            "of the driver's machine."
-        ),
-    )
-
-
 def _no_endpoint(found: re.Match[str], context: Context) -> Explained:
-    url = found["file"]
     return Explained(
-        headline=f"cannot connect to {_service(url)}",
-        file=context.file or url,
-        fix="Check the endpoint URL and region, and that workers can reach it (proxy, "
-        "VPC).",
+        f"cannot connect to {_service(found['file'])}",
+        "Check the endpoint URL and region, and that workers can reach it (proxy, VPC).",
     )
 
 
@@ -133,9 +129,7 @@ def _http(found: re.Match[str], context: Context) -> Explained | None:
         fix = _FEWER
     elif code in ("401", "403"):
         fix = "Check which credentials the workers have; a token may have expired."
-    return Explained(
-        headline=f"HTTP {code} {why}{at}", file=url or None, found=code, fix=fix
-    )
+    return Explained(f"HTTP {code} {why}{at}", fix)
 
 
 def _retries(found: re.Match[str], context: Context) -> Explained:
@@ -145,7 +139,7 @@ def _retries(found: re.Match[str], context: Context) -> Explained:
         why = "refused the connection"
     elif lines.NAME_NOT_RESOLVED.search(context.message):
         why = "could not be resolved"
-    return Explained(headline=f"{what} {why}", file=context.file)
+    return Explained(f"{what} {why}")
 
 
 def _read_timed_out(found: re.Match[str], context: Context) -> Explained:
@@ -153,10 +147,7 @@ def _read_timed_out(found: re.Match[str], context: Context) -> Explained:
     address = _http_address(context)
     frame = user_frame(context.traceback)
     at = f" at `{frame.code}`" if address is None and frame and frame.code else ""
-    return Explained(
-        headline=f"{address or 'the service'} sent nothing{within}{at}",
-        file=context.file,
-    )
+    return Explained(f"{address or 'the service'} sent nothing{within}{at}")
 
 
 def _http_address(context: Context) -> str | None:
@@ -200,17 +191,8 @@ def _relative(file: str) -> str:
 def _no_file(found: re.Match[str], _: Context) -> Explained:
     return Explained(
         headline=f"{found['file']} does not exist{_relative(found['file'])}",
-        file=found["file"],
         fix="Check that the path exists where this ran: workers need shared storage.",
-        is_missing_file=True,
-    )
-
-
-def _no_permission(found: re.Match[str], _: Context) -> Explained:
-    return Explained(
-        headline=f"no permission for {found['file']}",
-        file=found["file"],
-        fix="Check which user the workers run as, and its permissions there.",
+        missing_file=found["file"],
     )
 
 
@@ -219,76 +201,44 @@ def _encoding(found: re.Match[str], context: Context) -> Explained:
     byte = f" (byte {found['found']} at {found['position']})" if found["found"] else ""
     return Explained(
         headline=f"{name} is not encoded as {found['expected']}{byte}",
-        found=found["found"],
-        expected=found["expected"],
-        file=context.file,
         fix="Pass its encoding: `encoding='latin-1'`, or `'cp1252'` for Windows.",
+        of_values=True,
     )
 
 
 def _no_database(found: re.Match[str], _: Context) -> Explained:
     why = found["why"].strip()
-    return Explained(
-        headline=f"database at {found['host']}:{found['port']}: {why}",
-        file=f"{found['host']}:{found['port']}",
-        found=why,
-    )
+    return Explained(f"database at {found['host']}:{found['port']}: {why}")
 
 
 def _no_table(found: re.Match[str], context: Context) -> Explained:
     table = found["table"] or found["relation"]
     return Explained(
-        headline=f"no table '{table}'{_in_database(context)}",
-        file=context.file,
-        fix="Check which database and schema the workers connect to, and whether it "
-        "was migrated.",
+        headline=f"no table '{table}'{place(context.file)}",
+        fix="Check which database and schema the workers connect to, and whether it was "
+        "migrated.",
     )
 
 
 def _no_sql_column(found: re.Match[str], context: Context) -> Explained:
     column = found["column"] or found["quoted"]
-    return Explained(
-        headline=f"no column '{column}'{_in_database(context)}", column=column
-    )
+    return Explained(f"no column '{column}'{place(context.file)}", column=column)
 
 
-def _locked(_: re.Match[str], context: Context) -> Explained:
-    return Explained(
-        headline=f"the SQLite database is locked{_in_database(context)}",
-        file=context.file,
-        fix=(
-            "SQLite lets one process write at a time: write from one task, raise "
-            "`timeout=`, or use a database server."
-        ),
-    )
+def _of_url(what: str) -> Explain:
+    """Return what explains that the server of a URL did something; of files it means nothing."""
 
+    def explain(_: re.Match[str], context: Context) -> Explained | None:
+        known = "://" in (context.file or "")
+        return Explained(f"{context.file} {what}") if known else None
 
-def _in_database(context: Context) -> str:
-    name = (context.file or "").rpartition("/")[2]
-    return f" in {name}" if name else ""
-
-
-def _no_name(_: re.Match[str], context: Context) -> Explained | None:
-    return _explained_host(context, "is on a host that could not be resolved")
-
-
-def _refused(_: re.Match[str], context: Context) -> Explained | None:
-    return _explained_host(context, "refused the connection")
-
-
-def _explained_host(context: Context, what: str) -> Explained | None:
-    if "://" not in (context.file or ""):
-        return None
-    return Explained(headline=f"{context.file} {what}", file=context.file)
+    return explain
 
 
 def _reset(_: re.Match[str], context: Context) -> Explained | None:
     if "://" not in (context.file or ""):
         return None
-    return Explained(
-        headline=f"{_service(context.file or '')} reset the connection",
-        file=context.file,
-    )
+    return Explained(f"{_service(context.file or '')} reset the connection")
 
 
 OF_PROGRAMS = ((python.PROGRAM_FAILED, _program),)
@@ -299,20 +249,40 @@ EXPLANATIONS = (
     (lines.ARROW_AWS_REFUSED, _aws),
     (lines.S3_KEY_MISSING, _key_missing),
     (lines.S3_DENIED, _denied),
-    (lines.AWS_NO_CREDENTIALS, _no_credentials),
+    (
+        lines.AWS_NO_CREDENTIALS,
+        says(
+            "no AWS credentials where {file} was opened",
+            "Give workers a role or environment variables; they do not have `~/.aws` of "
+            "the driver's machine.",
+        ),
+    ),
     (lines.AWS_UNREACHABLE, _no_endpoint),
     (lines.HTTP_RETRIES_EXCEEDED, _retries),
     (lines.HTTP_READ_TIMED_OUT, _read_timed_out),
     (lines.HTTP_REFUSED, _http),
     (lines.NO_SUCH_FILE, _no_file),
-    (lines.FILE_PERMISSION_DENIED, _no_permission),
+    (
+        lines.FILE_PERMISSION_DENIED,
+        says(
+            "no permission for {file}",
+            "Check which user the workers run as, and its permissions there.",
+        ),
+    ),
     (lines.NOT_THAT_ENCODING, _encoding),
     (lines.DATABASE_UNREACHABLE, _no_database),
     (lines.NO_SUCH_TABLE, _no_table),
     (lines.NO_SUCH_SQL_COLUMN, _no_sql_column),
-    (lines.DATABASE_LOCKED, _locked),
+    (
+        lines.DATABASE_LOCKED,
+        says(
+            "the SQLite database is locked{place}",
+            "SQLite lets one process write at a time: write from one task, raise "
+            "`timeout=`, or use a database server.",
+        ),
+    ),
     (lines.CONNECTION_RESET, _reset),
-    (lines.CONNECTION_REFUSED, _refused),
-    (lines.NAME_NOT_RESOLVED, _no_name),
+    (lines.CONNECTION_REFUSED, _of_url("refused the connection")),
+    (lines.NAME_NOT_RESOLVED, _of_url("is on a host that could not be resolved")),
 )
 """Rows of the catalogue, each with what makes an explanation of it."""

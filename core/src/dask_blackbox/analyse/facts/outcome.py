@@ -65,7 +65,6 @@ class Outcome:
         kind: What it was.
         decided_at: When it was decided, epoch seconds; None while the run goes on.
         source: What that moment was read from.
-        exact: Whether it was decided at that moment; otherwise at or before it.
         stopped_after: The work had ended by `exception` before somebody stopped the process:
             so much its last acts on its cluster show.
         clocks: Seconds by which moments of the cluster may differ from the driver's.
@@ -84,7 +83,6 @@ class Outcome:
     kind: OutcomeKind
     decided_at: float | None
     source: Source
-    exact: bool = False
     stopped_after: bool = False
     clocks: float = CLOCKS
     exception: DriverException | None = None
@@ -143,8 +141,8 @@ def outcome_of(run: RunTables) -> Outcome:
     exception = of_program or exception
     exit_call = _exit_call(run, ending.exit_code)
     own = _identities(exception, exit_call)
-    last: tuple[float, Source, bool] = (ending.ended, "process-end", False)
-    at, source, exact = next(_moments(run, received, own, exit_call), last)
+    last: tuple[float, Source] = (ending.ended, "process-end")
+    at, source = next(_moments(run, received, own, exit_call), last)
     raised = [each for each in received if each.identity in own]
     # What ended another process of the command, or a thread, was handled by nobody.
     not_handled = own | (
@@ -156,7 +154,6 @@ def outcome_of(run: RunTables) -> Outcome:
         kind="exception" if handled is not None else _kind(run),
         decided_at=min(at, ending.ended),
         source=source,
-        exact=exact,
         stopped_after=handled is not None
         and ending.exception is None
         and signal_of_driver(run) is not None,
@@ -198,19 +195,16 @@ def _moments(
     received: tuple[DriverCallFailed, ...],
     own: frozenset[str],
     exit_call: DriverExit | None,
-) -> Iterator[tuple[float, Source, bool]]:
-    """Yield when the outcome was decided, what says so and whether exactly then.
-
-    The most exact one comes first.
-    """
+) -> Iterator[tuple[float, Source]]:
+    """Yield when the outcome was decided and what says so, the most exact one first."""
     stopped = None if run.ending is None else run.ending.stopped
     if stopped is not None and stopped.at is not None:
-        yield stopped.at, "host", True
+        yield stopped.at, "host"
     for each in reversed(received):
         if each.identity in own:
-            yield each.at, "dask-call", True
+            yield each.at, "dask-call"
     for test in run.of(TestFailed):
-        yield test.at, "test", True
+        yield test.at, "test"
     handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
     handled += [
         act.at
@@ -218,16 +212,16 @@ def _moments(
         if act.handling in own or own & {*act.exiting}
     ]
     if handled:
-        yield min(handled), "handler", False
+        yield min(handled), "handler"
     if exit_call is not None:
-        yield exit_call.at, "exit-call", True
+        yield exit_call.at, "exit-call"
     # What a child process raised is not what a signal ended.
     signalled = signal_of_driver(run) is not None and not own
     for raised in () if signalled else reversed(run.of(DriverRaised)):
-        yield raised.at, "exception-hook", False
+        yield raised.at, "exception-hook"
     if signal_of_driver(run) in ASKED:
         for sent in run.of(DriverGotSignal):
-            yield sent.at, "signal", True
+            yield sent.at, "signal"
 
 
 def _exit_call(run: RunTables, code: int | None) -> DriverExit | None:

@@ -11,7 +11,6 @@ cluster closed.  None of these is a death.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -27,17 +26,6 @@ FULL = 0.9
 _LAST, _CLOSE = 4.0, 1.0
 # (Who imports pandas has climbed by 90 MiB.)
 _ENOUGH, _TOP, _MUCH = 3, 0.97, 192 * 2**20
-
-Source = Literal[
-    "exit-report",
-    "nanny-log",
-    "worker-log",
-    "scheduler-removal",
-    "scheduler-event",
-    "heartbeats",
-    "driver",
-]
-"""Who tells a field of an exit."""
 
 EndedBy = Literal[
     "nanny-memory-limit",
@@ -89,7 +77,6 @@ class WorkerExit:
             scheduler ended; None: it was connected to the end.
         died: Whether it ended though nobody meant it to.
         ended_by: Who ended it.
-        sources: Who reported each field, by the field's name.
         name: As the cluster calls it.
         pid: Of the process.
         host: That it ran on.
@@ -123,9 +110,6 @@ class WorkerExit:
     gone: float | None = None
     died: bool = False
     ended_by: EndedBy | None = None
-    sources: Mapping[str, Source] = field(
-        default_factory=dict, repr=False, compare=False
-    )
     name: str | None = None
     pid: int | None = None
     host: str | None = None

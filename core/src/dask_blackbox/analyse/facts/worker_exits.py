@@ -17,7 +17,6 @@ from dask_blackbox.analyse.facts.worker_exit import (
     WINDOW,
     EndedBy,
     RunningTask,
-    Source,
     WorkerExit,
 )
 from dask_blackbox.analyse.signatures import printed_by
@@ -108,18 +107,16 @@ class _ExitFields:
 
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
-        self.sources: dict[str, Source] = {}
 
-    def add(self, name: str, *reported: tuple[Source, object]) -> None:
+    def add(self, name: str, *reported: object) -> None:
         """Note what the first witness that knows a field tells of it."""
-        for source, value in reported:
+        for value in reported:
             if name not in self.fields and value not in (None, "", (), []):
-                self.fields[name], self.sources[name] = value, source
+                self.fields[name] = value
 
     def add_reported(self, name: str, reported: list[object]) -> None:
         """Note a field as the exit reports have it; the last one knows best."""
-        for value in reversed(reported):
-            self.add(name, ("exit-report", value))
+        self.add(name, *reversed(reported))
 
 
 class _ExitSources:
@@ -168,7 +165,6 @@ class _ExitSources:
             has_report=bool(reported),
             gone=at if gone is None else min(at, gone),
             stimulus=process["stimulus_id"] or "",
-            sources=account.sources,
         )
         teardown = self._is_of_teardown(made, self._schedulers.closing_of(scheduler))
         asked = any(each.asked_to_close for each in reported)
@@ -200,31 +196,29 @@ class _ExitSources:
             if logged is not None and _is_of_closing(logged[1], logged[0], asked):
                 logged = None
         account = _ExitFields()
-        account.add("left", ("scheduler-removal", process["left"]), ("exit-report", at))
+        account.add("left", process["left"], at)
         account.add_reported("exit_code", [each.exit_code for each in reported])
-        account.add("exit_code", ("nanny-log", None if logged is None else logged[1]))
+        account.add("exit_code", None if logged is None else logged[1])
         # A nanny hears of the exit before the scheduler does, or after.
         self._add_closing(
             account, process, reported, at if logged is None else logged[0]
         )
         account.add_reported("running", [_running(each) for each in reported])
-        account.add("processing", ("scheduler-removal", removal.processing))
-        account.add("lost_scattered", ("scheduler-removal", removal.lost_scattered))
+        account.add("processing", removal.processing)
+        account.add("lost_scattered", removal.lost_scattered)
         account.add_reported("memory", [_samples(each) for each in reported])
-        account.add("memory", ("heartbeats", self._samples_of(address, process, at)))
+        account.add("memory", self._samples_of(address, process, at))
         account.add_reported("stack", [each.stack for each in reported])
-        account.add("last_lines", ("worker-log", self._lines_before(address, pid, at)))
+        account.add("last_lines", self._lines_before(address, pid, at))
         account.add_reported("oom_kills", [each.oom_kills for each in reported])
         self._add_memory_limit(account, address, pid, at)
         self._add_heartbeats(account, address, at)
-        account.add(
-            "with_nanny", ("scheduler-event", self._nanny_lost_too(address, at))
-        )
+        account.add("with_nanny", self._nanny_lost_too(address, at))
         account.add_reported("alive", [str(each.alive or "") for each in reported])
         act = self._teardown.act_on(address, at)
         if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
-            account.add("sent_from", ("driver", place))
+            account.add("sent_from", place)
         return account
 
     def _add_closing(
@@ -248,13 +242,10 @@ class _ExitSources:
         if asked and not asked[-1] and text.startswith(_CLOSED_IN_ORDER):
             text = ""
         if received is not None and of_host:
-            account.add("closing", ("nanny-log", received[1]))
+            account.add("closing", received[1])
         account.add_reported("closing", [each.close_reason for each in reported])
         account.add(
-            "closing",
-            ("scheduler-event", process["closing"]),
-            ("nanny-log", text),
-            ("worker-log", self._reason_of(process, ended)),
+            "closing", process["closing"], text, self._reason_of(process, ended)
         )
 
     def _closed_after_exit(self, process: Row) -> float | None:
@@ -284,11 +275,11 @@ class _ExitSources:
             same = event.pid == pid or event.pid is None or pid is None
             # (Some are slow to accept SIGTERM.)
             if same and -WINDOW <= at - event.at <= _SLOW:
-                account.add("restarted_for_memory", ("scheduler-event", event.rss or 0))
+                account.add("restarted_for_memory", event.rss or 0)
                 return
         text = self._nannies.over_budget(address, pid)
         if text is not None and text <= at + WINDOW:
-            account.add("restarted_for_memory", ("nanny-log", 0))
+            account.add("restarted_for_memory", 0)
 
     def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:
         """Say whether this only happened because everything was coming to its end."""
@@ -320,7 +311,7 @@ class _ExitSources:
         )
         if patience is None:
             return
-        account.add("frozen_for", ("scheduler-event", patience))
+        account.add("frozen_for", patience)
         gaps = [
             later - earlier
             for earlier, later in self._scheduler_gaps
@@ -328,7 +319,7 @@ class _ExitSources:
         ]
         longest = max(gaps, default=0.0)
         if longest > max(_SILENT, 0.8 * patience):
-            account.add("scheduler_silent_for", ("heartbeats", longest))
+            account.add("scheduler_silent_for", longest)
 
     def _samples_of(
         self, address: str, process: Row, at: float

@@ -339,7 +339,7 @@ def _ask_silent_empty_input(case: Case) -> Iterator[Finding]:
         return
     nothing = _without_a_file(case)
     if nothing is not None:
-        yield _empty_input_finding(case, nothing)
+        yield _empty_input_finding(nothing)
         return
     graphs = case.run.of(GraphUpdated)
     if any(graph.tasks for graph in graphs) or len(case.run.tasks):
@@ -360,7 +360,7 @@ def _without_a_file(case: Case) -> Row | None:
     return reads.row(0, named=True)
 
 
-def _empty_input_finding(case: Case, row: Row) -> Finding:
+def _empty_input_finding(row: Row) -> Finding:
     key, prefix = row["key"], row["prefix"]
     return SILENT_EMPTY_INPUT.found(
         f"'{short(prefix, 40)}' read nothing, and the run succeeded",

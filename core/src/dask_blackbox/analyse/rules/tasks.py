@@ -43,14 +43,14 @@ from dask_blackbox.analyse.failures import (
 )
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.memory import is_of_host
-from dask_blackbox.analyse.missing_files import (
+from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.rule import documented, read_page
+from dask_blackbox.analyse.side_effects import (
     files_clause,
     files_of_task,
     one_file,
     remedy_for_missing_file,
 )
-from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
-from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     ACTOR_UNREACHABLE,
@@ -427,8 +427,8 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     if hosts := case.dialect.remedy(failure.message_of[1]):
         return f". {hosts}"
     reported = explained_failure(case.run, failure)
-    if reported is not None and reported.is_missing_file and reported.file:
-        return f". {remedy_for_missing_file(case.run, failure, reported.file)}"
+    if reported is not None and reported.missing_file:
+        return f". {remedy_for_missing_file(case.run, failure, reported.missing_file)}"
     if reported is not None and reported.fix:
         more = _replay(case, failure) if reported.is_about_data else ""
         return f". {reported.fix}{more}"
