@@ -67,7 +67,7 @@ def outcome(run: RunTables) -> Outcome:
 def test_it_is_decided_when_the_call_to_dask_raised() -> None:
     found = outcome(a_run(HERE, raised("7", at=20), failed("7", at=60)))
 
-    assert (found.kind, found.source, found.exact) == ("exception", "dask-call", True)
+    assert (found.kind, found.source) == ("exception", "dask-call")
     assert found.decided_at == START + 20
     assert found.call == "Future.result"
     assert found.survived == ()
@@ -103,7 +103,6 @@ def test_a_signal_that_is_sent_while_the_exception_is_handled_shows_that_it_came
     )
 
     assert (found.decided_at, found.source) == (START + 30, "handler")
-    assert not found.exact
 
 
 def test_without_anything_better_the_hook_tells_and_then_the_end_of_the_process() -> (

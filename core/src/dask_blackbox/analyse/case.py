@@ -118,6 +118,16 @@ class Case:
         """What ended the driver's work."""
         return self.outcome.exception
 
+    @property
+    def only_waited(self) -> bool:
+        """Whether the driver's exception says only that something did not come in time."""
+        return self.exception is not None and only_waited(self.exception)
+
+    @property
+    def gave_no_reason(self) -> bool:
+        """Whether the driver raised nothing, or only that something did not come in time."""
+        return self.exception is None or self.only_waited
+
     @cached_property
     def outcome(self) -> Outcome:
         """What ended the driver's work, and when that was decided."""
@@ -235,9 +245,8 @@ class Case:
         patience ends before.
         """
         asked = self.exception is None and signal_of_driver(self.run) in ASKED
-        gave_up = self.exception is not None and only_waited(self.exception)
         if not self.deaths or not (
-            asked or gave_up or self.raised("KeyboardInterrupt")
+            asked or self.only_waited or self.raised("KeyboardInterrupt")
         ):
             return False
         times = Counter(key for death in self.deaths for key in set(death.executing))
@@ -348,9 +357,7 @@ class Case:
         """What was still wanted when the run ended, if the driver only waited for it."""
         if not self.failed or self.blame.failure is not None:
             return None
-        uninformed = self.exception is None or self.raised("KeyboardInterrupt")
-        if self.exception is not None and only_waited(self.exception):
-            uninformed = True
+        uninformed = self.gave_no_reason or self.raised("KeyboardInterrupt")
         return self.standstill if uninformed else None
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import closed_connection_to, only_waited
+from dask_blackbox.analyse.blame import closed_connection_to
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import (
     TaskAtExit,
@@ -213,7 +213,7 @@ def _waited_until(case: Case) -> str:
         by = signal_of_driver(case.run)
         waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"
         return f"Nothing was raised: {empty}{', and ' if empty else ''}{waited}."
-    if empty and case.exception is not None and only_waited(case.exception):
+    if empty and case.only_waited:
         return f"No task raised: {empty}, and the driver kept waiting."
     return ""
 

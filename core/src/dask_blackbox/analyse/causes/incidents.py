@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.mechanisms import (
     DEATHS,
@@ -96,9 +95,8 @@ def _tie(case: Case, finding: Finding) -> Tie:
     failure = case.blame.failure
     if failure is not None and finding.subject.key == failure.key:
         return "is" if case.blame.proven else "none"
-    exception = case.exception
-    waited = exception is None or only_waited(exception)
-    return "waited" if waited or case.raised("KeyboardInterrupt") else "is"
+    waited = case.gave_no_reason or case.raised("KeyboardInterrupt")
+    return "waited" if waited else "is"
 
 
 def facts_of(case: Case) -> tuple[Incident, ...]:
@@ -211,7 +209,7 @@ def _outcome_text(case: Case) -> str:
             for each in case.failures
         )
         name = class_of((case.outcome.passed_on or exception).exception)
-        waited = only_waited(exception) and not of_task and _TIME_WAS_UP.search(name)
+        waited = case.only_waited and not of_task and _TIME_WAS_UP.search(name)
         return f"the driver {'gave up waiting:' if waited else 'raised'} {name}"
     if by is not None:
         return f"the driver was ended by {by}"

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.hang_evidence import how_it_ended
@@ -113,7 +112,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
             return
     if exception is None or case.recorded_cluster:
         return
-    stopped = only_waited(exception) or case.raised("KeyboardInterrupt", "SystemExit")
+    stopped = case.only_waited or case.raised("KeyboardInterrupt", "SystemExit")
     if not stopped or not re.search(_BEGINNING, exception.traceback):
         return
     at = f" at {exception.file}:{exception.line}" if exception.file else ""
@@ -207,8 +206,7 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
 
 def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
     """Yield that a worker lives and cannot be reached where it says that it is."""
-    exception = case.exception
-    if exception is not None and not only_waited(exception):
+    if not case.gave_no_reason:
         return
     lines = unreached(case)
     if not lines:

@@ -131,87 +131,96 @@ def _sentence(text: str) -> str:
 def _exception_finding(case: Case, exception: DriverException) -> Finding:
     name, message = _named(exception)
     waited = name.endswith("TimeoutError") or name == "Timeout"
-    where = (
-        f", at {exception.file}:{exception.line} in {exception.function}"
-        if exception.file
-        else ""
-    )
-    sentences = [f"The driver raised {name}: {short(message, 300)}".rstrip(": ")]
-    sentences[0] += where
     trace = exception.traceback
-    root = root_of_chain(trace)
-    if root and class_of(root[0]) != name:
-        sentences.append(
-            f"Original exception: {class_of(root[0])}: {short(root[1], 200)}".rstrip(
-                ": "
-            )
+    pace = _pace_then(case, exception, waited=waited)
+    doubts = _doubts(case, exception, waited=waited)
+    doubt = waited or case.unhandled_failures or case.deaths or doubts
+    sure: Confidence = "medium" if doubt else "high"
+    released = not case.failures and bool(_released(case))
+    hosts = case.dialect.remedy(exception.message)
+    advice, certainty = _advice(exception, waited=waited)
+    if released and _checked(exception):
+        advice, certainty = "code", "medium"  # nothing will hold the futures next time
+    if hosts is not None and advice == "transient":
+        # Its host knows what it is: no service that is down.
+        advice, certainty = OF_UNKNOWN
+    return DRIVER_EXCEPTION.found(
+        f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
+        cause=". ".join(
+            [
+                *_raised_text(exception, name, message),
+                _tasks_then(case),
+                *_progress_text(case, pace, waited=waited),
+                *doubts,
+            ]
         )
-    sentences.append(_tasks_then(case))
-    if waited and (stall := case.stall()) is not None:
-        sentences.append(stall.rstrip("."))
+        + ".",
+        remedy=_remedy(
+            exception,
+            name,
+            advice,
+            waited=waited and not raised_apart_from_dask(trace),
+            pace=pace,
+            hosts=hosts,
+            released=released,
+        ),
+        confidence=sure if case.recorded_cluster else "low",
+        evidence=_evidence(case, exception),
+        retry_advice=advice,
+        retry_confidence=certainty,
+    )
+
+
+def _raised_text(exception: DriverException, name: str, message: str) -> Iterator[str]:
+    """Yield what the driver raised, where, and what that began with."""
+    raised = f"The driver raised {name}: {short(message, 300)}".rstrip(": ")
+    if exception.file:
+        raised += f", at {exception.file}:{exception.line} in {exception.function}"
+    yield raised
+    root = root_of_chain(exception.traceback)
+    if root and class_of(root[0]) != name:
+        text = f"{class_of(root[0])}: {short(root[1], 200)}".rstrip(": ")
+        yield f"Original exception: {text}"
+
+
+def _pace_then(case: Case, exception: DriverException, *, waited: bool) -> Pace | None:
+    """Return how work went on if the driver gave up waiting for it."""
+    trace = exception.traceback
     # The driver's own clock, or a signal's handler, may raise anything in a wait.
     in_a_wait = case.outcome.call is not None and raised_on_purpose(trace)
     in_a_wait = in_a_wait and not case.unhandled_failures
     asked = in_a_wait or (waited and not raised_by_a_library(trace))
-    pace = pace_of(case) if asked else None
+    return pace_of(case) if asked else None
+
+
+def _progress_text(case: Case, pace: Pace | None, *, waited: bool) -> Iterator[str]:
+    if waited and (stall := case.stall()) is not None:
+        yield stall.rstrip(".")
     if pace is not None:
-        sentences.append(pace.reported)
+        yield pace.reported
+
+
+def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str]:
+    """Return what may have led to an exception, or why that says little of its cause."""
+    found = []
     logged = next(_logged_errors(case), None)
     if logged is not None and logged.raised and not waited:
-        sentences.append(
+        found.append(
             "Before, an exception had only been logged, and this may be its consequence: "
             f"{logged.raised}"
         )
     thread = _ended_thread(case, exception)
     if thread is not None:
-        sentences.append(
+        found.append(
             f"Before, the thread '{thread.thread}' of the driver had ended with "
             f"{short(thread.text, 200)}"
         )
-    check = _is_a_check_of_results(case, exception)
-    if check:
-        sentences.append(
+    if _is_a_check_of_results(case, exception):
+        found.append(
             "The job's own code checked a result here: that reports what is wrong with it, "
             "and not why"
         )
-    doubt = (
-        waited
-        or thread is not None
-        or case.unhandled_failures
-        or case.deaths
-        or (logged is not None and logged.raised)
-        or check
-    )
-    sure: Confidence = "medium" if doubt else "high"
-    if not case.recorded_cluster:
-        sure = "low"
-    elsewhere = waited and raised_apart_from_dask(trace)
-    hosts = case.dialect.remedy(exception.message)
-    advice, certainty = _advice(exception, waited=waited)
-    released = not case.failures and bool(_released(case))
-    if released and _checked(exception):
-        advice, certainty = "code", "medium"  # nothing will hold the futures next time
-    if hosts is not None and advice == "transient":
-        advice, certainty = (
-            OF_UNKNOWN  # its host knows what it is: no service that is down
-        )
-    return DRIVER_EXCEPTION.found(
-        f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
-        cause=". ".join(sentences) + ".",
-        remedy=_remedy(
-            exception,
-            name,
-            advice,
-            waited=waited and not elsewhere,
-            pace=pace,
-            hosts=hosts,
-            released=released,
-        ),
-        confidence=sure,
-        evidence=_evidence(case, exception),
-        retry_advice=advice,
-        retry_confidence=certainty,
-    )
+    return found
 
 
 def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:

@@ -8,7 +8,6 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import (
     closed_connection_to,
-    only_waited,
     timed_out_waiting,
 )
 from dask_blackbox.analyse.case import Case
@@ -29,7 +28,7 @@ from dask_blackbox.events import (
     SchedulerResponded,
     SchedulerUnresponsive,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import capital, class_of, short, size
 
 # scheduler-lost
@@ -87,7 +86,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not lost and not closing and _closed_its_own_client(case):
         return
     # A caller with a timeout learns only that it is over.
-    reported = reported or bool(_waited(case) and (lost or _closed_by_itself(closing)))
+    waited = case.exception is not None and timed_out_waiting(case.exception)
+    # A driver that gives up closes its own cluster: that is asked for.
+    unasked = any(each.reason != "terminate" for each in closing)
+    reported = reported or bool(waited and (lost or unasked))
     # And who held futures, or sends new ones, only that these are cancelled.
     reported = reported or bool(
         case.search_exception(_CANCELLED) and _closed_without_request(closing)
@@ -106,11 +108,23 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     if not reported and not (lost and uninformed):
         return
+    yield _finding(
+        case, reported=reported, received=received, lost=lost, closing=closing
+    )
+
+
+def _finding(
+    case: Case,
+    *,
+    reported: bool,
+    received: Sequence[DriverCallFailed],
+    lost: Sequence[SchedulerLost | DriverLost],
+    closing: Sequence[SchedulerClosing],
+) -> Finding:
     reason = _reason(case, closing)
     how, advice, remedy = _how_it_was_lost(case, reason)
     # Of one that said why it closed, its memory says nothing.
     memory = _memory(case) if reason is None and advice != "memory" else ""
-    by = _asked_by(closing)
     if (act := _act_of_the_script(case, [*closing, *lost])) is not None:
         at = f" at {act.file}:{act.line}" if act.file else ""
         how, advice = f"its own script ended it ({act.signal}{at})", "code"
@@ -123,16 +137,15 @@ def _ask(case: Case) -> Iterator[Finding]:
         or act is not None
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
-    sure: Confidence = "high" if reported and seen else "medium"
-    yield SCHEDULER_LOST.found(
+    return SCHEDULER_LOST.found(
         f"The scheduler was lost: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{capital(how)}{by}.{memory} Lost workers and closed connections after "
-            "that are consequences."
+            f"{capital(how)}{_asked_by(closing)}.{memory} Lost workers and closed connections "
+            "after that are consequences."
         ),
         remedy=remedy,
-        confidence=sure,
+        confidence="high" if reported and seen else "medium",
         retry_advice=advice,
         evidence=(
             *case.exception_evidence(),
@@ -167,15 +180,11 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     if not reported or last > reported[-1].at:
         return ()
     exception = case.exception
-    ended_of_it = (
-        exception is None
-        or only_waited(exception)
-        or raised_on_purpose(exception.traceback)
-    )
-    return reported if ended_of_it else ()
+    on_purpose = exception is not None and raised_on_purpose(exception.traceback)
+    return reported if case.gave_no_reason or on_purpose else ()
 
 
-def _raised_before(received: tuple[DriverCallFailed, ...]) -> Iterator[Evidence]:
+def _raised_before(received: Sequence[DriverCallFailed]) -> Iterator[Evidence]:
     for each in received[:1]:
         yield Evidence(
             text=f"{each.call} had raised {class_of(each.exception)}: "
@@ -251,15 +260,6 @@ def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
     return bool(
         case.state == "aborted" and lost and gone and gone[-1] - lost[0].at > _OUTLIVED
     )
-
-
-def _waited(case: Case) -> bool:
-    return case.exception is not None and timed_out_waiting(case.exception)
-
-
-def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
-    """Say whether nobody asked it to: a driver that gives up closes its own cluster."""
-    return any(each.reason != "terminate" for each in closing)
 
 
 def _closed_without_request(closing: Sequence[SchedulerClosing]) -> bool:

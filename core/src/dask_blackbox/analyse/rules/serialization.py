@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -342,7 +341,7 @@ def _ask_result_not_serializable(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or case.blame.failure is not None:
         return
-    if exception is None or only_waited(exception) or case.raised("KeyboardInterrupt"):
+    if exception is None or case.only_waited or case.raised("KeyboardInterrupt"):
         yield from _lost_result_findings(case)
         return
     if not read_by_the_driver(exception.traceback):

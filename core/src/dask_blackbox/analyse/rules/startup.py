@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
@@ -344,8 +343,7 @@ def _no_workers_joined(case: Case) -> bool:
     hang = case.hang
     if hang is not None and not hang.workers and not case.deaths:
         return True
-    waited = case.exception is not None and only_waited(case.exception)
-    never_seen = waited and not len(case.run.workers)
+    never_seen = case.only_waited and not len(case.run.workers)
     return (case.raised("WorkerStartTimeoutError") or never_seen) and not case.deaths
 
 
@@ -672,10 +670,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
 
 def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     """Yield what waited for ever while other tasks of the run went on."""
-    exception = case.exception
-    if not case.failed or case.blame.failure is not None:
-        return
-    if exception is not None and not only_waited(exception):
+    if not case.failed or case.blame.failure is not None or not case.gave_no_reason:
         return
     stuck = _still_unrunnable(case)
     if stuck is None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.driver_output import was_printed
@@ -618,7 +617,7 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
         case.search_exception(each.pattern)
         for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
     )
-    in_vain = bool(lost) and only_waited(case.exception)
+    in_vain = bool(lost) and case.only_waited
     if not match and not in_vain:
         return
     actor = _actor_of(case, lost)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import (
     deaths_blamed_on,
@@ -92,9 +91,7 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
 
 def _before_any_task(case: Case) -> Iterator[Finding]:
     """Yield that nannies restarted workers that had not run anything, again and again."""
-    exception = case.exception
-    waited = exception is None or only_waited(exception)
-    waited = waited or case.raised("WorkerStartTimeoutError")
+    waited = case.gave_no_reason or case.raised("WorkerStartTimeoutError")
     restarts = [
         each
         for each in case.run.of(WorkerRestartedForMemory)
@@ -292,11 +289,10 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
 
     Nothing dies then, and nothing moves any more.
     """
-    stopped = case.exception is None or only_waited(case.exception)
     shared = any(a.startswith("inproc:") for a in case.run.workers["address"])
     if not case.failed or case.blame.failure or case.deaths:
         return
-    if not shared or not (stopped or case.raised("KeyboardInterrupt")):
+    if not shared or not (case.gave_no_reason or case.raised("KeyboardInterrupt")):
         return
     lines = case.run.logs.filter(printed_by(TASK_CALLED_EXIT))
     for row in lines.sort("at").head(1).iter_rows(named=True):
@@ -629,7 +625,7 @@ def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
 
 def _nobody_left(case: Case) -> bool:
     """Say whether the driver waited when all workers had left: the next ones leave as early."""
-    if case.exception is not None and not only_waited(case.exception):
+    if not case.gave_no_reason:
         return False
     left = case.run.workers["left"].dt.epoch("us") / 1e6
     decided = case.outcome.decided_at
@@ -640,8 +636,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     """Yield that all workers had left at the end of their lifetime, in good order."""
     hang = case.hang
     in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
-    waited = case.exception is not None and only_waited(case.exception)
-    nobody = waited or (hang is not None and not hang.workers and bool(hang.wanted))
+    nobody = case.only_waited or bool(hang and not hang.workers and hang.wanted)
     left = case.run.workers["left"]
     if not case.failed or not (nobody or in_vain):
         return
@@ -693,8 +688,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
 
 def _again_and_again(case: Case) -> Iterator[Finding]:
     """Yield that a task takes longer than workers live, and so begins again for ever."""
-    given_up = case.exception is None or only_waited(case.exception)
-    if not case.failed or not given_up:
+    if not case.failed or not case.gave_no_reason:
         return
     leaving = {
         each.subject: each
