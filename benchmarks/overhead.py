@@ -121,8 +121,12 @@ def measured(
 
 def recorders() -> list[psutil.Process]:
     """Return the recorders that this process has started."""
-    children = psutil.Process().children()
-    return [p for p in children if "dask_blackbox.recorder" in p.cmdline()]
+    marks = ["dask_blackbox.recorder", str(os.getpid())]
+    return [
+        each
+        for each in psutil.process_iter(["cmdline"])
+        if (each.info["cmdline"] or [])[-2:] == marks
+    ]
 
 
 def interval(ratios: list[float], samples: int = 5_000) -> tuple[float, float]:

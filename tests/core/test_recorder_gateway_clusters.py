@@ -29,6 +29,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     owned_clusters,
 )
 from dask_blackbox.store import open_store
+from recorder_processes import recorder_of
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ("dask-gateway==2026.3.0", "dask-gateway-server==2026.3.0", "sqlalchemy")
@@ -195,11 +196,7 @@ def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
     store = str(tmp_path / "store")
     with _begun(gateway, tmp_path) as (driver, address):
         name = address.rpartition("/")[2]
-        (recorder,) = (
-            each
-            for each in driver.children()
-            if "dask_blackbox.recorder" in each.cmdline()
-        )
+        recorder = recorder_of(driver.pid)
         driver.suspend()
         recorder.kill()
     assert name in gateway.clusters()

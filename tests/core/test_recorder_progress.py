@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 import dask
-import psutil
 import pytest
 from awaited import until
 from dask_blackbox import recording
@@ -25,6 +25,7 @@ from dask_blackbox.recorder.progress import (
 )
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster
+from recorder_processes import recorder_of
 
 GIB = 2**30
 # A worker in the process of the tests counts their memory as its own, and would pause.
@@ -216,11 +217,7 @@ def test_workers_and_tasks_stay_known_when_the_recorder_is_killed(
     ):
         client.gather(client.map(str, range(20)))
         until(lambda: seen[-1:] == [(2, 20)])
-        (recorder,) = (
-            each
-            for each in psutil.Process().children()
-            if "dask_blackbox.recorder" in each.cmdline()
-        )
+        recorder = recorder_of(os.getpid())
         # As it does every second.
         until(lambda: _is_kept(spool, workers=2, done=20))
         reported = len(seen)

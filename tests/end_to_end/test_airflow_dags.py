@@ -16,6 +16,7 @@ import pytest
 from awaited import flag_of, until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
+from recorder_processes import recorder_of
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -128,8 +129,7 @@ def test_a_task_that_is_marked_as_failed_ends_with_its_recording_and_cluster(
     flag = tmp_path / "pid"
     run = host.trigger("long", conf={"flag": str(flag)})
     process = psutil.Process(int(flag_of(flag)))
-    cluster = process.children(recursive=True)
-    assert any("dask_blackbox.recorder" in each.cmdline() for each in cluster)
+    cluster = [*process.children(recursive=True), recorder_of(process.pid)]
     host.set_state(run, "wait", "failed")
 
     until(

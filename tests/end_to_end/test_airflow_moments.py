@@ -17,6 +17,7 @@ from awaited import flag_of, until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
 from distributed import Client
+from recorder_processes import recorder_of
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -209,9 +210,7 @@ def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorde
     run = host.trigger("orphans", conf={"flag": str(flag)})
     pid, address = flag_of(flag).split()
     task = psutil.Process(int(pid))
-    (recorder,) = (
-        each for each in task.children() if "dask_blackbox.recorder" in each.cmdline()
-    )
+    recorder = recorder_of(task.pid)
     task.suspend()  # as in a pod that is gone: no time to start another recorder
     recorder.kill()
     task.kill()

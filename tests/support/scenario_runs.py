@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,11 +141,20 @@ class ScenarioRun:
 
 
 def begin(
-    home: Home, *command: str, python: str = sys.executable, **environment: str
+    home: Home,
+    *command: str,
+    python: str = sys.executable,
+    by: Sequence[str] = (),
+    **environment: str,
 ) -> subprocess.Popen[str]:
-    """Start a scenario (`name.py ARGUMENTS…`) in a session of its own."""
+    """Start a scenario (`name.py ARGUMENTS…`) in a session of its own.
+
+    Args:
+        python: Which runs it.
+        by: Words before these, of a command that starts it.
+    """
     script, *rest = command
-    return _begin([python, str(SCENARIOS / script), *rest], home, environment)
+    return _begin([*by, python, str(SCENARIOS / script), *rest], home, environment)
 
 
 def _begin(

@@ -10,26 +10,11 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 from distributed import Client
-from scenario_reports import until
+from scenario_reports import recorders, until
 
 ENOUGH = 400
-
-
-def recorders() -> set[int]:
-    """Return the recorders of the command that runs this script."""
-    tasks = Path(f"/proc/{os.getppid()}/task").glob("*/children")
-    pids = {int(pid) for each in tasks for pid in each.read_text().split()}
-    return {pid for pid in pids if b"dask_blackbox.recorder" in _command_of(pid)}
-
-
-def _command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def count(over: threading.Event) -> None:
@@ -47,9 +32,9 @@ def main() -> None:
         over = threading.Event()
         counting = threading.Thread(target=count, args=(over,))
         counting.start()
-        [recorder] = recorders()
+        [recorder] = recorders(os.getppid())  # of the command that runs this script
         os.kill(recorder, signal.SIGKILL)
-        until(lambda: recorders() - {recorder}, "another one")
+        until(lambda: recorders(os.getppid()) - {recorder}, "another one")
         client.submit(abs, -2).result()
         over.set()
         counting.join()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from scenario_reports import report_card, until
+from scenario_reports import recorders, report_card, until
 
 STARTING = -1
 
@@ -29,26 +29,12 @@ def work(i: int) -> int:
     return i
 
 
-def recorders() -> set[int]:
-    """Return the recorders that this process has started."""
-    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    pids = {int(pid) for each in children for pid in each.read_text().split()}
-    return {pid for pid in pids if b"dask_blackbox.recorder" in _command_of(pid)}
-
-
 def others_than(recorder: int) -> set[int]:
-    return recorders() - {recorder}
-
-
-def _command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    return recorders(os.getpid()) - {recorder}
 
 
 def kill_as_it_leaves() -> None:
-    [recorder] = recorders()
+    [recorder] = recorders(os.getpid())
     spool = Path(tempfile.gettempdir())
     while not any(spool.glob("dask-blackbox-*/spool/*/left-*")):
         pass
@@ -58,14 +44,14 @@ def kill_as_it_leaves() -> None:
 def kill_all() -> None:
     """Kill every recorder that appears."""
     while True:
-        for recorder in recorders():
+        for recorder in recorders(os.getpid()):
             os.kill(recorder, signal.SIGKILL)
         time.sleep(0.01)
 
 
 def kill_at_its_start() -> None:
     """Kill the recorder, and the one that takes over as soon as it is seen."""
-    [first] = recorders()
+    [first] = recorders(os.getpid())
     os.kill(first, signal.SIGKILL)
     [second] = until(functools.partial(others_than, first), "another one")
     os.kill(second, signal.SIGKILL)
@@ -84,13 +70,13 @@ def main(store: str, times: int | None) -> None:
                 kill_at_its_start()
             client.gather(client.map(work, range(500)))
             for number in range(1, (times or 0) + 1):
-                [recorder] = recorders()
+                [recorder] = recorders(os.getpid())
                 os.kill(recorder, signal.SIGKILL)
                 first = 1_000 * number
                 client.gather(client.map(work, range(first, first + 500)))
                 until(functools.partial(others_than, recorder), "another one")
             if times is None:
-                [recorder] = recorders()
+                [recorder] = recorders(os.getpid())
                 os.kill(recorder, signal.SIGKILL)  # not a race with the run's end
                 threading.Thread(target=kill_all, daemon=True).start()
             if times == 0:

@@ -9,19 +9,14 @@ import os
 import signal
 import sys
 
-import psutil
 from dask_blackbox import recording
-from scenario_reports import report
+from scenario_reports import recorders, report
 
 rec = recording(store=sys.argv[1], job="suspended", run_id="killed")
 rec.start()
-(recorder,) = (
-    each
-    for each in psutil.Process().children()
-    if "dask_blackbox.recorder" in each.cmdline()
-)
-recorder.suspend()
-report(recorder=recorder.pid, links=rec.links)
+(recorder,) = recorders(os.getpid())
+os.kill(recorder, signal.SIGSTOP)
+report(recorder=recorder, links=rec.links)
 rec.stopped_by("airflow", "marked-failed")
 rec.finish(state="aborted", timeout=0.5)
 os.kill(os.getpid(), signal.SIGKILL)

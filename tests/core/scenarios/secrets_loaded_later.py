@@ -11,10 +11,9 @@ import os
 import signal
 import sys
 
-import psutil
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
-from scenario_reports import report_card, until
+from scenario_reports import recorders, report_card, until
 
 logger = logging.getLogger("job")
 
@@ -37,16 +36,6 @@ def load_and_fail(value: list[str]) -> None:
     use_and_fail(value[0][::-1])
 
 
-def recorders() -> list[psutil.Process]:
-    """Return the recorder processes of this driver."""
-    return [
-        each
-        for each in psutil.Process().children()
-        if each.status() != psutil.STATUS_ZOMBIE
-        and "dask_blackbox.recorder" in each.cmdline()
-    ]
-
-
 def main(store: str) -> None:
     """Record it."""
     planted: dict[str, str] = json.loads(os.environ.pop("PLANTED"))
@@ -63,12 +52,9 @@ def main(store: str) -> None:
                 mask_secret({"extra": [planted["before"].encode()]})
                 use(planted["before"])
                 client.submit(use_and_fail, planted["before"]).exception(timeout=60)
-                (first,) = recorders()
-                first.send_signal(signal.SIGKILL)
-                until(
-                    lambda: any(each.pid != first.pid for each in recorders()),
-                    "another recorder",
-                )
+                (first,) = recorders(os.getpid())
+                os.kill(first, signal.SIGKILL)
+                until(lambda: recorders(os.getpid()) - {first}, "another recorder")
                 use(planted["before"])
                 mask_secret(f"redis://:{planted['after']}@cache/0")
                 use(planted["after"])

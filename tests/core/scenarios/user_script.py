@@ -136,17 +136,11 @@ def kill_a_worker(c: Client) -> None:
 
 
 def lose_the_recorder(c: Client) -> None:
-    """Go on when the recorder, a child of our parent, has died."""
+    """Go on when the recorder that our parent has started has died."""
     # Not above: a Python that ignores its environment does not find it.
-    from scenario_reports import until
+    from scenario_reports import recorders, until
 
-    parent = Path(f"/proc/{os.getppid()}/task")
-    children = " ".join(each.read_text() for each in parent.glob("*/children"))
-    [recorder] = [
-        int(pid)
-        for pid in children.split()
-        if b"dask_blackbox.recorder" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+    [recorder] = recorders(os.getppid())
     os.kill(recorder, signal.SIGKILL)
     print("tripled", sum(c.gather(c.map(triple, range(4)))))
     spool = Path(os.environ["TMPDIR"])

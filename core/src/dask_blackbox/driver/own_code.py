@@ -43,15 +43,12 @@ class DriverCodeReporter:
         """Look now, in whatever thread this is."""
         from dask_blackbox.capture.driver.driver_environment import (
             code_facts,
-            folder_of_code,
             machine_facts,
-            uncommitted,
         )
 
         with guard("the driver's own code"):
             facts = code_facts(self._known, source=self._source)
             self._report({**facts, "machine": machine_facts()})
-            self._report({"dirty": uncommitted(folder_of_code(self._function))})
 
     def finish(self) -> None:
         """Tell what was loaded since; takes a second at most."""

@@ -12,7 +12,6 @@ import contextlib
 import logging
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -28,6 +27,7 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
 from dask_blackbox.protocol.connection import Link
+from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     Attach,
     Config,
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dask_blackbox")
 
+_DETACHING = 2.0
+"""Seconds that the driver waits at most until the recorder is no child of it any more."""
+
 
 def start_recorder(
     config: Config,
@@ -64,18 +67,16 @@ def start_recorder(
         RecorderError: if no process can be started.
     """
     handle = handle_of(os.getpid())
+    owner = str(os.getpid())  # for people, who see no parent
     try:
         with _errors(Path(config.spool)) as errors:
-            process = subprocess.Popen(
+            process = DetachedProcess(
                 # -P: a module of the user's folder must not stand in for one of ours.
-                [sys.executable, "-P", "-m", "dask_blackbox.recorder"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-                env=_environment(),
+                [sys.executable, "-P", "-m", "dask_blackbox.recorder", owner],
+                errors=errors,
+                environment=_environment(),
                 # Made now: this process may have ended before the recorder can open one.
-                pass_fds=() if handle is None else (handle,),
+                handles=() if handle is None else (handle,),
             )
     except OSError as error:
         raise RecorderError(
@@ -84,8 +85,6 @@ def start_recorder(
     finally:
         if handle is not None:
             os.close(handle)
-    assert process.stdin is not None  # noqa: S101
-    assert process.stdout is not None  # noqa: S101
     try:
         process.stdin.write(
             encode(msgspec.structs.replace(config, owner_handle=handle))
@@ -93,13 +92,19 @@ def start_recorder(
         process.stdin.flush()
     except OSError as error:
         raise RecorderError(f"the recorder exited immediately: {error}") from error
-    return Link(
+    link = Link(
         process.stdin,
         process.stdout,
         process,
         on_lost=on_lost,
         on_progress=on_progress,
     )
+    try:
+        process.wait_until_detached(_DETACHING)
+    except BaseException:  # of a signal's handler
+        link.kill()
+        raise
+    return link
 
 
 @contextlib.contextmanager
@@ -126,6 +131,7 @@ def _environment() -> dict[str, str]:
 
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
+_GIVING_WAY = 3.0
 
 
 class RecorderSupervisor:
@@ -319,10 +325,7 @@ class RecorderSupervisor:
         """Have nothing recorded after all, and nothing kept."""
         self._done = True
         self._needed.set()
-        process = self._link.process
-        if process is not None:
-            process.kill()
-        self._link.close()
+        self._link.kill()
         shutil.rmtree(self._config.spool, ignore_errors=True)
         Path(self._config.socket).unlink(missing_ok=True)
 
@@ -338,7 +341,10 @@ class RecorderSupervisor:
         logger.warning("the recorder died; starting another one")
         while self._losses < len(_PAUSES):
             self._losses += 1
-            self._needed.wait(_PAUSES[self._losses - 1])
+            pause = _PAUSES[self._losses - 1]
+            if self._link.gave_way:  # else the driver would find the next one
+                pause = max(pause, _GIVING_WAY)
+            self._needed.wait(pause)
             if self._done:
                 return
             if not self._concluding:
@@ -364,7 +370,7 @@ class RecorderSupervisor:
         # Those that became known since its start went to the one before.
         link.mask(self._config.secrets)
         link.take_over(before)
-        before.close(timeout=1.0)  # its process is a zombie until somebody asks
+        before.close(timeout=1.0)
         self.event("recorder-restarted", {"times": self._losses})
 
     def _another_took_over(self, link: Link, deadline: float) -> bool:

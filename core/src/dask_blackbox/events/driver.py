@@ -68,7 +68,8 @@ class DriverAttached(Event, frozen=True, kw_only=True):
         python: Version of Python.
         packages: Version by name of all that is installed; null: not installed.
         config: The Dask configuration, redacted.
-        git: Commit of its code.
+        code_folder: Where its own code lies.
+        git: Commit of its code, of recordings before `driver-code` had it.
         callable: The function that the run is.
         parameters: What the orchestrator passed.
         client: Id of a client that it connected.
@@ -89,6 +90,7 @@ class DriverAttached(Event, frozen=True, kw_only=True):
     python: str | None = None
     packages: dict[str, object] = {}
     config: dict[str, object] = {}
+    code_folder: str | None = None
     git: GitCommit | None = None
     callable: FunctionCode | None = None
     parameters: dict[str, object] | None = None
@@ -123,6 +125,7 @@ class DriverCode(Event, frozen=True, kw_only=True):
         sources: By `module:name`, the text of a function or a constant, where
             `blackbox.capture.source` asks for it.
         machine: The machine that it runs on.
+        git: Commit of its files.
         dirty: Whether files differ from the git commit; null: unknown.
     """
 
@@ -132,6 +135,7 @@ class DriverCode(Event, frozen=True, kw_only=True):
     parts: dict[str, str] = {}
     sources: dict[str, str] = {}
     machine: Machine | None = None
+    git: GitCommit | None = None
     dirty: bool | None = None
 
 

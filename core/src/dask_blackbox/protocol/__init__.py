@@ -1,1 +1,1 @@
-"""What driver and recorder say to each other, and the driver's end of their connection."""
+"""What driver and recorder say to each other, the start of a recorder, and the driver's end."""

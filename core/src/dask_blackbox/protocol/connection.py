@@ -13,7 +13,6 @@ import logging
 import os
 import queue
 import socket
-import subprocess
 import threading
 import time
 from collections import deque
@@ -24,6 +23,7 @@ import msgspec
 
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
+from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     Mask,
     MasksSent,
@@ -65,7 +65,7 @@ class Link:
         self,
         outgoing: IO[bytes],
         incoming: IO[bytes],
-        process: subprocess.Popen[bytes] | None = None,
+        process: DetachedProcess | None = None,
         *,
         on_lost: Callable[[], None] = lambda: None,
         on_progress: Callable[[Progress], None] = lambda _progress: None,
@@ -85,6 +85,9 @@ class Link:
         self._unacknowledged: deque[Rows] = deque(maxlen=_UNACKNOWLEDGED)
         self._unsent: list[Order] = []
         self.closed = False
+        self.gave_way = False
+        """Whether the recorder was ended because the driver waited for it."""
+        self._blocked, self._next_look = False, 0.0
         # A second connection of the same process counts its batches from 1 again.
         number = next(_connections)
         self._source = f"driver {os.getpid()}" + (f"/{number}" if number > 1 else "")
@@ -159,11 +162,14 @@ class Link:
         with contextlib.suppress(queue.Full):
             self._orders.put_nowait(None)
         if self.process is not None:
-            try:
-                self.process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                # It goes on alone; without a code, Python would warn that it still runs.
-                self.process.returncode = 0
+            self.process.wait(timeout)
+
+    def kill(self) -> None:
+        """End the recorder that this process started, and the connection."""
+        self._leaving = True
+        if self.process is not None:
+            self.process.kill()
+        self.close()
 
     def leave(self, timeout: float = 2.0) -> None:
         """Send what is waiting, and nothing more: this process ends.
@@ -178,6 +184,7 @@ class Link:
 
     def _send_orders(self) -> None:
         while not self.closed:
+            self._give_way()
             try:
                 order = self._orders.get(timeout=_POLL_INTERVAL)
             except queue.Empty:
@@ -202,6 +209,22 @@ class Link:
                 self._connection_ended()
         with contextlib.suppress(OSError, ValueError):
             self._outgoing.close()
+
+    def _give_way(self) -> None:
+        """End a recorder for which the driver waits, which it would do for ever."""
+        process, now = self.process, time.monotonic()
+        if process is None or not process.attached or self._leaving:
+            return
+        if now < self._next_look:
+            return
+        self._next_look = now + _POLL_INTERVAL
+        before, self._blocked = self._blocked, process.blocks()
+        if before and self._blocked:
+            logger.warning(
+                "this process waits for all of its children, and the recorder is one"
+            )
+            self.gave_way = True
+            process.kill()
 
     def _masking(self) -> Iterator[Order]:
         """Yield what is to be said of values to mask, before anything else."""
@@ -254,6 +277,8 @@ class Link:
         return batch, rest
 
     def _receive(self) -> None:
+        if self.process is not None:
+            self.process.read_pid()
         try:
             while line := self._incoming.readline():
                 with contextlib.suppress(msgspec.MsgspecError):
@@ -275,6 +300,8 @@ class Link:
             pass
         with contextlib.suppress(OSError, ValueError):
             self._incoming.close()
+        if self.process is not None:
+            self.process.note_end()
         self._connection_ended()
 
     def _forget_rows(self, spooled: dict[str, int]) -> None:

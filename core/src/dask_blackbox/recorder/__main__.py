@@ -1,22 +1,42 @@
-"""The recorder process: `python -m dask_blackbox.recorder`, started by `recording`."""
+"""The recorder process: `python -m dask_blackbox.recorder OWNER`, started by `recording`.
+
+A scheduler's preload starts it with two arguments more, for many recordings.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import signal
 import sys
-from pathlib import Path
 
-from dask_blackbox.protocol.messages import decode_config
+from dask_blackbox.recorder.detach import detach
 
 
 def main() -> None:
+    """Record what comes on standard input."""
+    # Before the imports that take time: until then, the driver has a child more.
+    detach()
+    owner, *many = sys.argv[1:]
+    if many:
+        from pathlib import Path
+
+        from dask_blackbox.recorder.many_recordings import record_all
+
+        record_all(int(owner), Path(many[0]), many[1])
+    else:
+        _record_one()
+
+
+def _record_one() -> None:
     """Read the configuration from the first line of standard input, and record."""
+    import asyncio
+    import logging
+
+    from dask_blackbox.protocol.messages import decode_config
+
     line = _first_line()
     config = decode_config(line)
-    _log_to(Path(config.spool))
+    _log_to(config.spool)
     # A terminal's Ctrl-C and a host's SIGTERM to the whole group are meant for the driver;
     # it says how it ended, or its end of file does.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -42,7 +62,11 @@ def _first_line() -> bytes:
     return bytes(line)
 
 
-def _log_to(spool: Path) -> None:
+def _log_to(folder: str) -> None:
+    import logging
+    from pathlib import Path
+
+    spool = Path(folder)
     try:
         spool.mkdir(parents=True, exist_ok=True, mode=0o700)
         # No `FileHandler`: a host's package that configures logging, as Prefect does when it

@@ -1,4 +1,4 @@
-"""A process that makes many recordings: `python -m dask_blackbox.recorder.many_recordings`.
+"""A process that makes many recordings: `python -m dask_blackbox.recorder OWNER LOG TOPIC`.
 
 Started by the scheduler's preload: one recorder for each of fifty clients would be fifty
 processes.  Each line of standard input says which recording it is for.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import shutil
 import signal
 import sys
@@ -153,24 +152,25 @@ class _OneOfMany(Recorder):
             await super()._finalise(outcome)
 
 
-def main() -> None:
-    """Record until standard input ends."""
+def record_all(owner: int, log: Path, topic: str) -> None:
+    """Record until standard input ends.
+
+    Args:
+        owner: Process id of the scheduler.
+        log: File for what there is to complain of.
+        topic: Of the workers' plugins, whose rings lie under that name.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    log = Path(sys.argv[1])
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     logging.basicConfig(
         filename=log,
         level=logging.WARNING,
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )
-    rings = ring_folder(sys.argv[2])
-    asyncio.run(Many(Owner(os.getppid()), rings).run())
+    rings = ring_folder(topic)
+    asyncio.run(Many(Owner(owner), rings).run())
     # A scheduler that was killed could not take its workers' rings off this host.
     shutil.rmtree(rings, ignore_errors=True)
     if not log.stat().st_size:
         log.unlink()
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dask_blackbox.capture.driver.code_version import version_of_code
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
@@ -93,6 +94,7 @@ _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _STOPPING = 2.0
+_ASKING_GIT = 1.0  # seconds more at the end
 _CLOSE_TIMEOUT, _ATTACHING = 1.0, 20.0
 _BUNDLES, _BUNDLES_DURING_RUN = 20.0, 3.0
 _CLUSTER_CLOSING_SECONDS = 60.0
@@ -163,6 +165,8 @@ class Recorder:
         )
         self._attaching: set[asyncio.Task[None]] = set()
         self._draining: set[asyncio.Task[None]] = set()
+        self._code_folders: set[str] = set()
+        self._asking_git: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
         self._closing_earlier: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[object] | None = None
@@ -404,6 +408,8 @@ class Recorder:
                     self._unreported.discard(subject)
             elif kind == "worker-silent":
                 self._silent.add(subject)
+            elif kind == "driver-attached":
+                self._look_up_code(detail)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
@@ -413,6 +419,24 @@ class Recorder:
         self._bundles.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
+
+    def _look_up_code(self, detail: str) -> None:
+        """Look for the version of the code that a driver runs, once for each folder."""
+        folder = json.loads(detail).get("code_folder")
+        if folder and folder not in self._code_folders:
+            self._code_folders.add(folder)
+            self._begin(self._report_code(folder), self._asking_git)
+
+    async def _report_code(self, folder: str) -> None:
+        found = await asyncio.to_thread(version_of_code, folder)
+        row = [time.time(), "driver-code", "driver", json.dumps(found)]
+        self._take("recorder", None, time.time(), {"event": [row]}, {})
+
+    async def _settle_code(self) -> None:
+        if self._asking_git:
+            await asyncio.wait(self._asking_git, timeout=_ASKING_GIT)
+        for asking in self._asking_git:
+            asking.cancel()
 
     async def _tick(self) -> None:
         kept = Progress()
@@ -515,7 +539,7 @@ class Recorder:
         await asyncio.gather(*self._pulling.values(), return_exceptions=True)
         for address in self._pullers:
             await self._drain(address, final=True)
-        await self._bundles.settle(_BUNDLES)
+        await asyncio.gather(self._bundles.settle(_BUNDLES), self._settle_code())
         self._report_exits_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):

@@ -197,7 +197,8 @@ def _code(run: RunTables, drivers: Sequence[DriverAttached]) -> dict[str, str]:
         found[f"callable {function.name or ''}".strip()] = function.hash
     if command := _command(drivers):
         found["script"] = _brief(argv_of(command)[0])
-    git = next((each.git for each in drivers if each.git), None)
+    commits = [each.git for each in drivers] + [c.git for c in run.of(DriverCode)]
+    git = next((each for each in commits if each), None)
     if git is not None and git.commit:
         found["git commit"] = git.commit[:_HASHED]
     bundle = run.manifest.host.get("bundle")

@@ -36,6 +36,7 @@ from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import Manifest, own_version, since_boot
+from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     LEFT,
     Attach,
@@ -402,6 +403,7 @@ def packages_of(scheduler: Scheduler, client: str) -> dict[str, object]:
 
 _WAITING = 10_000
 _RESTARTS, _WITHIN = 3, 3600.0
+_EXITING = 5.0  # seconds from the end of its pipe to the end of the process
 
 
 class RecorderConnection:
@@ -419,7 +421,7 @@ class RecorderConnection:
         self._log, self._topic, self._on_reply = log, topic, on_reply
         self._parcels: queue.Queue[Parcel | None] = queue.Queue(_WAITING)
         self._open: dict[str, list[Parcel]] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: DetachedProcess | None = None
         self._listening: threading.Thread | None = None
         self._started: list[float] = []
         self._ended = threading.Event()
@@ -460,7 +462,7 @@ class RecorderConnection:
         while self._process is not None and self._listening is not None:
             self._listening.join(max(0.0, deadline - time.monotonic()))
             if self._listening.is_alive():
-                self._process.returncode = 0  # it goes on without us
+                self._process.wait(0.0)  # it goes on without us
                 return False
             # One that was killed while it finalised is replaced, as before.
             if not self._open or not self._restart(OSError("before it was done")):
@@ -486,7 +488,7 @@ class RecorderConnection:
         self._close_pipe()
 
     def _close_pipe(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
+        if self._process is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 
@@ -494,22 +496,24 @@ class RecorderConnection:
         if self._process is None:
             self._start()
         assert self._process is not None  # noqa: S101
-        assert self._process.stdin is not None  # noqa: S101
         self._process.stdin.write(encode(parcel))
         self._process.stdin.flush()
 
     def _start(self) -> None:
         self._started.append(time.monotonic())
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        command = [sys.executable, "-P", "-m", "dask_blackbox.recorder.many_recordings"]
-        self._process = subprocess.Popen(  # noqa: S603 - our own
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "dask_blackbox.recorder",
+            str(os.getpid()),
+        ]
+        self._process = DetachedProcess(
             [*command, str(self._log), self._topic],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            env=_environment(),
+            errors=subprocess.DEVNULL,
+            environment=_environment(),
+            folder="/",
         )
         self._listening = threading.Thread(
             target=self._listen,
@@ -540,8 +544,8 @@ class RecorderConnection:
             return self._restart(worse)
         return True
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None  # noqa: S101
+    def _listen(self, process: DetachedProcess) -> None:
+        process.read_pid()
         with contextlib.suppress(OSError, ValueError):
             while line := process.stdout.readline():
                 with contextlib.suppress(msgspec.MsgspecError):
@@ -551,7 +555,8 @@ class RecorderConnection:
                     self._on_reply(reported.run, reported.reply)
         with contextlib.suppress(OSError):
             process.stdout.close()
-        process.wait()
+        process.note_end()
+        process.wait(_EXITING)
         self._put(Parcel(run=""))  # if it should still be there, this finds out
 
 

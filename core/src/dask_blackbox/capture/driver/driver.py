@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
@@ -53,7 +52,7 @@ def describe_driver(
         "python": platform.python_version(),
         "packages": _packages(),
         "config": dask.config.config,
-        "git": _git(folder_of_code(function)),
+        "code_folder": folder_of_code(function),
         "callable": None if function is None else code_of(function),
         "parameters": None if parameters is None else dict(parameters),
         "client": client,
@@ -104,19 +103,6 @@ def as_json(value: object, *, depth: int = 6) -> str:
 def _packages() -> dict[str, str]:
     found = {name.lower(): version for name, version in installed()}
     return dict(sorted(found.items()))
-
-
-def _git(folder: str) -> dict[str, str] | None:
-    try:
-        reported = subprocess.run(  # noqa: S603
-            ["git", "-C", folder, "log", "-1", "--format=%H%n%cI"],  # noqa: S607
-            capture_output=True, text=True, timeout=2, check=True,
-        ).stdout.split()  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return (
-        {"commit": reported[0], "committed": reported[1]} if len(reported) > 1 else None
-    )
 
 
 def code_of(function: Callable[..., object]) -> dict[str, object]:

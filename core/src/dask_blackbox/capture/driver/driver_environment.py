@@ -10,7 +10,6 @@ import inspect
 import marshal
 import os
 import platform
-import subprocess
 import sys
 import time
 import types
@@ -28,7 +27,6 @@ _HEADER = 16  # of a compiled file: magic, flags, then time and size of its sour
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
 _SECONDS = 0.3  # of this thread's processor time, for parts
-_GIT = 5.0
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
 
@@ -144,26 +142,6 @@ def folder_of_code(function: Callable[..., object] | None = None) -> str:
             if str(Path(file).absolute().parent) not in programs:
                 return str(folder)
     return str(Path.cwd())
-
-
-def uncommitted(folder: str) -> bool | None:
-    """Return whether files under version control differ from the commit; None: unknown."""
-    command = [
-        "git",
-        "--no-optional-locks",
-        "-C",
-        folder,
-        "status",
-        "--porcelain",
-        "-uno",
-    ]
-    try:
-        reported = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=_GIT, check=True,
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return bool(reported.strip())
 
 
 def machine_facts() -> dict[str, object]:
