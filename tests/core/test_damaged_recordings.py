@@ -134,17 +134,13 @@ def test_these_are_all_files_of_a_recording(whole: Path) -> None:
 def test_any_damage_is_found(copy: Path, name: str, how: str) -> None:
     DAMAGES[how](_folder(copy) / name)
 
-    if name == "run.json":
-        with pytest.raises(MalformedRecordingError, match=r"run\.json"):
-            Run.open(_folder(copy))
-        return
     run = Run.open(_folder(copy))
     assert name in run.verify()
     assert name.removeprefix("segments/") in run.completeness["damaged"]
     assert run.completeness["complete"] is False
 
 
-@pytest.mark.parametrize("name", [each for each in FILES if each != "run.json"])
+@pytest.mark.parametrize("name", FILES)
 def test_damage_is_said_first_and_never_makes_another_verdict(
     copy: Path, name: str
 ) -> None:
@@ -161,14 +157,44 @@ def test_damage_is_said_first_and_never_makes_another_verdict(
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_recording_without_its_first_document_is_not_shown(
-    copy: Path, how: str
+@pytest.mark.parametrize("also", [None, "card.json", "complete.json", "segments"])
+def test_without_its_first_document_a_recording_is_known_by_all_else(
+    copy: Path, whole: Path, how: str, also: str | None
 ) -> None:
-    DAMAGES[how](_folder(copy) / "run.json")
+    before = Run.open(_folder(whole))
+    folder = _folder(copy)
+    DAMAGES[how](folder / "run.json")
+    if also == "segments":
+        shutil.rmtree(folder / also)
+    elif also is not None:
+        DAMAGES[how](folder / also)
     shown = _show(copy, "--verify")
+    run = Run.open(folder)
 
-    assert (shown.exit_code, shown.stdout) == (1, "")
-    assert "run.json" in shown.stderr
+    assert shown.exit_code == 1
+    assert "damaged: run.json: " in shown.stderr
+    assert f"({RULE})" in shown.stdout
+    assert (run.manifest.job, run.manifest.run_id) == ("nightly", "1")
+    assert run.manifest.started == before.manifest.started
+    assert run.card().numbers == before.card().numbers
+
+
+def test_without_an_index_a_run_began_with_its_first_rows(copy: Path) -> None:
+    (_folder(copy) / "run.json").unlink()
+    shutil.rmtree(copy / "index")
+
+    assert Run.open(_folder(copy)).manifest.started == EPOCH + 1
+
+
+def test_of_a_recording_whose_pages_alone_are_left_nothing_is_shown(copy: Path) -> None:
+    folder = _folder(copy)
+    for each in ("run.json", "card.json"):
+        (folder / each).unlink()
+    shutil.rmtree(folder / "segments")
+    shutil.rmtree(copy / "index")
+
+    with pytest.raises(MalformedRecordingError, match=r"run\.json is missing"):
+        Run.open(folder)
 
 
 @pytest.mark.parametrize("how", DAMAGES)

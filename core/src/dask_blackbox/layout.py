@@ -37,6 +37,7 @@ __all__ = [
     "viewer_links",
 ]
 
+_FOLDER = re.compile(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _END_OF_TIME_MS = 10**14 - 1
 
@@ -68,6 +69,12 @@ class RunAddress(NamedTuple):
     def of(cls, job: str, run_id: str, attempt: int) -> RunAddress:
         """Return the address of the attempt `attempt` of the run `run_id` of `job`."""
         return cls(safe(job), safe(run_id), attempt)
+
+    @classmethod
+    def at(cls, folder: str) -> RunAddress | None:
+        """Return the address of the recording in a folder of a store; None: it is none."""
+        found = _FOLDER.match(folder)
+        return cls(found[1], found[2], int(found[3])) if found else None
 
     @property
     def folder(self) -> str:

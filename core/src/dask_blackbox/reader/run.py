@@ -25,7 +25,7 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress, viewer_links
-from dask_blackbox.manifest import Completeness, Ending
+from dask_blackbox.manifest import Completeness, Ending, Manifest
 from dask_blackbox.reader.documents import (
     GONE,
     WRONG,
@@ -47,6 +47,7 @@ _PAGES = re.compile(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
 )
 _FOLDER = re.compile(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
+_DOCUMENTS = ("run.json", "complete.json")
 _LINKS = {"report": "report.html", "performance_report": "performance_report.html"}
 
 
@@ -95,11 +96,8 @@ class Run(RunTables):
             RecordingError: if there is no recording, or one that cannot be read.
         """
         folder = where.folder if isinstance(where, RunAddress) else where
-        try:
-            manifest = read_manifest(store, folder)
-        except BlobNotFoundError:
-            raise _not_there(store, folder) from None
         damaged: dict[str, str] = {}
+        manifest = _manifest(store, folder, damaged)
         ending = read_ending(store, folder, damaged)
         ended = ending is not None and any(store.names(f"{folder}tables/", limit=1))
         frames = Frames(
@@ -224,7 +222,7 @@ class Run(RunTables):
         Raises:
             StoreError: if the store cannot be read.
         """
-        found = {n: w for n, w in self.damaged.items() if n == "complete.json"}
+        found = {n: w for n, w in self.damaged.items() if n in _DOCUMENTS}
         found |= _damage_in(
             self.store, self.folder, self.ending, _bundle_checksums(self)
         )
@@ -256,6 +254,30 @@ class Run(RunTables):
                 link = None
             links[name] = link or f"{self.url}{page}"
         return links
+
+
+def _manifest(store: Store, folder: str, damaged: dict[str, str]) -> Manifest:
+    """Return who a recording is; a `run.json` that cannot say so is noted as damaged.
+
+    Raises:
+        StoreError: if the store cannot be read.
+        RecordingError: if there is no recording, or one of which too little is left.
+    """
+    from dask_blackbox.reader.lost_manifest import manifest_by_other_evidence
+
+    try:
+        return read_manifest(store, folder)
+    except BlobNotFoundError:
+        error: RecordingError = _not_there(store, folder)
+        why = GONE
+    except MalformedRecordingError as malformed:
+        error, why = malformed, str(malformed)
+    # A folder without anything is no recording, however often the index names it.
+    known = manifest_by_other_evidence(store, folder) if folder else None
+    if known is None or isinstance(error, RunNotFoundError):
+        raise error
+    damaged["run.json"] = why
+    return known
 
 
 def _not_there(store: Store, folder: str) -> RecordingError:

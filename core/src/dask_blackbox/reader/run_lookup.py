@@ -101,8 +101,7 @@ def beginning_runs(store: Store, typed: str, *, most: int = 50) -> list[str]:
 
 def _inside(store: Store, name: str) -> RunAddress | None:
     inside = name.strip().removeprefix(store.url).lstrip("/")
-    found = re.match(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)", inside)
-    return RunAddress(found[1], found[2], int(found[3])) if found else None
+    return RunAddress.at(inside)
 
 
 def _candidate(store: Store, name: str) -> _Candidate:
