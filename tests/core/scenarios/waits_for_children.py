@@ -62,14 +62,14 @@ def exited(parent: int) -> list[int]:
 
 def main(store: str, how: str) -> None:
     """Record it."""
-    if how == "handler":
-        signal.signal(signal.SIGCHLD, reap)
-    elif how == "ignored":
+    if how == "ignored":
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     before = exited(1) if how == "works" else []
     with Client(
         processes=False, n_workers=1, dashboard_address=":0", memory_limit="2GB"
     ) as client:
+        if how == "handler":  # not before: Dask has started a program, too
+            signal.signal(signal.SIGCHLD, reap)
         with recording(client, store=store, job="waits", run_id=how) as rec:
             own = [] if how == "works" else started()
             if how == "killed":
