@@ -265,6 +265,14 @@ def test_passwords_of_example_deployments_leave_ordinary_text_alone() -> None:
     assert "airflow:airflow" not in Redactor(values=values).text(url)
 
 
+def test_a_switch_under_a_secret_name_leaves_ordinary_text_alone() -> None:
+    switch = {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False"}
+
+    values = maskable_values(secret_values(switch))
+
+    assert Redactor(values=values).text("processes=False") == "processes=False"
+
+
 def test_a_run_is_found_by_its_ids_though_a_password_be_the_same_word() -> None:
     host = {
         "kind": "airflow",

@@ -22,7 +22,7 @@ _LONGEST_VALUE = 20_000
 _LONGEST_NUMBER, _LONGEST_PATH = 8, 200
 _COMMON = frozenset(
     ("admin", "guest", "disabled", "enabled", "default", "development", "production", "localhost", "password",
-     "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined",
+     "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined", "false",
      # Passwords of example deployments, and in every second line of a log.
      "airflow", "prefect", "postgres")
 )  # fmt: skip

@@ -81,6 +81,8 @@ class DriverUpdates:
     def _worker_exit(self, report: WorkerExitReport) -> None:
         if report.asked_to_close or report.exit_code == 0:
             return
+        if report.signal is None and report.exit_code is None:
+            return  # it is still ending, as after a script that closed nothing
         keys = tuple(each.key for each in report.executing if each.key)
         how = report.signal or f"exit code {report.exit_code}"
         text = f"The worker died: {how}."
