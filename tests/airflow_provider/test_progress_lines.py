@@ -66,6 +66,12 @@ def test_what_has_not_changed_is_not_said_again() -> None:
     assert log.lines == ["Dask: 7 tasks done, 2 workers"]
 
 
+def test_one_task_is_one_task() -> None:
+    assert progress_words(Progress(at=0.0, finished=1, workers=1)) == (
+        "Dask: 1 task done, 1 worker"
+    )
+
+
 def test_a_line_says_how_much_is_done_and_left_and_what_it_takes() -> None:
     progress = Progress(
         at=0.0,

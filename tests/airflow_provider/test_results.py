@@ -106,7 +106,7 @@ with DAG("array"):
     assert says in card["headline"]
     assert card["verdict"]["retry_advice"] == "code"
     assert re.match(
-        r"In `work` \(\S+/array\.py:\d+\), call \.tolist\(\) on it if it is small, or ",
+        r"In `work` \(\S+/array\.py:\d+\), call \.tolist\(\) if it is small, or ",
         card["verdict"]["remedy"],
     )
 

@@ -92,10 +92,10 @@ def progress_words(progress: Progress) -> str:
     """Return how far a run is, in a line."""
     from dask_blackbox.formatting import count, counted, duration, exact_size
 
-    done = count(progress.finished)
+    done = counted(progress.finished, "task")
     if progress.submitted > progress.finished:
-        done += f" of {count(progress.submitted)}"
-    parts = [f"{done} tasks done"]
+        done = f"{count(progress.finished)} of {counted(progress.submitted, 'task')}"
+    parts = [f"{done} done"]
     if progress.failed:
         parts.append(f"{count(progress.failed)} failed")
     if progress.rate:

@@ -150,7 +150,7 @@ def _instead_of(value: object) -> str:
         return "return its items as a list"
     call = _CALLS.get(_kind(value))
     small = (
-        f"call {call} on it if it is small"
+        f"call {call} if it is small"
         if call
         else "return numbers, text, lists or dicts"
     )

@@ -184,23 +184,26 @@ async function showLoggedError() {
   const answer = await fetch(place.dataset.log, { headers: { Accept: "application/x-ndjson" } });
   if (!answer.ok) return;
   const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let [rest, found] = ["", ""];
+  let rest = "";
+  // An exception, if there is one: what programs print counts as an error, too.
+  const found = { raised: "", said: "" };
   for (let part = await text.read(); !part.done; part = await text.read()) {
     const lines = (rest + part.value).split("\n");
     rest = lines.pop().slice(-1e6);
-    found = lines.reduce((before, line) => errorIn(line) || before, found);
+    for (const line of lines) Object.assign(found, errorIn(line));
   }
-  found = errorIn(rest) || found;
-  if (!found) return;
-  place.querySelector("code").textContent = found;
+  Object.assign(found, errorIn(rest));
+  const error = found.raised || found.said;
+  if (!error) return;
+  place.querySelector("code").textContent = error;
   place.hidden = false;
 }
 
 function errorIn(line) {
-  if (!/"level": ?"(error|critical)"/.test(line)) return "";
-  const { event, error_detail: raised } = JSON.parse(line);
-  const said = raised?.length ? `${raised[0].exc_type}: ${raised[0].exc_value}` : event;
-  return String(said).slice(0, 600);
+  if (!/"level": ?"(error|critical)"/.test(line)) return {};
+  const { event, error_detail: errors } = JSON.parse(line);
+  if (!errors?.length) return { said: String(event).slice(0, 600) };
+  return { raised: `${errors[0].exc_type}: ${errors[0].exc_value}`.slice(0, 600) };
 }
 
 followTheme();
