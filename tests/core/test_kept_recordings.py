@@ -11,12 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
+from case_runner import load_failures
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.finding import Finding
 from judging import judge_run
 from keeping import archives, kept
 from kept_index import INDEX, index
-from storytelling import load_failures
 from workload import all_workloads, judged
 
 _ODD = re.compile(
@@ -29,15 +29,15 @@ _ODD = re.compile(
     "archive", archives("failures"), ids=lambda each: each.name.split(".")[0]
 )
 def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
-    stories = load_failures()
+    cases = load_failures()
     said = [
-        judge_run(stories[each.name], each.reported, each.run)
+        judge_run(cases[each.name], each.reported, each.run)
         for each in kept(archive)
-        if not stories[each.name].accepted
+        if not cases[each.name].accepted
     ]
 
     assert said
-    assert [(e.story.name, e.problem) for e in said if e.kind != "right"] == []
+    assert [(e.case.name, e.problem) for e in said if e.kind != "right"] == []
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from dask_blackbox.analyse import RULES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+from case_runner import load_failures, names_of
 from diagnose import put_into
 from judging import Result
-from storytelling import load_failures, names_of
 
 VERDICTS = {
     rule.slug
@@ -71,9 +71,9 @@ def test_the_page_keeps_what_others_wrote_there(tmp_path: Path) -> None:
 def test_a_story_is_not_judged_before_it_is_made(tmp_path: Path) -> None:
     from judging import judge
 
-    story = next(iter(load_failures().values()))
+    case = next(iter(load_failures().values()))
 
-    assert judge(story, tmp_path) == Result(story, "absent", "not made yet")
+    assert judge(case, tmp_path) == Result(case, "absent", "not made yet")
 
 
 @pytest.mark.parametrize("module", sorted({s.module for s in load_failures().values()}))

@@ -1,4 +1,4 @@
-"""A few of the stories of tests/recordings, reported on real clusters; make.py tells them all."""
+"""A few of the cases of tests/recordings, reported on real clusters; make.py tells them all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
 
 
 @pytest.mark.parametrize(
-    "story",
+    "case",
     [
         "healthy_restart",
         "exception_in_delayed",
@@ -27,9 +27,9 @@ MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
         "lock_as_dependency",
     ],
 )
-def test_what_is_said_of_a_real_run_is_true(story: str, tmp_path: Path) -> None:
+def test_what_is_said_of_a_real_run_is_true(case: str, tmp_path: Path) -> None:
     reported = subprocess.run(
-        [sys.executable, str(MAKE), story, "--store", str(tmp_path)],
+        [sys.executable, str(MAKE), case, "--store", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=150,

@@ -17,9 +17,9 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
     ("command", "workloads"),
     [
         ("healthy.py", ["second_long", "quick_frame"]),
-        ("troubled.py", ["data_in_the_graph", "asked_again_and_again"]),
+        ("slow.py", ["data_in_the_graph", "asked_again_and_again"]),
         (
-            "troubled.py",
+            "slow.py",
             [
                 "second_half_is_one_task",
                 "second_half_is_one_merge",

@@ -1,8 +1,8 @@
-"""Nights on which one thing was changed: is it what the card tells first?
+"""Nights on which one thing was changed: does the card report it first?
 
     python tests/recordings/changed.py [NAME …] [--store FOLDER] [--again]
 
-Two jobs (`jobs/`) run six good nights each, once; every story goes on from a copy of
+Two jobs (`jobs/`) run six good nights each, once; every case goes on from a copy of
 these, changes what it changes, and its night is recorded as a team would have it.  What
 must be reported first was set down in `changed_nights.py` before any of them was reported.  With
 `--again`, nothing is run: the cards of the last time are made anew.
@@ -67,7 +67,7 @@ def _base(name: str, folder: Path) -> Path:
 
 
 def reported(night: Night, folder: Path) -> RunCard:
-    """Tell one night, and return its card."""
+    """Run one night, and return its card."""
     place = folder / night.name
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(_base(night.job, folder), place, symlinks=True)
@@ -89,7 +89,7 @@ def _again(night: Night, folder: Path) -> RunCard | None:
 
 
 def main() -> int:
-    """Tell the nights that are asked for, or all."""
+    """Run the nights that are asked for, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/changed-nights")
@@ -106,7 +106,7 @@ def main() -> int:
             traceback.print_exc()
             card = None
         if card is None:
-            print(f"----- {night.name} could not be told")
+            print(f"----- {night.name} could not be run")
             continue
         problem, number = judged(night, card), number + 1
         wrong += bool(problem)

@@ -56,7 +56,7 @@ def _rates() -> Iterator[str]:
 
 
 class Job:
-    """A job that runs night after night; what a story changes are its attributes.
+    """A job that runs night after night; what a case changes are its attributes.
 
     Args:
         name: `orders` or `frames`.

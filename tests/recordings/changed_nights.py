@@ -1,7 +1,7 @@
 """The table of changed nights: what is changed, and what must stand first on the card.
 
-Written before any of them was reported.  A story changes a `Job`; its night follows by
-itself, unless the story has run it.
+Written before any of them was reported.  A case changes a `Job`; its night follows by
+itself, unless the case has run it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ NOTHING = ("nothing",)
 
 @dataclass(frozen=True, kw_only=True)
 class Night:
-    """A story of one changed night.
+    """A case of one changed night.
 
     Attributes:
-        name: Of the story.
+        name: Of the case.
         job: Which job has it.
         change: Changes what it changes.
         first: What may be reported first: a change's kind and the beginning of its name.
@@ -51,7 +51,7 @@ def night(
     verdicts: str | tuple[str, ...] = (),
     findings: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Job], None]], Callable[[Job], None]]:
-    """Put a story into the table."""
+    """Put a case into the table."""
 
     def put(change: Callable[[Job], None]) -> Callable[[Job], None]:
         NIGHTS.append(
@@ -165,7 +165,7 @@ def another_kernel_and_a_service_is_down(job: Job) -> None:
 
 @night("orders", ("cluster-shape image", "host"), "infrastructure")
 def another_image_of_workers(job: Job) -> None:
-    """Only its tag tells: the files that it lacks are no package."""
+    """Only its tag shows it: the files that it lacks are no package."""
     job.of_workers["JOB_IMAGE"] = "registry/shop:2026.11.2"
     job.service = False
 

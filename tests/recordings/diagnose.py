@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from case_runner import load_failures
 from judging import NOT_YET, Result, judge, judge_run
 from keeping import archives, kept
-from storytelling import load_failures
 
 _BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
 _FIRST = Path(__file__).with_name("heldout.json")  # the first answers
@@ -32,19 +32,19 @@ def diagnose(store: Path) -> list[Result]:
     """Return the verdict on each scenario; of held-out ones, the first one."""
     sets = _held_out()
     found = []
-    for name, story in load_failures().items():
-        first = sets.get(story.held_out, {}).get("said", {})
+    for name, case in load_failures().items():
+        first = sets.get(case.held_out, {}).get("said", {})
         if name in first:
-            found.append(Result(story, *first[name]))
+            found.append(Result(case, *first[name]))
             continue
         try:
-            found.append(judge(story, store / name))
+            found.append(judge(case, store / name))
         except Exception as error:  # noqa: BLE001 - a recording that cannot be read
             problem = f"{type(error).__name__}: {error}"
-            found.append(Result(story, "wrong", problem, "(none)"))
-        if story.held_out and found[-1].kind != "absent":
-            new = {"told": time.strftime("%Y-%m-%d, %H:%M"), "said": {}}
-            sets.setdefault(story.held_out, new)["said"][name] = found[-1][1:]
+            found.append(Result(case, "wrong", problem, "(none)"))
+        if case.held_out and found[-1].kind != "absent":
+            new = {"diagnosed": time.strftime("%Y-%m-%d, %H:%M"), "said": {}}
+            sets.setdefault(case.held_out, new)["said"][name] = found[-1][1:]
     if sets:
         _FIRST.write_text(json.dumps(sets, indent=1) + "\n")
     return found
@@ -52,9 +52,9 @@ def diagnose(store: Path) -> list[Result]:
 
 def again(store: Path) -> list[Result]:
     """Return the current verdicts on the held-out sets, as far as those are recorded."""
-    held = [story for story in load_failures().values() if story.held_out]
+    held = [case for case in load_failures().values() if case.held_out]
     reported = [each for each in held if (store / each.name / "reported.json").exists()]
-    return [judge(story, store / story.name) for story in reported]
+    return [judge(case, store / case.name) for case in reported]
 
 
 def diagnose_kept() -> tuple[list[Result], list[Result]]:
@@ -68,13 +68,13 @@ def diagnose_kept() -> tuple[list[Result], list[Result]]:
     here = {
         each.name: each for archive in archives("failures") for each in kept(archive)
     }
-    for name, story in load_failures().items():
-        said = Result(story, "absent", NOT_YET)
+    for name, case in load_failures().items():
+        said = Result(case, "absent", NOT_YET)
         if name in here:
-            said = judge_run(story, here[name].reported, here[name].run)
-            now += [said] if story.held_out else []
-        first = sets.get(story.held_out, {}).get("said", {})
-        found.append(Result(story, *first[name]) if name in first else said)
+            said = judge_run(case, here[name].reported, here[name].run)
+            now += [said] if case.held_out else []
+        first = sets.get(case.held_out, {}).get("said", {})
+        found.append(Result(case, *first[name]) if name in first else said)
     return found, now
 
 
@@ -93,9 +93,9 @@ def _share(results: Sequence[Result]) -> str:
 def _rows(results: Sequence[Result]) -> Iterable[str]:
     yield "| cause | made | right | wrong | unknown | verdict instead |"
     yield "|---|---|---|---|---|---|"
-    slugs = dict.fromkeys(each.story.causes[0] for each in results)
+    slugs = dict.fromkeys(each.case.causes[0] for each in results)
     for slug in sorted(slugs):
-        mine = [e for e in results if e.story.causes[0] == slug and e.kind != "absent"]
+        mine = [e for e in results if e.case.causes[0] == slug and e.kind != "absent"]
         kinds = Counter("right" if e.kind == "names" else e.kind for e in mine)
         others = Counter(e.slug for e in mine if e.kind in {"wrong", "unknown"})
         said = ", ".join(f"`{each}` {count}" for each, count in others.items())
@@ -108,7 +108,7 @@ def _rows(results: Sequence[Result]) -> Iterable[str]:
 def _listed(
     title: str, results: Iterable[Result], line: Callable[[Result], str]
 ) -> str:
-    lines = [f"* `{each.story.name}`: {line(each)}" for each in results]
+    lines = [f"* `{each.case.name}`: {line(each)}" for each in results]
     return f"**{title}**: " + ("\n\n" + "\n".join(lines) if lines else "none.")
 
 
@@ -175,21 +175,21 @@ def _where() -> str:
 
 def _ambiguous(results: Sequence[Result]) -> str:
     lines = [
-        f"* `{e.story.name}`: "
-        + " or ".join(f"`{c}`" for c in e.story.causes)
-        + f"; {e.story.why}"
+        f"* `{e.case.name}`: "
+        + " or ".join(f"`{c}`" for c in e.case.causes)
+        + f"; {e.case.why}"
         for e in results
-        if len(e.story.causes) > 1
+        if len(e.case.causes) > 1
     ]
     return "## Scenarios with more than one right answer\n\n" + "\n".join(lines)
 
 
 def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
     """Return the part of `docs/diagnosis.md` on verdicts."""
-    corpus = [e for e in results if not e.story.held_out]
-    held = [e for e in results if e.story.held_out]
-    kinds = Counter(e.story.how for e in corpus)
-    noisy = sum(bool(e.story.noise) for e in corpus)
+    corpus = [e for e in results if not e.case.held_out]
+    held = [e for e in results if e.case.held_out]
+    kinds = Counter(e.case.how for e in corpus)
+    noisy = sum(bool(e.case.noise) for e in corpus)
     parts = [
         _where(),
         _part(
@@ -202,10 +202,10 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
             corpus,
         ),
     ]
-    for label in dict.fromkeys(e.story.held_out for e in held):
-        mine = [e for e in held if e.story.held_out == label]
-        reported = _held_out().get(label, {}).get("told", "not yet")
-        today = [e for e in now if e.story.held_out == label]
+    for label in dict.fromkeys(e.case.held_out for e in held):
+        mine = [e for e in held if e.case.held_out == label]
+        reported = _held_out().get(label, {}).get("diagnosed", "not yet")
+        today = [e for e in now if e.case.held_out == label]
         since = (
             f"\nOf those recordings, the current rules are right on {_share(today)}."
             if today
@@ -238,7 +238,7 @@ def put_into(path: Path, text: str) -> None:
 def main() -> int:
     """Diagnose, print, and write the page if it is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
+    parser.add_argument("--store", default=tempfile.gettempdir() + "/cases")
     parser.add_argument(
         "--kept", action="store_true", help="those that are kept in the repository"
     )
@@ -252,14 +252,14 @@ def main() -> int:
     waiting = [e for e in results if e.problem == NOT_YET]
     for each in results:
         if each.kind != "right" and each not in waiting:
-            print(f"{each.kind:8}{each.confidence:7}{each.story.name:48}{each.problem}")
+            print(f"{each.kind:8}{each.confidence:7}{each.case.name:48}{each.problem}")
     print(
         f"{_share(results)} right; {len(waiting)} are not made yet: make.py makes them"
     )
     if asked.out:
         put_into(asked.out, verdicts_page(results, now))
     if asked.json:
-        said = [{**e._asdict(), "story": e.story.name} for e in results]
+        said = [{**e._asdict(), "case": e.case.name} for e in results]
         asked.json.write_text(json.dumps(said, indent=1))
     sure = [e for e in results if e.kind == "wrong" and e.confidence == "high"]
     return 1 if sure else 0

@@ -29,7 +29,7 @@ def _commanded(stage: Stage, text: str, *words: str) -> None:
     path = stage.folder / "job.py"
     path.write_text(textwrap.dedent(text))
     blackbox = ["-m", "dask", "blackbox", "run", "--store", stage.store]
-    blackbox += ["--job", stage.name, "--run-id", "told", "--"]
+    blackbox += ["--job", stage.name, "--run-id", "recorded", "--"]
     subprocess.run(
         [sys.executable, *blackbox, sys.executable, str(path), *words],
         cwd=stage.folder,

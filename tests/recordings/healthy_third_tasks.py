@@ -110,7 +110,7 @@ def errors_skipped_by_choice(client: Client, data: Path) -> None:
 
 
 def words_of_trouble(client: Client, data: Path) -> None:
-    """Lines that look like trouble, and are none."""
+    """Lines that look like errors, and are none."""
 
     def reported(number: int) -> float:
         log = logging.getLogger("warehouse.sync")

@@ -24,9 +24,9 @@ recording."""
 
 
 class Result(NamedTuple):
-    """What is said of a story, and whether it is true."""
+    """What is said of a case, and whether it is true."""
 
-    story: Failure
+    case: Failure
     kind: Kind
     problem: str = ""
     slug: str = ""
@@ -35,35 +35,35 @@ class Result(NamedTuple):
     state: str = ""
 
 
-def judge(story: Failure, place: Path) -> Result:
+def judge(case: Failure, place: Path) -> Result:
     """Diagnose a recording anew, with the rules of now, and judge what they say.
 
     Args:
-        story: What was reported.
+        case: What was reported.
         place: The store that it was recorded in.
     """
     reported: dict[str, Any] = {}
     if (place / "reported.json").exists():
         reported = json.loads((place / "reported.json").read_text())
     if not reported or "not_here" in reported:
-        return Result(story, "absent", reported.get("not_here", NOT_YET))
+        return Result(case, "absent", reported.get("not_here", NOT_YET))
     runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
     if not runs:
-        return Result(story, "wrong", "there is no recording", slug="(none)")
+        return Result(case, "wrong", "there is no recording", slug="(none)")
     from dask_blackbox.reader import Run
 
     opened = [Run.open(each) for each in runs]
-    # A recorder that was killed when the story was reported before may have been taken up.
+    # A recorder that was killed when the case was reported before may have been taken up.
     own = [run for run in opened if run.manifest.started >= reported["at"]]
-    return judge_run(story, reported, (own or opened)[0])
+    return judge_run(case, reported, (own or opened)[0])
 
 
-def judge_run(story: Failure, reported: Mapping[str, Any], run: RunTables) -> Result:
+def judge_run(case: Failure, reported: Mapping[str, Any], run: RunTables) -> Result:
     """Diagnose a recording with the rules of now, and judge what they say.
 
     Args:
-        story: What was reported.
-        reported: What became of the telling.
+        case: What was reported.
+        reported: How its run ended.
         run: The recording.
     """
     from dask_blackbox.analyse import findings_in
@@ -71,24 +71,24 @@ def judge_run(story: Failure, reported: Mapping[str, Any], run: RunTables) -> Re
 
     card = card_of(run, findings_in(run))
     if reported.get("exit") == 0 and card.state == "succeeded":
-        return Result(story, "absent", "it did not fail there: nothing to diagnose")
-    return _compared(story, card)
+        return Result(case, "absent", "it did not fail there: nothing to diagnose")
+    return _compared(case, card)
 
 
-def _compared(story: Failure, card: RunCard) -> Result:
+def _compared(case: Failure, card: RunCard) -> Result:
     verdict = card.verdict
     if verdict is None:
         state = f"no verdict; the run {card.state}"
-        return Result(story, "wrong", state, "(none)", "", card.headline, card.state)
+        return Result(case, "wrong", state, "(none)", "", card.headline, card.state)
     said = (verdict.rule, verdict.confidence, verdict.title, card.state)
-    if verdict.rule not in story.causes:
+    if verdict.rule not in case.causes:
         kind: Kind = "unknown" if verdict.rule == "unknown" else "wrong"
-        expected = " or ".join(story.causes)
-        return Result(story, kind, f"{verdict.rule}, not {expected}", *said)
+        expected = " or ".join(case.causes)
+        return Result(case, kind, f"{verdict.rule}, not {expected}", *said)
     text = "\n".join(
         [verdict.title, verdict.cause, *(each.text for each in verdict.evidence)]
     )
-    missing = [n for n in story.names if not re.search(n, text, re.IGNORECASE)]
+    missing = [n for n in case.names if not re.search(n, text, re.IGNORECASE)]
     if missing:
-        return Result(story, "names", f"does not name {missing}", *said)
-    return Result(story, "right", "", *said)
+        return Result(case, "names", f"does not name {missing}", *said)
+    return Result(case, "right", "", *said)

@@ -1,9 +1,9 @@
-"""Keep what was recorded in the repository, an archive for each module of stories.
+"""Keep what was recorded in the repository, an archive for each module of cases.
 
     python tests/recordings/keep.py --store FOLDER [--store FOLDER …] [--place OLD=NEW …]
     python tests/recordings/keep.py --workloads --store FOLDER …
 
-What `make.py` has reported, or what the commands of workloads have.  Only what is reported and judged: a story that could not be reported here stays as it was kept
+What `make.py` has reported, or what the commands of workloads have.  Only what is reported and judged: a case that could not be reported here stays as it was kept
 before.  `diagnose.py --kept` asks the rules of now about all of them.
 """
 
@@ -15,21 +15,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from case_runner import load_failures
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.reader import Run
 from keeping import Kept, archive_of, keep, kept
 from staging import Failure
-from storytelling import load_failures
 from workload import Workload, all_workloads, judged, newest
 
 _MOST_TASKS = 20_000
 _ROOT = str(Path(__file__).parents[2])
 
 
-def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
-    """Return the recording of a story, from the last store that has it."""
+def _recorded(case: Failure, stores: Sequence[Path]) -> Kept | None:
+    """Return the recording of a case, from the last store that has it."""
     for store in reversed(stores):
-        place = store / story.name
+        place = store / case.name
         if not (place / "reported.json").exists():
             continue
         reported = json.loads((place / "reported.json").read_text())
@@ -37,16 +37,16 @@ def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
         opened = [Run.open(each) for each in runs]
         own = [run for run in opened if run.manifest.started >= reported["at"]]
         if "not_here" not in reported and opened:
-            return Kept(story.name, reported, (own or opened)[0])
+            return Kept(case.name, reported, (own or opened)[0])
     return None
 
 
 def _of_module(module: str, stores: Sequence[Path]) -> Iterator[Kept]:
     archive = archive_of("failures", module)
     before = {each.name: each for each in kept(archive)} if archive.exists() else {}
-    for story in load_failures().values():
-        if story.module == module:
-            found = _told(story, stores) or before.get(story.name)
+    for case in load_failures().values():
+        if case.module == module:
+            found = _recorded(case, stores) or before.get(case.name)
             if found is not None:
                 yield found
 

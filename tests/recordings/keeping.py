@@ -36,8 +36,8 @@ class Kept(NamedTuple):
     """A recording that was kept.
 
     Attributes:
-        name: Of the story or workload.
-        reported: What became of the telling, as `storytelling.tell_outside` says it.
+        name: Of the case or workload.
+        reported: How its run ended, as `case_runner.run_outside` returns it.
         run: The recording.
     """
 
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
 
 
 def archive_of(kind: Kind, module: str) -> Path:
-    """Return the file that holds the recordings of a module of stories or workloads."""
+    """Return the file that holds the recordings of a module of cases or workloads."""
     return KEPT / f"{kind}_{module}.tar.xz"
 
 
@@ -85,11 +85,11 @@ def kept(archive: Path) -> Iterator[Kept]:
     with tarfile.open(archive, "r:xz") as tar:
         blobs: dict[str, dict[str, bytes]] = {}
         for member in tar:
-            story, _, name = member.name.partition("/")
+            case, _, name = member.name.partition("/")
             file = tar.extractfile(member)
             if file is not None:
-                blobs.setdefault(story, {})[name] = file.read()
-    for story, of in blobs.items():
+                blobs.setdefault(case, {})[name] = file.read()
+    for case, of in blobs.items():
         reported = json.loads(of.get(_REPORTED) or of["told.json"])  # its former name
         ending = of.get("complete.json")
         run = RunTables(
@@ -101,7 +101,7 @@ def kept(archive: Path) -> Iterator[Kept]:
             },
             last_heartbeat=reported.pop(_BEAT, None),
         )
-        yield Kept(story, reported, run)
+        yield Kept(case, reported, run)
 
 
 def _blobs(each: Kept, places: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from case_runner import load_failures
 from keeping import KEPT, Kept, kept
-from storytelling import load_failures
 from workload import all_workloads
 
 __all__ = ["INDEX", "index"]

@@ -3,7 +3,7 @@
     python tests/recordings/make.py [NAME …] [--failures | --module MODULE | --held-out]
                                     [--store FOLDER] [--again] [--parallel N]
 
-Stories of `stories.py`, which the rules were written beside, and failures (`failures/`),
+Cases of `rule_cases.py`, which the rules were written beside, and failures (`failures/`),
 which were written by somebody who did not know the rules.  Prints a line for each, and
 exits with 1 if a verdict was wrong.  Without names, what is recorded in the folder is
 skipped; `diagnose.py` diagnoses it again.
@@ -23,65 +23,65 @@ from pathlib import Path
 from typing import Any
 
 import dask
+from case_runner import load_failures, names_of, run_here, run_outside
 from distributed import Client, LocalCluster
 from judging import judge
-from stories import STORIES, Story
-from storytelling import load_failures, names_of, tell_here, tell_outside
+from rule_cases import RULE_CASES, RuleCase
 
 QUIET = {"workers-died", "memory-near-limit", "spilling", "recording-incomplete"}
 _LONGEST = 120
 
 
-def tell(name: str, store: str) -> dict[str, Any]:
-    """Tell one story in this process, and return its card."""
+def run(name: str, store: str) -> dict[str, Any]:
+    """Run one case in this process, and return its card."""
     from dask_blackbox.driver import recording
 
-    story = STORIES[name]
+    case = RULE_CASES[name]
     cluster = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB"}
     settings: dict[str, Any] = {
-        "distributed.scheduler.allowed-failures": story.allowed_failures,
-        "distributed.scheduler.no-workers-timeout": story.patience,
+        "distributed.scheduler.allowed-failures": case.allowed_failures,
+        "distributed.scheduler.no-workers-timeout": case.patience,
     }
-    if story.hang_ends is not None:
+    if case.hang_ends is not None:
         settings["blackbox.stall.after"] = "2s"
-        settings["blackbox.stall.end-run"] = story.hang_ends
+        settings["blackbox.stall.end-run"] = case.hang_ends
     with (
         dask.config.set(settings),
-        LocalCluster(dashboard_address=None, **{**cluster, **story.cluster}) as local,
+        LocalCluster(dashboard_address=None, **{**cluster, **case.cluster}) as local,
         Client(local) as client,
     ):
         try:
-            with recording(client, store=store, job=name, run_id="told") as flight:
-                story.tell(client)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - stories fail
+            with recording(client, store=store, job=name, run_id="recorded") as flight:
+                case.run(client)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - cases fail
             print(f"{type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
     card: dict[str, Any] = json.loads(flight.card.to_json())
     return card
 
 
-def judged(story: Story, card: dict[str, Any]) -> str:
+def judged(case: RuleCase, card: dict[str, Any]) -> str:
     """Return what is wrong with a card, or nothing."""
     if not card["completeness"]["recorded"]:
         return f"not recorded: {card['completeness'].get('reason')}"
     verdict = card["verdict"] or {}
     rule = verdict.get("rule")
-    if rule != story.verdict:
-        return f"verdict {rule}, not {story.verdict}"
+    if rule != case.verdict:
+        return f"verdict {rule}, not {case.verdict}"
     key = (verdict.get("subject") or {}).get("key") or ""
-    if story.key is not None and story.key not in key:
-        return f"names {key!r}, not {story.key!r}"
+    if case.key is not None and case.key not in key:
+        return f"names {key!r}, not {case.key!r}"
     found = {each["rule"] for each in card["findings"]}
-    if not set(story.findings) <= found:
-        return f"findings {sorted(found)} lack {story.findings}"
-    if story.verdict is None and found - set(story.findings):
-        return f"findings {sorted(found - set(story.findings))} on a healthy run"
+    if not set(case.findings) <= found:
+        return f"findings {sorted(found)} lack {case.findings}"
+    if case.verdict is None and found - set(case.findings):
+        return f"findings {sorted(found - set(case.findings))} on a healthy run"
     return ""
 
 
-def told_apart(name: str, store: Path) -> dict[str, Any]:
-    """Tell one story in a process of its own, and return its card."""
+def run_apart(name: str, store: Path) -> dict[str, Any]:
+    """Run one case in a process of its own, and return its card."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        command = [sys.executable, __file__, "--tell", name]
+        command = [sys.executable, __file__, "--run", name]
         command += ["--store", str(store), "--card", file.name]
         try:
             done = subprocess.run(
@@ -96,10 +96,10 @@ def told_apart(name: str, store: Path) -> dict[str, Any]:
         return card
 
 
-def of_story(name: str, store: Path) -> tuple[bool, str]:
-    """Tell a story of the rules' own; return whether it is right, and lines to print."""
-    card = told_apart(name, store)
-    problem = card.get("error") or judged(STORIES[name], card)
+def of_rule_case(name: str, store: Path) -> tuple[bool, str]:
+    """Run a case of the rules' own; return whether it is right, and lines to print."""
+    card = run_apart(name, store)
+    problem = card.get("error") or judged(RULE_CASES[name], card)
     said = f"{'WRONG' if problem else 'right':6}{name:44}{problem}"
     if "headline" in card:
         sure = (card["verdict"] or {}).get("confidence", "")
@@ -108,10 +108,10 @@ def of_story(name: str, store: Path) -> tuple[bool, str]:
 
 
 def of_failure(name: str, store: Path) -> tuple[bool, str]:
-    """Tell a failure; return whether its verdict is right, and lines to print."""
-    story = load_failures()[name]
-    reported = tell_outside(story, store, __file__)
-    result = judge(story, store)
+    """Run a failure; return whether its verdict is right, and lines to print."""
+    case = load_failures()[name]
+    reported = run_outside(case, store, __file__)
+    result = judge(case, store)
     said = f"{result.kind:6}{name:44}{reported['seconds']:5.0f} s  {result.problem}"
     if result.title:
         said += f"\n      {result.confidence:7}{result.title[:_LONGEST]}"
@@ -119,7 +119,7 @@ def of_failure(name: str, store: Path) -> tuple[bool, str]:
 
 
 def make(names: Sequence[str], store: Path, *, again: bool, parallel: int) -> int:
-    """Tell stories, and print a line or two for each; return how many were wrong."""
+    """Run cases, and print a line or two for each; return how many were wrong."""
 
     def one(name: str) -> tuple[bool, str]:
         place = store / name
@@ -127,7 +127,9 @@ def make(names: Sequence[str], store: Path, *, again: bool, parallel: int) -> in
             return True, ""
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        return of_story(name, place) if name in STORIES else of_failure(name, place)
+        return (
+            of_rule_case(name, place) if name in RULE_CASES else of_failure(name, place)
+        )
 
     wrong = 0
     with ThreadPoolExecutor(parallel) as pool:
@@ -139,31 +141,31 @@ def make(names: Sequence[str], store: Path, *, again: bool, parallel: int) -> in
 
 
 def main() -> int:
-    """Tell the stories that are asked for, or all."""
+    """Run the cases that are asked for, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--module", help="only failures of this module")
     parser.add_argument("--failures", action="store_true", help="only failures")
     parser.add_argument("--held-out", action="store_true", help="only those held out")
-    parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
+    parser.add_argument("--store", default=tempfile.gettempdir() + "/cases")
     parser.add_argument(
         "--again", action="store_true", help="record again what is in the folder"
     )
     parser.add_argument("--parallel", type=int, default=2)
-    parser.add_argument("--tell", help=argparse.SUPPRESS)
+    parser.add_argument("--run", help=argparse.SUPPRESS)
     parser.add_argument("--card", help=argparse.SUPPRESS)
     parser.add_argument("--outside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.tell in STORIES:
-        Path(asked.card).write_text(json.dumps(tell(asked.tell, asked.store)))
+    if asked.run in RULE_CASES:
+        Path(asked.card).write_text(json.dumps(run(asked.run, asked.store)))
         return 0
-    if asked.tell:
-        return tell_here(asked.tell, asked.store, outside=asked.outside)
-    own = [] if asked.module or asked.failures or asked.held_out else list(STORIES)
+    if asked.run:
+        return run_here(asked.run, asked.store, outside=asked.outside)
+    own = [] if asked.module or asked.failures or asked.held_out else list(RULE_CASES)
     names = [name for name in own if name in (asked.names or own)]
     names += names_of(asked.names, asked.module, held_out=asked.held_out)
     if unknown := set(asked.names) - set(names):
-        parser.error(f"there is no story called {', '.join(sorted(unknown))}")
+        parser.error(f"there is no case called {', '.join(sorted(unknown))}")
     again = asked.again or bool(asked.names)
     wrong = make(names, Path(asked.store), again=again, parallel=asked.parallel)
     return 1 if wrong else 0

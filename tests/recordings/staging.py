@@ -38,7 +38,7 @@ __all__ = [
 How = Literal["recording", "command"]
 """Recorded by `with recording(client)`, or by `dask blackbox run` around a script."""
 
-Tell = Callable[["Stage"], Any]
+Run = Callable[["Stage"], Any]
 
 
 class NotHere(Exception):  # noqa: N818 - it is no failure, of ours or theirs
@@ -47,16 +47,16 @@ class NotHere(Exception):  # noqa: N818 - it is no failure, of ours or theirs
 
 @dataclass(frozen=True)
 class Failure:
-    """A story of a failure.
+    """A case of a failure.
 
     Attributes:
-        name: Of the story.
+        name: Of the case.
         module: The module of `failures` that it lives in.
         causes: The slug that is right; more of them where `why` says why.
-        tell: What happens.
+        run: What happens.
         names: Regular expressions that title, cause or evidence of the verdict contain.
         how: In which way it is recorded.
-        settings: Of Dask, for all processes of the story.
+        settings: Of Dask, for all processes of the case.
         bound: Seconds after which it is ended from outside.
         noise: What else goes wrong on the side, in a word or two.
         why: More than one cause can be reported of it.
@@ -68,7 +68,7 @@ class Failure:
     name: str
     module: str
     causes: tuple[str, ...]
-    tell: Tell
+    run: Run
     names: tuple[str, ...] = ()
     how: How = "recording"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -89,50 +89,50 @@ def failure(
     hang: bool = False,
     settings: Mapping[str, Any] | None = None,
     **more: Any,
-) -> Callable[[Tell], Tell]:
-    """Put a story into the corpus.
+) -> Callable[[Run], Run]:
+    """Put a case into the corpus.
 
     Args:
         causes: Slugs that are right.
         names: As in `Failure`; one or several.
         allowed: Deaths that a task may meet and be tried again.
-        hang: Nothing is raised by itself: tell who waits for whom after 3 s.
+        hang: Nothing is raised by itself: a stall is reported after 3 s.
         settings: Further settings of Dask.
         more: Further fields of `Failure`.
     """
 
-    def put(tell: Tell) -> Tell:
-        module = tell.__module__.rpartition(".")[2]
+    def put(run: Run) -> Run:
+        module = run.__module__.rpartition(".")[2]
         found = dict(settings or {})
         if allowed is not None:
             found["distributed.scheduler.allowed-failures"] = allowed
         if hang:
             found.setdefault("blackbox.stall.after", "3s")
-        name = tell.__name__
+        name = run.__name__
         if name in FAILURES:
-            raise ValueError(f"there are two stories called {name}")
+            raise ValueError(f"there are two cases called {name}")
         FAILURES[name] = Failure(
             name=name,
             module=module,
             causes=causes,
-            tell=tell,
+            run=run,
             names=(names,) if isinstance(names, str) else tuple(names),
             settings=found,
             **more,
         )
-        return tell
+        return run
 
     return put
 
 
 @dataclass
 class Stage:
-    """Where one story is reported.
+    """Where one case is reported.
 
     Attributes:
-        name: Of the story.
+        name: Of the case.
         store: Where its recording goes.
-        folder: For the story's files.
+        folder: For the case's files.
         outside: It is recorded from outside, by `dask blackbox run`.
     """
 
@@ -147,7 +147,7 @@ class Stage:
 
         if self.outside:
             return nullcontext()
-        return recording(client, store=self.store, job=self.name, run_id="told")
+        return recording(client, store=self.store, job=self.name, run_id="recorded")
 
     @contextmanager
     def local(self, n_workers: int = 2, **options: Any) -> Iterator[Client]:
@@ -234,7 +234,7 @@ def until(holds: Callable[[], Any], patience: float = 30) -> Any:
     deadline = time.monotonic() + patience
     while not (found := holds()):
         if time.monotonic() > deadline:
-            raise NotHere("what the story waits for did not happen")
+            raise NotHere("what the case waits for did not happen")
         time.sleep(0.02)
     return found
 

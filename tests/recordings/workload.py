@@ -1,6 +1,6 @@
 """Workloads: jobs reported on real clusters, and what must and may be found of them.
 
-`healthy.py` and `troubled.py` hold them; each is a command that runs them all, or those
+`healthy.py` and `slow.py` hold them; each is a command that runs them all, or those
 that are named, and prints what was found:
 
     python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
@@ -42,17 +42,17 @@ __all__ = [
     "judged",
     "main",
     "newest",
-    "with_mended",
+    "with_fixed",
 ]
 
 _MODULES = {
     "healthy": "HEALTHY",
     "healthy_suites": "SUITES",
     "healthy_third": "THIRD",
-    "troubled": "TROUBLED",
-    "troubled_otherwise": "TROUBLED",
-    "troubled_third": "TROUBLED",
-    "troubled_third_tasks": "TROUBLED",
+    "slow": "SLOW",
+    "slow_second": "SLOW",
+    "slow_third": "SLOW",
+    "wrong_successes": "SLOW",
 }
 """The modules that hold workloads, and what they call them."""
 
@@ -61,14 +61,14 @@ _TWO = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GiB"}
 _PATIENCE = 1200
 _TOGETHER = 8
 _LONGEST = 150
-_MENDED = "-mended"
+_FIXED = "-fixed"
 
 
 class Workload(NamedTuple):
     """A job, the cluster that it runs on, and what is true of it.
 
     Attributes:
-        tell: Does it, given a client and the folder of the data.
+        run: Does it, given a client and the folder of the data.
         must: Findings that must be there.
         may: Findings that may be there too, as they are true.
         cluster: Arguments of `LocalCluster`; or `processes` and options of `dask worker`.
@@ -77,12 +77,12 @@ class Workload(NamedTuple):
         alone: It leaves its cluster in a state that nobody else should find.
         nights: It is reported once with each of these as arguments, and as its parameters.
         libraries: Modules without which it cannot be reported.
-        mended: Does the same, without what is wrong with it.
+        fixed: Does the same, without what is wrong with it.
         elsewhere: A cluster on which nothing is wrong with it.
         whole: It brings clusters and recordings of its own, and is given a `Stage`.
     """
 
-    tell: Callable[..., Any]
+    run: Callable[..., Any]
     must: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     cluster: Mapping[str, Any] = NOTHING
@@ -91,7 +91,7 @@ class Workload(NamedTuple):
     needs: Callable[[Path], None] | None = None
     nights: tuple[Mapping[str, Any], ...] = (NOTHING,)
     libraries: tuple[str, ...] = ()
-    mended: Callable[..., Any] | None = None
+    fixed: Callable[..., Any] | None = None
     elsewhere: Mapping[str, Any] | None = None
     whole: bool = False
 
@@ -122,14 +122,14 @@ def _client(workload: Workload) -> Iterator[Client]:
         yield client
 
 
-def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -> None:
+def _run(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -> None:
     """Run workloads in this process, on one cluster, each recorded."""
     from dask_blackbox.driver import recording
 
     data, first = Path(store) / "data", workloads[names[0]]
     if first.whole:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            first.tell(Stage(names[0], str(Path(store).absolute()), Path(folder)))
+            first.run(Stage(names[0], str(Path(store).absolute()), Path(folder)))
         return
     with dask.config.set(dict(first.settings)), _client(first) as client:
         reported = [(name, night) for name in names for night in workloads[name].nights]
@@ -140,7 +140,7 @@ def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -
                 with recording(
                     client, store=store, job=name, run_id=run_id, parameters=night
                 ):
-                    workloads[name].tell(client, data, **night)
+                    workloads[name].run(client, data, **night)
             except Exception:  # noqa: BLE001 - the others shall be reported all the same
                 traceback.print_exc()
 
@@ -186,26 +186,26 @@ def all_workloads() -> dict[str, Mapping[str, Workload]]:
     }
 
 
-def with_mended(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
-    """Return workloads, each followed by itself as it is when mended."""
+def with_fixed(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
+    """Return workloads, each followed by itself when it is fixed."""
     found: dict[str, Workload] = {}
     for name, each in workloads.items():
         found[name] = each
-        if each.mended is not None or each.elsewhere is not None:
-            found[f"{name}{_MENDED}"] = each._replace(
-                tell=each.mended or each.tell,
+        if each.fixed is not None or each.elsewhere is not None:
+            found[f"{name}{_FIXED}"] = each._replace(
+                run=each.fixed or each.run,
                 cluster=each.cluster if each.elsewhere is None else each.elsewhere,
                 must=(),
-                mended=None,
+                fixed=None,
                 elsewhere=None,
             )
     return found
 
 
 def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
-    """Print what findings say that they cost, beside what it saved to mend it."""
+    """Print what findings say that they cost, beside what it saved to fix it."""
     for name, each in workloads.items():
-        before, after = newest(store, name, 1), newest(store, name + _MENDED, 1)
+        before, after = newest(store, name, 1), newest(store, name + _FIXED, 1)
         costs = [
             f.cost.amount
             for run in before
@@ -228,10 +228,10 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
     parser.add_argument(
         "--diagnose-only", action="store_true", help="what is recorded already"
     )
-    parser.add_argument("--tell", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.tell:
-        _tell(asked.tell, workloads, asked.store)
+    if asked.run:
+        _run(asked.run, workloads, asked.store)
         return 0
     names = [n for n in asked.names or workloads if not workloads[n].missing]
     for name in set(asked.names or workloads) - set(names):
@@ -281,7 +281,7 @@ def _judge(names: Sequence[str], workloads: Mapping[str, Workload], store: str) 
 
 def _apart(file: str, names: Sequence[str], store: str) -> str:
     """Run workloads in a process of its own; return what went wrong, or nothing."""
-    command = [sys.executable, file, "--store", store, "--tell", *names]
+    command = [sys.executable, file, "--store", store, "--run", *names]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_PATIENCE, check=False

@@ -95,9 +95,9 @@ def page_of(name: str) -> str:
     if name in _MADE_RUNS:
         run = _MADE_RUNS[name]()
     else:
-        kind, place, story = _KEPT_RUNS[name]
+        kind, place, case = _KEPT_RUNS[name]
         archive = archive_of(kind, place)  # type: ignore[arg-type]
-        run = next(each.run for each in kept(archive) if each.name == story)
+        run = next(each.run for each in kept(archive) if each.name == case)
     return html(run, card_of(run, findings_in(run)))
 
 

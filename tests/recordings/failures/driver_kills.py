@@ -114,7 +114,7 @@ _CGROUPS = Path("/sys/fs/cgroup/memory")
     held_out="second",
 )
 def the_driver_takes_too_much_memory(stage: Stage) -> None:
-    group = _CGROUPS / f"story-{os.getpid()}"
+    group = _CGROUPS / f"case-{os.getpid()}"
     with stage.local(1) as client:
         client.gather(client.map(lambda n: n, range(10)))
         try:

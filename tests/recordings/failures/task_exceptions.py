@@ -97,7 +97,7 @@ def an_asynchronous_driver(stage: Stage) -> None:
                 n_workers=2, asynchronous=True, dashboard_address=None
             ) as cluster,
             Client(cluster, asynchronous=True) as client,
-            recording(client, store=stage.store, job=stage.name, run_id="told"),
+            recording(client, store=stage.store, job=stage.name, run_id="recorded"),
         ):
             await client.gather(client.map(normalise, range(30)))
 
@@ -276,7 +276,7 @@ def a_variable_hands_on_what_failed(stage: Stage) -> None:
 
 
 class QuotaExceededError(Exception):
-    """A service that the story asks says no."""
+    """A service that the case asks says no."""
 
 
 async def _fetch(page: int) -> int:

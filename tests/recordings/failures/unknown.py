@@ -16,7 +16,7 @@ def a_host_says_failed_and_nothing_else(stage: Stage) -> None:
 
     with processes(1) as cluster, Client(cluster.address) as client:
         client.wait_for_workers(1, timeout=40)
-        flight = recording(client, store=stage.store, job=stage.name, run_id="told")
+        flight = recording(client, store=stage.store, job=stage.name, run_id="recorded")
         flight.start()
         client.gather(client.map(abs, range(10)))
         flight.finish(state="failed")
@@ -43,7 +43,7 @@ def a_framework_reports_failure_after_good_work(stage: Stage) -> None:
         LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        flight = recording(client, store=stage.store, job=stage.name, run_id="told")
+        flight = recording(client, store=stage.store, job=stage.name, run_id="recorded")
         flight.start()
         client.gather(client.map(abs, range(10)))
         cluster.scale(1)

@@ -24,7 +24,7 @@ from staging import NotHere, Stage, delayed, failure
 def _group(stage: Stage, mebibytes: int) -> Path:
     """A memory cgroup of our own (version 1)."""
     root = Path("/sys/fs/cgroup/memory")
-    group = root / f"story-{stage.name}"
+    group = root / f"case-{stage.name}"
     try:
         group.mkdir()
         (group / "memory.limit_in_bytes").write_text(str(mebibytes << 20))
@@ -84,7 +84,7 @@ def a_container_is_smaller_than_the_limit(stage: Stage) -> None:
     def read_cube(number: int) -> int:
         return len(grow(900))
 
-    group = _CGROUPS / f"story-{os.getpid()}"
+    group = _CGROUPS / f"case-{os.getpid()}"
     with stage.started(1, "--memory-limit", "4GiB") as (client, _):
         try:
             group.mkdir()

@@ -202,7 +202,7 @@ def run_case(name: str, case: Case, place: Path, *, bare: bool) -> dict[str, Any
     if not bare and case.recorded == "command":
         command = [sys.executable, "-m", "dask", "blackbox", "run"]
         command += ["--store", str(place), "--job", Path(name).name]
-        command += ["--run-id", "told", "--", *argv]
+        command += ["--run-id", "recorded", "--", *argv]
     mark, begun = uuid.uuid4().hex, time.time()
     with (place / "out.txt").open("wb") as out:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Jobs with trouble: what each does is what must be found of it."""
+"""Jobs that are slow: what each does is what must be found in its recording."""
 
 from __future__ import annotations
 

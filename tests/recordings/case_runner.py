@@ -1,4 +1,4 @@
-"""Tell one failure in processes of its own, bounded, and leave nothing running."""
+"""Run one case in processes of its own, within a time limit, and leave nothing running."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ import cloudpickle
 import psutil
 from staging import FAILURES, Failure, NotHere, Stage
 
-__all__ = ["load_failures", "names_of", "tell_here", "tell_outside"]
+__all__ = ["load_failures", "names_of", "run_here", "run_outside"]
 
 _NOT_HERE = 77
-_HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
+_HERE = str(Path(__file__).parent)  # `dask worker` imports the cases
 _FAILURES = Path(__file__).with_name("failures")
-_MARK = "DASK_STORY_MARK"
+_MARK = "DASK_CASE_MARK"
 _FINALISED = 45.0
 
 
@@ -39,33 +39,33 @@ def load_failures() -> dict[str, Failure]:
     return FAILURES
 
 
-def tell_here(name: str, store: str, *, outside: bool) -> int:
-    """Tell a story in this process; return what it exits with, or raise."""
-    story = load_failures()[name]
+def run_here(name: str, store: str, *, outside: bool) -> int:
+    """Run a case in this process; return what it exits with, or raise."""
+    case = load_failures()[name]
     with tempfile.TemporaryDirectory(
-        prefix="story-", ignore_cleanup_errors=True
+        prefix="case-", ignore_cleanup_errors=True
     ) as folder:
         try:
-            story.tell(Stage(name, store, Path(folder), outside))
+            case.run(Stage(name, store, Path(folder), outside))
         except NotHere as reason:
             print(f"NOT HERE: {reason}")
             return _NOT_HERE
     return 0
 
 
-def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
-    """Tell a story in a process of its own; return what became of it, apart of verdicts.
+def run_outside(case: Failure, store: Path, script: str) -> dict[str, Any]:
+    """Run a case in a process of its own; return how that ended, without verdicts.
 
     Args:
-        story: Which.
+        case: Which.
         store: A folder of its own, empty.
-        script: That tells stories: `script --tell NAME --store STORE`.
+        script: That runs cases: `script --run NAME --store STORE`.
     """
     mark = uuid.uuid4().hex
-    command = [sys.executable, script, "--tell", story.name, "--store", str(store)]
-    if story.how == "command":
+    command = [sys.executable, script, "--run", case.name, "--store", str(store)]
+    if case.how == "command":
         run = ["-m", "dask", "blackbox", "run", "--store", str(store)]
-        run += ["--job", story.name, "--run-id", "told", "--"]
+        run += ["--job", case.name, "--run-id", "recorded", "--"]
         command = [sys.executable, *run, *command, "--outside"]
     begun = time.time()
     with (store / "out.txt").open("wb") as out:
@@ -74,11 +74,11 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_environment(story, store), _MARK: mark},
+            env={**os.environ, **_environment(case, store), _MARK: mark},
             start_new_session=True,
         )
-        late = _wait(process, story.bound)
-    folder = store / "runs" / f"job={story.name}"
+        late = _wait(process, case.bound)
+    folder = store / "runs" / f"job={case.name}"
     deadline = time.monotonic() + _FINALISED
     while folder.exists() and not list(folder.rglob("complete.json")):
         if time.monotonic() > deadline:
@@ -87,7 +87,7 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
     _end(mark)
     said = (store / "out.txt").read_text(errors="replace")
     reported: dict[str, Any] = {
-        "name": story.name,
+        "name": case.name,
         "at": begun,
         "seconds": round(time.time() - begun, 1),
         "exit": process.returncode,
@@ -100,13 +100,13 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
     return reported
 
 
-def _environment(story: Failure, store: Path) -> dict[str, str]:
-    """Return the settings of a story as variables, which all of its processes inherit."""
+def _environment(case: Failure, store: Path) -> dict[str, str]:
+    """Return the settings of a case as variables, which all of its processes inherit."""
     paths = [_HERE, os.environ.get("PYTHONPATH", "")]
     found = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     # Nobody else's recorder takes up what is left of this one.
     found["DASK_BLACKBOX__SPOOL"] = str(store / "spool")
-    for key, value in story.settings.items():
+    for key, value in case.settings.items():
         name = key.upper().replace(".", "__").replace("-", "_")
         found[f"DASK_{name}"] = str(value)
     return found
@@ -127,7 +127,7 @@ def _wait(process: subprocess.Popen[bytes], bound: float) -> bool:
 
 
 def _end(mark: str) -> None:
-    """Kill what a story has left: all that carries its mark."""
+    """Kill what a case has left: all that carries its mark."""
     for each in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if each.environ().get(_MARK) == mark:
@@ -138,9 +138,9 @@ def names_of(asked: Sequence[str], module: str | None, *, held_out: bool) -> lis
     """Return the names of the failures that are asked for: one of each cause first."""
     seen: Counter[str] = Counter()
     found = []
-    for name, story in load_failures().items():
-        wanted = name in asked or (not asked and bool(story.held_out) == held_out)
-        if wanted and module in (None, story.module):
-            found.append((seen[story.causes[0]], name))
-            seen[story.causes[0]] += 1
+    for name, case in load_failures().items():
+        wanted = name in asked or (not asked and bool(case.held_out) == held_out)
+        if wanted and module in (None, case.module):
+            found.append((seen[case.causes[0]], name))
+            seen[case.causes[0]] += 1
     return [name for _, name in sorted(found, key=lambda each: each[0])]

@@ -1,4 +1,4 @@
-"""Jobs with trouble met in other ways: of memory, of work done again, of nights unlike others."""
+"""Jobs that need much memory or repeat work, and nights unlike others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from distributed import Client, get_worker, wait
-from troubles import _dies_while, after, block_of, python_loop
+from slow_jobs import _dies_while, after, block_of, python_loop
 
 Block = Any
 MIB = 2**20

@@ -1,16 +1,16 @@
-"""Runs with trouble made on purpose: short, on a few workers, and what they cost.
+"""Runs that were made slow on purpose: short, on a few workers, and what they cost.
 
-python tests/recordings/troubled_third.py [NAME …] [--store FOLDER] [--diagnose-only]
+python tests/recordings/slow_third.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations
 
 import sys
 
-import troubles_third as t
-from workload import Workload, main, with_mended
+import slow_jobs_third as t
+from workload import Workload, main, with_fixed
 
-__all__ = ["TROUBLED"]
+__all__ = ["SLOW"]
 
 _FOUR = {"n_workers": 4, "threads_per_worker": 1, "memory_limit": "1GiB"}
 _FOUR_THREADS = {"n_workers": 1, "threads_per_worker": 4, "memory_limit": "4GiB"}
@@ -25,9 +25,9 @@ _THREADS_OF_THEIR_OWN = {
 }
 _MEMORY = ("spilling", "memory-near-limit", "overproduction", "chunks-too-large")
 
-TROUBLED: dict[str, Workload] = with_mended(
+SLOW: dict[str, Workload] = with_fixed(
     {
-        each.tell.__name__: each
+        each.run.__name__: each
         for each in (
             Workload(t.crumbs_in_a_loop, ("tiny-tasks",)),
             Workload(
@@ -63,14 +63,14 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("scheduler-overloaded",),
                 ("io-bound", "event-loop-blocked"),
                 cluster=_FOUR,
-                mended=t.nobody_beside_the_scheduler,
+                fixed=t.nobody_beside_the_scheduler,
             ),
             Workload(
                 t.an_audit_of_transitions,
                 ("scheduler-overloaded",),
                 ("event-loop-blocked",),
                 cluster=_FOUR,
-                mended=t.no_audit_of_transitions,
+                fixed=t.no_audit_of_transitions,
                 alone=True,
             ),
             Workload(
@@ -78,7 +78,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("stealing-churn",),
                 ("network-bound", "io-bound", *_MEMORY),
                 cluster={**_FOUR, "memory_limit": "3GiB"},
-                mended=t.weights_that_stay,
+                fixed=t.weights_that_stay,
                 alone=True,
             ),
             Workload(
@@ -86,7 +86,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("stealing-churn",),
                 ("network-bound", *_MEMORY),
                 cluster=_FOUR,
-                mended=t.names_with_inputs_everywhere,
+                fixed=t.names_with_inputs_everywhere,
                 alone=True,
             ),
             Workload(
@@ -102,7 +102,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("straggler",),
                 ("io-bound",),
                 cluster=_TWO_OF_TWO,
-                mended=t.none_sleeps_on,
+                fixed=t.none_sleeps_on,
             ),
             Workload(t.a_block_unlike_the_others, ("straggler",), cluster=_TWO_OF_TWO),
             Workload(t.naps_of_the_driver, ("driver-bound",)),
@@ -115,7 +115,7 @@ TROUBLED: dict[str, Workload] = with_mended(
             ),
             Workload(t.a_power_of_many_digits, ("event-loop-blocked",), ("straggler",)),
             Workload(
-                t.records_in_plain_objects, ("gc-time",), mended=t.records_left_alone
+                t.records_in_plain_objects, ("gc-time",), fixed=t.records_left_alone
             ),
             Workload(
                 t.a_list_that_grows,
@@ -129,7 +129,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 t.sums_of_what_is_not_held,
                 (),  # fused tasks have other names each time: nobody can know
                 ("recomputed-work",),
-                mended=t.sums_of_what_is_held,
+                fixed=t.sums_of_what_is_held,
             ),
             Workload(
                 t.turned_and_added,
@@ -150,4 +150,4 @@ TROUBLED: dict[str, Workload] = with_mended(
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, TROUBLED))
+    sys.exit(main(__file__, SLOW))

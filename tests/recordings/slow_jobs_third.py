@@ -1,4 +1,4 @@
-"""Jobs with trouble as people make it on purpose, short and on few workers; and mended."""
+"""Jobs that were made slow on purpose, short and on few workers; and the same jobs, fixed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from distributed import Client, wait
 from distributed.diagnostics.plugin import SchedulerPlugin
-from troubles import after, block_of, python_loop
+from slow_jobs import after, block_of, python_loop
 
 Block = Any
 MIB = 2**20

@@ -1,8 +1,8 @@
-"""Runs with trouble met in other ways than `troubled.py` has, and what they cost.
+"""Slow runs with other causes than those of `slow.py`, and what they cost.
 
-python tests/recordings/troubled_otherwise.py [NAME …] [--store FOLDER] [--diagnose-only]
+python tests/recordings/slow_second.py [NAME …] [--store FOLDER] [--diagnose-only]
 
-Some are reported once more as they are when mended: the core time that this saves is an
+Some are reported once more as they are when fixed: the core time that this saves is an
 independent measure of what the finding says that it cost.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import sys
 
-import troubles_of_memory as m
-import troubles_otherwise as t
+import slow_jobs_memory as m
+import slow_jobs_time as t
 from healthy_frames import make_tables
-from workload import Workload, main, with_mended
+from workload import Workload, main, with_fixed
 
-__all__ = ["TROUBLED"]
+__all__ = ["SLOW"]
 
 _FOUR = {"n_workers": 4, "threads_per_worker": 1, "memory_limit": "1GiB"}
 _FOUR_THREADS = {"n_workers": 1, "threads_per_worker": 4, "memory_limit": "4GiB"}
@@ -27,13 +27,13 @@ _STEAL_OFTEN = {"distributed.scheduler.work-stealing-interval": "20ms"}
 _MEMORY = ("spilling", "memory-near-limit", "overproduction", "chunks-too-large")
 _DIED = ("workers-died", "recomputed-work")
 
-TROUBLED: dict[str, Workload] = with_mended(
+SLOW: dict[str, Workload] = with_fixed(
     {
-        each.tell.__name__: each
+        each.run.__name__: each
         for each in (
-            Workload(t.rows_one_by_one, ("tiny-tasks",), mended=t.rows_in_batches),
+            Workload(t.rows_one_by_one, ("tiny-tasks",), fixed=t.rows_in_batches),
             Workload(
-                t.bag_of_crumbs, ("tiny-tasks",), cluster=_FOUR, mended=t.bag_of_pieces
+                t.bag_of_crumbs, ("tiny-tasks",), cluster=_FOUR, fixed=t.bag_of_pieces
             ),
             Workload(
                 t.json_in_threads,
@@ -48,24 +48,22 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(t.asked_of_a_service, ("io-bound",)),
             Workload(t.rows_from_a_slow_base, ("io-bound",)),
             Workload(
-                t.skewed_groups, ("straggler",), cluster=_FOUR, mended=t.even_groups
+                t.skewed_groups, ("straggler",), cluster=_FOUR, fixed=t.even_groups
             ),
-            Workload(
-                t.a_slow_host, ("straggler",), cluster=_FOUR, mended=t.hosts_alike
-            ),
+            Workload(t.a_slow_host, ("straggler",), cluster=_FOUR, fixed=t.hosts_alike),
             Workload(
                 t.results_worked_on_here,
                 ("driver-bound",),
-                mended=t.results_worked_on_there,
+                fixed=t.results_worked_on_there,
             ),
             Workload(
-                t.a_report_at_the_end, ("driver-bound",), mended=t.no_report_at_the_end
+                t.a_report_at_the_end, ("driver-bound",), fixed=t.no_report_at_the_end
             ),
             Workload(
                 t.too_few_asked_for,
                 ("workers-idle",),
                 cluster=_THREE_OF_TWO,
-                mended=t.all_asked_for,
+                fixed=t.all_asked_for,
             ),
             Workload(
                 t.one_file_for_all, ("workers-idle",), cluster=_FOUR, needs=make_tables
@@ -105,7 +103,7 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(
                 t.objects_that_stay,
                 ("gc-time",),
-                mended=t.objects_left_alone,
+                fixed=t.objects_left_alone,
                 alone=True,
             ),
             Workload(t.a_pattern_that_explodes, ("event-loop-blocked",)),
@@ -119,7 +117,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 t.a_plugin_on_the_scheduler,
                 ("scheduler-overloaded",),
                 cluster=_FOUR,
-                mended=t.no_plugin_on_the_scheduler,
+                fixed=t.no_plugin_on_the_scheduler,
             ),
             Workload(
                 t.all_behind_one_input,
@@ -127,13 +125,13 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("tiny-tasks",),
                 cluster=_FOUR,
                 settings=_STEAL_OFTEN,
-                mended=t.sent_to_all,
+                fixed=t.sent_to_all,
             ),
             Workload(t.a_product_with_its_transpose, ("network-bound",), cluster=_FOUR),
             Workload(
                 m.a_frame_asked_thrice,
                 ("recomputed-work",),
-                mended=m.a_frame_held,
+                fixed=m.a_frame_held,
                 needs=make_tables,
             ),
             Workload(m.held_until_a_restart, ("recomputed-work",), alone=True),
@@ -197,4 +195,4 @@ TROUBLED: dict[str, Workload] = with_mended(
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, TROUBLED))
+    sys.exit(main(__file__, SLOW))

@@ -1,4 +1,4 @@
-"""Jobs with trouble met in other ways, of time; and the same jobs when it is mended."""
+"""Jobs that take longer than they need; and the same jobs, fixed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from distributed import Client, as_completed, get_worker, wait
-from troubles import block_of, python_loop
+from slow_jobs import block_of, python_loop
 
 Block = Any
 MIB = 2**20

@@ -1,7 +1,7 @@
-"""Ways in which real Dask runs end: each story is reported on a real cluster and recorded.
+"""Ways in which real Dask runs end: each case is reported on a real cluster and recorded.
 
-A story takes a client; what it raises is how the run ends.  Its verdict, and findings
-that must be there, stand beside it.  `make.py` tells them.
+A case takes a client; what it raises is how the run ends.  Its verdict, and findings
+that must be there, stand beside it.  `make.py` runs them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import dask
 from distributed import Client, get_client, wait
 
-__all__ = ["STORIES", "Story"]
+__all__ = ["RULE_CASES", "RuleCase"]
 
 
-class Story(NamedTuple):
+class RuleCase(NamedTuple):
     """What happens on which cluster, and what must be said of it."""
 
-    tell: Callable[[Client], Any]
+    run: Callable[[Client], Any]
     verdict: str | None
     findings: tuple[str, ...] = ()
     key: str | None = None  # a part of the key that the verdict names
@@ -174,18 +174,18 @@ def memory_limit_in_dataframe(client: Client) -> None:
 
 
 def died_of(how: str, number: int = 0) -> Callable[[Client], None]:
-    def story(client: Client) -> None:
+    def case(client: Client) -> None:
         client.submit(die, how, number, key=f"die-{how}").result()
 
-    return story
+    return case
 
 
 def died_of_in_delayed(how: str, number: int = 0) -> Callable[[Client], None]:
-    def story(client: Client) -> None:
+    def case(client: Client) -> None:
         parts = [dask.delayed(inc)(n) for n in range(20)]
         dask.delayed(add)(*parts, dask.delayed(die)(how, number)).compute()
 
-    return story
+    return case
 
 
 def died_and_survived(client: Client) -> None:
@@ -327,73 +327,81 @@ THREADS = {"memory_limit": "600MiB", "threads_per_worker": 2, "n_workers": 1}
 _HANGS: dict[str, Any] = {"hang_ends": "1 hour"}
 ONE = {"n_workers": 1}
 
-STORIES: dict[str, Story] = {
-    "exception_in_futures": Story(exception_in_futures, "task-exception", key="divide"),
-    "exception_in_delayed": Story(exception_in_delayed, "task-exception", key="divide"),
-    "exception_wrapped": Story(exception_wrapped, "task-exception", key="divide-zero"),
-    "exception_in_dataframe": Story(
+RULE_CASES: dict[str, RuleCase] = {
+    "exception_in_futures": RuleCase(
+        exception_in_futures, "task-exception", key="divide"
+    ),
+    "exception_in_delayed": RuleCase(
+        exception_in_delayed, "task-exception", key="divide"
+    ),
+    "exception_wrapped": RuleCase(
+        exception_wrapped, "task-exception", key="divide-zero"
+    ),
+    "exception_in_dataframe": RuleCase(
         exception_in_dataframe, "task-exception", key="parse"
     ),
-    "exception_after_retries": Story(
+    "exception_after_retries": RuleCase(
         exception_after_retries, "task-exception", key="divide-again"
     ),
-    "exception_handled": Story(exception_handled, None, ("task-exception",)),
-    "out_of_array_memory": Story(out_of_array_memory, "task-memory-error"),
-    "huge_result": Story(huge_result, "result-too-large", cluster=SMALL),
-    "memory_limit_in_futures": Story(
+    "exception_handled": RuleCase(exception_handled, None, ("task-exception",)),
+    "out_of_array_memory": RuleCase(out_of_array_memory, "task-memory-error"),
+    "huge_result": RuleCase(huge_result, "result-too-large", cluster=SMALL),
+    "memory_limit_in_futures": RuleCase(
         memory_limit_in_futures, "worker-memory-limit", key="hog", cluster=SMALL
     ),
-    "memory_limit_with_innocents": Story(
+    "memory_limit_with_innocents": RuleCase(
         memory_limit_with_innocents, "worker-memory-limit", key="hog", cluster=SMALL
     ),
-    "memory_limit_in_dataframe": Story(
+    "memory_limit_in_dataframe": RuleCase(
         memory_limit_in_dataframe, "worker-memory-limit", key="explode", cluster=SMALL
     ),
-    "memory_limit_with_threads": Story(
+    "memory_limit_with_threads": RuleCase(
         memory_limit_in_futures, "worker-memory-limit", key="hog", cluster=THREADS
     ),
-    "segfault": Story(died_of("sigsegv"), "worker-segfault", key="die"),
-    "segfault_in_delayed": Story(
+    "segfault": RuleCase(died_of("sigsegv"), "worker-segfault", key="die"),
+    "segfault_in_delayed": RuleCase(
         died_of_in_delayed("string_at"), "worker-segfault", key="die"
     ),
-    "abort": Story(died_of("abort"), "worker-abort", key="die"),
-    "os_exit_3": Story(died_of("exit", 3), "worker-exit", key="die"),
-    "os_exit_0": Story(died_of_in_delayed("exit"), "worker-exit", key="die"),
-    "sys_exit_0": Story(died_of("sys.exit"), "worker-exit", key="die"),
-    "sys_exit_4": Story(died_of("sys.exit", 4), "worker-exit", key="die"),
-    "sigkill": Story(died_of("SIGKILL"), "worker-signalled", key="die"),
-    "sigkill_by_default": Story(
+    "abort": RuleCase(died_of("abort"), "worker-abort", key="die"),
+    "os_exit_3": RuleCase(died_of("exit", 3), "worker-exit", key="die"),
+    "os_exit_0": RuleCase(died_of_in_delayed("exit"), "worker-exit", key="die"),
+    "sys_exit_0": RuleCase(died_of("sys.exit"), "worker-exit", key="die"),
+    "sys_exit_4": RuleCase(died_of("sys.exit", 4), "worker-exit", key="die"),
+    "sigkill": RuleCase(died_of("SIGKILL"), "worker-signalled", key="die"),
+    "sigkill_by_default": RuleCase(
         died_of("SIGKILL"), "worker-signalled", key="die", allowed_failures=3
     ),
-    "sigterm": Story(died_of_in_delayed("SIGTERM"), "worker-signalled", key="die"),
-    "died_and_survived": Story(
+    "sigterm": RuleCase(died_of_in_delayed("SIGTERM"), "worker-signalled", key="die"),
+    "died_and_survived": RuleCase(
         died_and_survived, None, ("workers-died",), allowed_failures=3
     ),
-    "module_only_here": Story(module_only_here, "environment-mismatch"),
-    "driver_fails": Story(driver_fails, "driver-exception"),
-    "driver_fails_building": Story(driver_fails_building, "driver-exception"),
-    "driver_asserts_after_handling": Story(
+    "module_only_here": RuleCase(module_only_here, "environment-mismatch"),
+    "driver_fails": RuleCase(driver_fails, "driver-exception"),
+    "driver_fails_building": RuleCase(driver_fails_building, "driver-exception"),
+    "driver_asserts_after_handling": RuleCase(
         driver_asserts_after_handling, "driver-exception", ("task-exception",)
     ),
-    "graph_with_a_lock": Story(graph_with_a_lock, "graph-not-serializable"),
-    "delayed_with_a_lock": Story(delayed_with_a_lock, "graph-not-serializable"),
-    "waited_for_workers": Story(waited_for_workers, "workers-never-arrived"),
-    "cancelled_by_someone": Story(cancelled_by_someone, "cancelled"),
-    "no_such_resource": Story(no_such_resource, "no-valid-worker", patience="3s"),
-    "nested_client": Story(
+    "graph_with_a_lock": RuleCase(graph_with_a_lock, "graph-not-serializable"),
+    "delayed_with_a_lock": RuleCase(delayed_with_a_lock, "graph-not-serializable"),
+    "waited_for_workers": RuleCase(waited_for_workers, "workers-never-arrived"),
+    "cancelled_by_someone": RuleCase(cancelled_by_someone, "cancelled"),
+    "no_such_resource": RuleCase(no_such_resource, "no-valid-worker", patience="3s"),
+    "nested_client": RuleCase(
         nested_client, "nested-client-deadlock", key="outer-1", cluster=ONE, **_HANGS
     ),
-    "nobody_has_the_resource": Story(
+    "nobody_has_the_resource": RuleCase(
         nobody_has_the_resource, "no-valid-worker", key="needs-gpu", hang_ends="4s"
     ),
-    "lock_as_dependency": Story(
+    "lock_as_dependency": RuleCase(
         lock_as_dependency, "dependency-not-serializable", key="lock-1", **_HANGS
     ),
-    "slow_but_healthy": Story(slow_but_healthy, None, hang_ends="1 hour"),
-    "scattered_and_lost": Story(scattered_and_lost, "data-lost"),
-    "healthy_array": Story(healthy_array, None),
-    "healthy_dataframe": Story(healthy_dataframe, None),
-    "healthy_restart": Story(healthy_restart, None),
-    "healthy_scaling": Story(healthy_scaling, None),
-    "healthy_with_retries": Story(healthy_with_retries, None, ("retries-hid-errors",)),
+    "slow_but_healthy": RuleCase(slow_but_healthy, None, hang_ends="1 hour"),
+    "scattered_and_lost": RuleCase(scattered_and_lost, "data-lost"),
+    "healthy_array": RuleCase(healthy_array, None),
+    "healthy_dataframe": RuleCase(healthy_dataframe, None),
+    "healthy_restart": RuleCase(healthy_restart, None),
+    "healthy_scaling": RuleCase(healthy_scaling, None),
+    "healthy_with_retries": RuleCase(
+        healthy_with_retries, None, ("retries-hid-errors",)
+    ),
 }

@@ -1,17 +1,17 @@
-"""Runs with trouble: of each, what must be found.
+"""Slow runs, and what must be found in each.
 
-python tests/recordings/troubled.py [NAME …] [--store FOLDER] [--diagnose-only]
+python tests/recordings/slow.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations
 
 import sys
 
-import troubles as t
+import slow_jobs as t
 from healthy_frames import make_tables
 from workload import Workload, main
 
-__all__ = ["TROUBLED"]
+__all__ = ["SLOW"]
 
 _FOUR = {"n_workers": 4, "threads_per_worker": 1, "memory_limit": "1GiB"}
 _FOUR_THREADS = {"n_workers": 1, "threads_per_worker": 4, "memory_limit": "4GiB"}
@@ -30,8 +30,8 @@ _NO_SPILLING = {
 _SLEPT = ("io-bound",)  # their tasks sleep, which is waiting for something outside
 _MEMORY = ("spilling", "memory-near-limit", "overproduction", "chunks-too-large")
 
-TROUBLED: dict[str, Workload] = {
-    each.tell.__name__: each
+SLOW: dict[str, Workload] = {
+    each.run.__name__: each
     for each in (
         Workload(t.tiny_futures, ("tiny-tasks",)),
         Workload(t.tiny_partitions, ("tiny-tasks",)),
@@ -160,4 +160,4 @@ TROUBLED: dict[str, Workload] = {
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, TROUBLED))
+    sys.exit(main(__file__, SLOW))

@@ -1,9 +1,9 @@
 """Runs that succeed, and shouldn't have; and runs that only look as if: a third set.
 
-python tests/recordings/troubled_third_tasks.py [NAME …] [--store FOLDER] [--diagnose-only]
+python tests/recordings/wrong_successes.py [NAME …] [--store FOLDER] [--diagnose-only]
 
 Written by somebody who had read no rule.  Those without findings are healthy: what they do
-resembles trouble, and is none.
+resembles an error, and is none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pandas as pd
 from distributed import Client, as_completed, wait
 from workload import Workload, main
 
-__all__ = ["TROUBLED"]
+__all__ = ["SLOW"]
 
 _THREE = {"n_workers": 3, "threads_per_worker": 1, "memory_limit": "1GiB"}
 # (What sleeps waits for something outside.)
@@ -197,8 +197,8 @@ def restarted_between_two_parts(client: Client, data: Path) -> None:
     client.gather(client.map(_loaded, range(10), pure=False))
 
 
-TROUBLED: dict[str, Workload] = {
-    each.tell.__name__: each
+SLOW: dict[str, Workload] = {
+    each.run.__name__: each
     for each in (
         Workload(files_with_headers_only, ("silent-empty-input",)),
         Workload(lines_of_empty_files, ("silent-empty-input",)),
@@ -220,4 +220,4 @@ TROUBLED: dict[str, Workload] = {
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, TROUBLED))
+    sys.exit(main(__file__, SLOW))
