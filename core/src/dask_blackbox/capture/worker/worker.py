@@ -109,6 +109,24 @@ class WorkerCapture(WorkerPlugin):
         self._faults = self._watch_faults()
         self._watcher: Watcher | None = None
         secrets = self._secrets = OwnSecrets()
+        self._attach_taps(worker, secrets)
+        self._start_sampling()
+        worker.handlers[f"{self.name}-tell"] = self.task_states
+        worker.handlers[f"{self.name}-packages"] = self.packages
+        self._bundles: BundleCollector | None = None
+        if self._bundles_wanted is not None:
+            self._bundles = BundleCollector(
+                worker, op=f"{self.name}-capsule", **self._bundles_wanted
+            )
+        self._watcher = self._start_watcher(worker)
+        if self._acts is not None:
+            self._acts.start()
+        self._send({"here": str(worker.address), "process": _process_of(worker)})
+        follow_masked_values(self._mask)
+        if known := masked_values():
+            self._mask(known)
+
+    def _attach_taps(self, worker: Worker, secrets: OwnSecrets) -> None:
         self._printed: PrintedLines | None = None
         self._tap = LogTap(
             self._recording,
@@ -132,6 +150,8 @@ class WorkerCapture(WorkerPlugin):
                 self._wake_up,
             )
             self._tap.attach_streams(self._printed.taking)
+
+    def _start_sampling(self) -> None:
         # The first sample is taken here: the first task may end the process before a new
         # thread has run at all.
         load = self._load = ProcessLoad()
@@ -143,20 +163,6 @@ class WorkerCapture(WorkerPlugin):
             name="dask-blackbox-memory",
             daemon=True,
         ).start()
-        worker.handlers[f"{self.name}-tell"] = self.task_states
-        worker.handlers[f"{self.name}-packages"] = self.packages
-        self._bundles: BundleCollector | None = None
-        if self._bundles_wanted is not None:
-            self._bundles = BundleCollector(
-                worker, op=f"{self.name}-capsule", **self._bundles_wanted
-            )
-        self._watcher = self._start_watcher(worker)
-        if self._acts is not None:
-            self._acts.start()
-        self._send({"here": str(worker.address), "process": _process_of(worker)})
-        follow_masked_values(self._mask)
-        if known := masked_values():
-            self._mask(known)
 
     def _start_watcher(self, worker: Worker) -> Watcher | None:
         package = sys.modules.get((__package__ or "").partition(".")[0])
