@@ -59,7 +59,7 @@ async def main() -> None:
 
 
 def _answers() -> bool:
-    """Tell whether a request is answered: it listens before it is ready."""
+    """Return whether a request is answered: it listens before it is ready."""
     import http.client
 
     try:

@@ -17,7 +17,7 @@ class PerDagAuthManager(SimpleAuthManager):
     def is_authorized_dag(
         self, *, user: Any, details: Any = None, **asked: Any
     ) -> bool:
-        """Tell whether somebody may do something with a DAG."""
+        """Return whether somebody may do something with a DAG."""
         if details is not None and str(details.id or "").startswith("private"):
             role = str(user.get_role() if hasattr(user, "get_role") else user.role)
             if role.lower() == "viewer":

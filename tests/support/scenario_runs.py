@@ -198,7 +198,7 @@ def ended(
 def run_scenario(
     home: Home, *command: str, code: int | None = 0, **environment: str
 ) -> ScenarioRun:
-    """Tell a scenario to its end."""
+    """Run a scenario to its end."""
     finished = ended(home, begin(home, *command, **environment))
     reported = f"exit code {finished.code}\n{finished.errors[-5000:]}"
     assert code is None or finished.code == code, reported

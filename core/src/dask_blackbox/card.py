@@ -51,7 +51,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         chain: The steps that led to the outcome, from the root to the last one, the
             outcome itself; empty where nothing failed.
         findings: All other findings, gravest first.
-        changes: What changed since the last good run, the most telling first.
+        changes: What changed since the last good run, the most relevant first.
         past: What is known of the job's earlier runs; null where nobody has looked.
         numbers: Measures by name: durations in seconds, memory in bytes, counts.
         completeness: Whether the recording is in the store, and what it lacks.
@@ -290,7 +290,7 @@ def _headline(
 
 
 def _clusterless(run: RunTables) -> bool:
-    """Tell whether only the driver was recorded, as it had no client."""
+    """Return whether only the driver was recorded, as it had no client."""
     sources = () if run.ending is None else run.ending.sources
     alone = bool(sources) and all(each.startswith("driver") for each in sources)
     # A recorder that replaced another one need not have reached the cluster any more.

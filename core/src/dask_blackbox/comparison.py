@@ -78,7 +78,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before: The first.
         after: The second.
-        changes: What is not as it was, the most telling first.
+        changes: What is not as it was, the most relevant first.
         past: What the history of the second says, where both are of one job.
         unknown: Kinds of facts that one of the two does not tell of.
         numbers: The measures of both.

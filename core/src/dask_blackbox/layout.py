@@ -133,7 +133,7 @@ def read_index_name(name: str) -> IndexEntry | None:
 
 
 class SketchName(NamedTuple):
-    """What the name of a sketch tells of its run.
+    """What the name of a sketch says of its run.
 
     Attributes:
         name: Of the blob.

@@ -165,7 +165,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         message: Its text.
         traceback: As Python prints it, chained causes included.
         chain: Qualified class names from the outermost to the root cause.
-        chain_ids: Tells each exception object of the chain, in that order, from others of the
+        chain_ids: Distinguish the exception objects of the chain, in that order, from others of the
             driver's process (`driver-call-failed` events carry the same).
         bases: Qualified names of the bases of its class, the nearest first.
         handled: Class and message of what was being handled when it was raised `from None`.
@@ -349,7 +349,7 @@ def sealed(document: msgspec.Struct) -> bytes:
 
 
 def seal_is_whole(text: bytes) -> bool:
-    """Tell whether a document is as it was written; one without a seal is believed."""
+    """Return whether a document is as it was written; one without a seal is believed."""
     end = text[-len(_SEAL) :]
     crc = end[_DIGITS]
     alike = sum(a == b for a, b in zip(end, _SEAL, strict=False)) - crc.count(b"0")

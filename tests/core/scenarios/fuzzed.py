@@ -198,7 +198,7 @@ def cluster_of(kind: str, address: str | None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def breaking() -> Iterator[None]:
-    """Tell when the work is broken off."""
+    """Report when the work is broken off."""
     try:
         yield
     except BaseException:
@@ -223,7 +223,7 @@ def compute(client: Client, work: str) -> None:
 
 
 def phase(name: str) -> None:
-    """Tell how far it is."""
+    """Report how far it is."""
     report(phase=name, **{f"at_{name}": time.time()})
 
 

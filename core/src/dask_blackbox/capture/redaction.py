@@ -211,7 +211,7 @@ _RESTLESS = 0.3  # changes between capitals, small letters and digits; names in 
 
 
 def _names_a_secret(low: str) -> bool:
-    """Tell whether a text, in small letters, may hold a secret name at all."""
+    """Return whether a text, in small letters, may hold a secret name at all."""
     return (
         any(stem in low for stem in _STEMS)
         or ("key" in low and any(kind in low for kind in _KINDS_OF_KEY))
@@ -221,7 +221,7 @@ def _names_a_secret(low: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether what is assigned to a name is a secret."""
+    """Return whether what is assigned to a name is a secret."""
     return _NAMES.search(name) is not None
 
 
@@ -450,7 +450,7 @@ def _bare(name: str) -> str:
 
 
 def _is_count(name: str, value: str) -> bool:
-    """Tell whether this is a number of tokens, of an authorisation's seconds, or the like."""
+    """Return whether this is a number of tokens, of an authorisation's seconds, or the like."""
     plain = value.rstrip(".,;")
     if not plain.replace(".", "", 1).replace(",", "").isdigit():
         # `PWD=/srv/etl` is the working directory.

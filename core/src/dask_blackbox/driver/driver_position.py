@@ -2,7 +2,7 @@
 
 A driver that hangs in `Client(…)`, in `client.run` or in `Queue.get` raises nothing, and
 what ends it in the end, a host's patience, leaves no traceback.  So a thread looks at the
-user's own line now and then, and tells of it when it has been there for long, with growing
+user's own line now and then, and reports it when it has been there for long, with growing
 intervals.  It reads frames and nothing else: no lock of the driver's, no I/O but its lines.
 """
 
@@ -33,7 +33,7 @@ class DriverPositionWatcher(threading.Thread):
 
     Args:
         thread: Identity of the thread that drives the run.
-        after: Seconds at one line that are worth telling; 0 for never.
+        after: Seconds at one line that are worth a report; 0 for never.
         report: Takes the kind of an event and its particulars; must not block.
     """
 

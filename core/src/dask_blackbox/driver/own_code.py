@@ -1,4 +1,4 @@
-"""Telling the recorder of the user's own code, beside the run: it waits for nothing here.
+"""Report the user's own code to the recorder, beside the run: it waits for nothing here.
 
 Modules are hashed when the recording begins and, those that were loaded since, when it
 ends; their text stays where it is, unless `blackbox.capture.source` asks for it.
@@ -51,7 +51,7 @@ class DriverCodeReporter:
             self._report({**facts, "machine": machine_facts()})
 
     def finish(self) -> None:
-        """Tell what was loaded since; takes a second at most."""
+        """Report what was loaded since; takes a second at most."""
         from dask_blackbox.capture.driver.driver_environment import code_facts
 
         self._thread.join(_TIMEOUT)

@@ -200,7 +200,7 @@ class RecorderSupervisor:
                 return
 
     def wait_until_left(self, timeout: float) -> None:
-        """Wait until the recorder, told of the end, needs the clusters no more."""
+        """Wait until the recorder, which knows of the end, needs the clusters no more."""
         deadline = time.monotonic() + timeout
         while True:
             link = self._link
@@ -274,7 +274,7 @@ class RecorderSupervisor:
     def conclude(
         self, end: End, timeout: float, *, leave: bool = False
     ) -> Reply | None:
-        """Say how the run ended; return what tells of the card, or None without one.
+        """Say how the run ended; return the message with the card, or None without one.
 
         Args:
             timeout: Seconds to wait; what is known by then is returned.

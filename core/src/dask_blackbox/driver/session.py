@@ -438,7 +438,7 @@ class Recording:
             self._supervisor.row("event", row)
 
     def command_event(self, kind: str, detail: dict[str, object]) -> None:
-        """Tell of the command that does the work: when it started, what it was sent."""
+        """Report the command that does the work: when it started, what it was sent."""
         if self._supervisor is not None:
             with guard("what happened to the command"):
                 self._supervisor.event(kind, detail)

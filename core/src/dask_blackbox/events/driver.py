@@ -206,7 +206,7 @@ class DriverRaised(Event, frozen=True, kw_only=True):
         message: Its text.
         traceback: As Python prints it, chained causes included.
         chain: Class names from the outermost to the root cause.
-        chain_ids: Tells each exception object of the chain from others of the process.
+        chain_ids: Distinguish the exception objects of the chain from others of the process.
         handled: Class and message of what was being handled when it was raised `from None`.
         file: File of the user's own innermost frame.
         line: Line in that file.

@@ -18,7 +18,7 @@ class DriverCallFailed(Event, frozen=True, kw_only=True):
         bases: Qualified names of the bases of that class, the nearest first.
         message: Its text, redacted and cut.
         key: Of the task that it came from, where that is known.
-        identity: Tells the exception object from others of the process.
+        identity: Distinguishes the exception object from others of the process.
         main: Whether it was raised in the main thread.
         file: File of the user's line that made the call.
         line: That line.
@@ -220,7 +220,7 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         message: Its text.
         traceback: As Python prints it, chained causes included.
         chain: Class names from the outermost to the root cause.
-        chain_ids: Tells each exception object of the chain from others of the process.
+        chain_ids: Distinguish the exception objects of the chain from others of the process.
         handled: Class and message of what was being handled when it was raised `from None`.
         file: File of the user's own innermost frame.
         line: Line in that file.

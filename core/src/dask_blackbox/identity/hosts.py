@@ -25,7 +25,7 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
         run_id: Run id. Default: derived from host and start time.
         attempt: Which try of that run, from 1.
         host: What started the run: `kind` (airflow, prefect, github, shell, …), `url` of
-            its page where the environment tells, and whatever else names it there.
+            its page where the environment has it, and whatever else names it there.
     """
 
     job: str

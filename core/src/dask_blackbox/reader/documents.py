@@ -84,7 +84,7 @@ def clock_ahead(store: Store, seen: float) -> float:
     that goes on would be called lost.
 
     Args:
-        store: Which tells its time, if it is a server.
+        store: Whose clock is asked, if it is a server.
         seen: When something was heard last, in epoch seconds.
     """
     if time.time() - seen <= STALE:

@@ -1,6 +1,6 @@
 """The earlier runs of a job, read from a store: bounded in number and in time.
 
-One listing of names tells how each run ended; of a few of them, the whole sketch is read,
+One listing of names shows how each run ended; of a few of them, the whole sketch is read,
 many at once.  A store that is slow, or holds sketches that cannot be read, gives a
 shorter history and never an error: it says how many runs were looked at.
 """

@@ -1,4 +1,4 @@
-"""How a run ended where `complete.json` is damaged or gone: what else tells of its end.
+"""How a run ended where `complete.json` is damaged or gone: what else shows it.
 
 The segments tell it in full: the recorder's last row is how the run ended.  A card and
 the markers of the index tell the state alone, which is no ground for a verdict.
@@ -40,7 +40,7 @@ class EvidenceOfEnd(NamedTuple):
 def evidence_of_end(
     run: RunTables, store: Store, folder: str, damaged: dict[str, str]
 ) -> EvidenceOfEnd | None:
-    """Return what tells of the end of a run; None if it may go on, or nobody knows.
+    """Return what shows the end of a run; None if it may go on, or nobody knows.
 
     Args:
         run: The run, read from its segments.

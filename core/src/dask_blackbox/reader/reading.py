@@ -125,7 +125,7 @@ class Frames(dict[str, pl.DataFrame]):
 
 
 def checksum_fits(blob: bytes, crc: str | None) -> bool:
-    """Tell whether a blob has the checksum that was noted, if one was."""
+    """Return whether a blob has the checksum that was noted, if one was."""
     return crc is None or f"{zlib.crc32(blob):08x}" == crc
 
 

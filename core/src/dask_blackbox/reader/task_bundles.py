@@ -79,7 +79,7 @@ def _why_none(run: Run) -> str:
 
 
 def is_trusted(url: str, trusted: Iterable[str]) -> bool:
-    """Tell whether a store is one of those that the user trusts, or lies within one.
+    """Return whether a store is one of those that the user trusts, or lies within one.
 
     Args:
         trusted: URLs of buckets, of prefixes in buckets, or of folders.

@@ -279,7 +279,7 @@ class Puller:
             )
             own = await self._ask("profile", scheduler=True, start=start)
             texts += filter(None, [scheduler_profile(own, start, self._profiled)])
-        except Exception as error:  # noqa: BLE001 - a version that tells it otherwise
+        except Exception as error:  # noqa: BLE001 - a version that reports it otherwise
             logger.warning("no profile from %s: %r", self.address, error)
             return
         rows = [[self._profiled, "profile", "", text] for text in texts]

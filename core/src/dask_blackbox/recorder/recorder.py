@@ -139,7 +139,7 @@ class Recorder:
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._drivers: dict[str, SourceAccount] = {}
-        # Who is to be told that its rows are on the disk, and up to which of them.
+        # Who waits to hear that its rows are on the disk, and up to which of them.
         self._spooled: dict[Callable[[Reply], None], dict[str, int]] = {}
         # Workers that left unexpectedly: of whom there is no word yet, no exit report.
         self._unexplained: set[str] = set()
@@ -452,7 +452,7 @@ class Recorder:
                     kept = now
 
     def _acknowledge(self) -> None:
-        """Tell those who sent rows up to which they are on the disk."""
+        """Report to those who sent rows up to which they are on the disk."""
         waiting, self._spooled = self._spooled, {}
         for answer, spooled in waiting.items():
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""How a run ended, where the one who tells of its end does not know all of it.
+"""How a run ended, where the one who reports its end does not know all of it.
 
 Of a command, its parent knows the exit code, and its processes the exception; of who
 used a cluster that is recorded from outside, only the tasks tell.

@@ -31,7 +31,7 @@ from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.segments import frame, open_segment, read_segment
 
 EVERYTHING, _EXPLAINING, LAST = 0, 1, 2
-"""The least rank that is kept: all rows; without prints and samples; only what tells most."""
+"""The least rank that is kept: all rows; without prints and samples; only the most important."""
 
 _BY_KIND = {"error": LAST, "event": LAST, "task": _EXPLAINING, "log": EVERYTHING}
 _KIND, _LEVEL, _WARNING = 1, 6, 30  # places in the rows of events and log lines
@@ -111,7 +111,7 @@ class Spool:
 
     Args:
         folder: The recording's own folder; made if missing.
-        writer: Tells this recorder process from an earlier one of the same recording.
+        writer: Distinguishes this recorder process from an earlier one of the same recording.
         quota: Bytes that its segments may take.
     """
 
@@ -309,7 +309,7 @@ class Spool:
         self._closed[name] = time.monotonic()
 
     def _hold(self, name: str, segment: _Segment) -> None:
-        """Keep a segment in memory; what tells least makes space for it."""
+        """Keep a segment in memory; the least important makes space for it."""
         why = f"{self.folder} cannot be written, and the store does not accept it"
         self._held[name] = bytes(segment.data)
         self._counts[name] = segment.counts

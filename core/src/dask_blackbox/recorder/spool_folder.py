@@ -65,7 +65,7 @@ class Claim:
 
 
 def claimed(folder: Path) -> bool:
-    """Tell whether somebody works on a folder, this process included."""
+    """Return whether somebody works on a folder, this process included."""
     try:
         file = os.open(folder / _NAME, os.O_RDWR)
     except OSError:

@@ -154,7 +154,7 @@ def relevant_numbers(measures: Mapping[str, float]) -> dict[str, float]:
 
 
 def measure(name: str, value: float) -> str:
-    """Return a measure in the unit that its name tells: seconds, bytes, a share, a count."""
+    """Return a measure in the unit that its name implies: seconds, bytes, a share, a count."""
     if name.endswith(("_share", "_fraction")):
         return f"{value:.0%}"
     if _SECONDS.search(name):

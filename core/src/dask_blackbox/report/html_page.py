@@ -130,7 +130,7 @@ def on_demand_html(run: RunTables, card: RunCard) -> str:
 
 
 def is_on_demand(page: bytes) -> bool:
-    """Tell whether a stored page only says how its report is made."""
+    """Return whether a stored page only says how its report is made."""
     return _ON_DEMAND.encode() in page[:_HEAD]
 
 
@@ -252,7 +252,7 @@ def _bandwidth_of(run: RunTables, processes: list[WorkerProcess]) -> Bandwidth:
     if not loads:
         return Bandwidth([], 0, [], [], 0)
     labels = {process.address: plain(process.label) for process in processes}
-    # Dask tells who received first.
+    # Dask names who received first.
     pairs = [
         (labels.get(source, plain(source)), labels.get(to, plain(to)), speed)
         for to, source, speed in loads[-1].bandwidth

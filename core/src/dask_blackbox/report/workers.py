@@ -22,7 +22,7 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
     """One worker process.
 
     Attributes:
-        label: What people call it: Dask's name for it, with as much of its address as tells
+        label: What people call it: Dask's name for it, with as much of its address as distinguishes
             it from the others of that name; or else its address.
         worker: Which worker it is: processes of one name on one scheduler follow each other.
         fate: `stayed` to the end, `left` in good order, or `died`.

@@ -85,7 +85,7 @@ def unpack_steps(packed: tuple[int, bytes], count: int) -> Ints:
 
 
 def steps_are_smaller(numbers: Ints) -> bool:
-    """Tell whether `pack_steps` takes less space than `pack`."""
+    """Return whether `pack_steps` takes less space than `pack`."""
     if numbers.size < 2:  # noqa: PLR2004
         return False
     steps = np.abs(np.diff(numbers).astype(np.float64))
@@ -235,7 +235,7 @@ _BY = {
 }
 
 
-"""Which column often tells what stands in another one."""
+"""Which column often determines the values of another one."""
 
 
 _LIKE = {"group": "key"}
@@ -338,7 +338,7 @@ def _like(
 
 
 def _determined_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
-    """Return the code that goes with each code of another column, if that tells it."""
+    """Return the code that goes with each code of another column, if that determines it."""
     if by is None:
         return None
     table = np.zeros(int(by[1].max()) + 1, np.int64)

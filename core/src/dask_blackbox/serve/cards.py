@@ -33,7 +33,7 @@ class Cards:
     """The cards of a store's runs.
 
     Args:
-        now: Tells monotonic seconds.
+        now: Returns monotonic seconds.
     """
 
     def __init__(

@@ -130,7 +130,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as its sketch tells of it; null: not known.
+    """A run as its sketch describes it; null: not known.
 
     Attributes:
         job: Its job (safe form).

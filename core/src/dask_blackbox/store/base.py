@@ -71,7 +71,7 @@ _CONTENT_TYPES = {
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a blob may have this name."""
+    """Return whether a blob may have this name."""
     return (
         len(name) <= _LONGEST_NAME
         and _PARTS.fullmatch(name) is not None

@@ -77,7 +77,7 @@ class Trouble:
         return self._over.wait(timeout)
 
     def meets(self, method: str, name: str) -> bool:
-        """Tell whether a request meets it, and count it."""
+        """Return whether a request meets it, and count it."""
         fits = self.method in {None, method} and fnmatchcase(name, self.names)
         if not fits or self._over.is_set() or self.met == self.times:
             return False

@@ -139,7 +139,7 @@ def running_server(
 
 
 def _port_of(process: subprocess.Popen[bytes], errors: IO[bytes]) -> int:
-    """Return the port that the server tells once it listens."""
+    """Return the port that the server reports once it listens."""
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     lines: list[bytes] = []
     stdout = process.stdout

@@ -106,7 +106,7 @@ def _lost() -> None:
 
 
 def _listen() -> None:
-    """Tell what this process logs; while no recorder hears it, it waits on the old line."""
+    """Report what this process logs; while no recorder hears it, it waits on the old line."""
     global _tap  # noqa: PLW0603 - one for each process
     if _tap is None or _tap[0] != os.getpid():
         printed = bool(setting("capture.stdout"))
@@ -159,7 +159,7 @@ def _failed(doing: str, error: BaseException) -> None:
 
 
 def watch() -> None:
-    """Tell where this process stands, should it stand for long; a client is being made."""
+    """Report where this process is blocked, if it is for long; a client is being made."""
     global _position  # noqa: PLW0603 - one for each process
     listen()
     with guard("where the driver stands"):
@@ -175,7 +175,7 @@ def watch() -> None:
 
 
 def listen() -> None:
-    """Tell what calls to Dask raise in this process, and what it ends."""
+    """Report what calls to Dask raise in this process, and what it ends."""
     global _calls  # noqa: PLW0603 - one for each process
     with guard("the driver's calls to Dask"):
         if _calls is None or _calls[0] != os.getpid():
@@ -274,7 +274,7 @@ def _asked_to_drain(address: str) -> Link:
 
 
 def report(error: BaseException) -> None:
-    """Tell of the exception that ends this process, while its clusters still stand."""
+    """Report the exception that ends this process, while its clusters still stand."""
     with guard("the driver's exception"):
         link = _shared_link()
         note_causes(error)
@@ -298,7 +298,7 @@ def _process() -> dict[str, object]:
 
 
 def report_code(code: int, frame: FrameType | None) -> None:
-    """Tell of a `sys.exit` with a code, called in `frame`."""
+    """Report a `sys.exit` with a code, called in `frame`."""
     if threading.current_thread() is not threading.main_thread() or _link is None:
         return
     with guard("the driver's exit"):
@@ -315,14 +315,14 @@ def report_code(code: int, frame: FrameType | None) -> None:
 
 
 def report_test(test: str, when: str, error: BaseException) -> None:
-    """Tell of a test that failed; its runner survives it, and ends with an exit code."""
+    """Report a test that failed; its runner survives it, and ends with an exit code."""
     with guard("a test that failed"):
         reported = {"test": test, "when": when, **_process(), **described(error)}
         _send_event(_shared_link(), "test-failed", reported)
 
 
 def report_exit(message: object, frame: FrameType | None) -> None:
-    """Tell of a `sys.exit` with a message, called in `frame`."""
+    """Report a `sys.exit` with a message, called in `frame`."""
     if threading.current_thread() is not threading.main_thread():
         return  # only that thread ends
     trace: TracebackType | None = None

@@ -1,4 +1,4 @@
-"""A pytest plugin: tells which tests of a recorded run failed, and of what.
+"""A pytest plugin: reports which tests of a recorded run failed, and why.
 
 pytest survives every exception, those that tests expect included, and ends with exit code 1.
 Loaded through `PYTEST_PLUGINS` by our `sitecustomize`, in the process of pytest alone.
@@ -21,7 +21,7 @@ if any(_plugins):
 
 
 def pytest_exception_interact(node: Any, call: Any, report: object) -> None:
-    """Tell of the exception of a test, a fixture or a module that failed."""
+    """Report the exception of a test, a fixture or a module that failed."""
     with contextlib.suppress(Exception):
         error = getattr(call.excinfo, "value", None)
         if error is None or not _left[0] or not getattr(report, "failed", False):

@@ -49,7 +49,7 @@ def _watch() -> None:
 
     def reported_exit(status: Any = None, /) -> NoReturn:
         # A message means exit code 1, and no hook hears of it.  Of a code, only a process
-        # that has made a Dask client tells.
+        # that has made a Dask client reports.
         command_process = sys.modules.get(
             "dask_blackbox.autorecord.command.command_process"
         )

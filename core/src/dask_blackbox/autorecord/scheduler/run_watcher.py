@@ -130,7 +130,7 @@ class RunWatcher(SchedulerPlugin):
             logger.warning("recordings are still being finalised, in their own process")
         shutil.rmtree(ring_folder(self._topic), ignore_errors=True)
 
-    # What the scheduler tells
+    # What the scheduler reports
 
     def update_graph(
         self,

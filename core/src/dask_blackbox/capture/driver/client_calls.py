@@ -54,7 +54,7 @@ _removed = RemovedFiles()
 
 
 class DriverCalls:
-    """Tells of failed calls and of what the driver ends, from `start` to `stop`.
+    """Reports failed calls and what the driver ends, from `start` to `stop`.
 
     Args:
         sink: Takes a kind and a row; must not block.
@@ -88,7 +88,7 @@ class DriverCalls:
         self.flush_held()
 
     def flush_held(self) -> None:
-        """Tell of the newest failures, which were held back because there were many."""
+        """Report the newest failures, which were held back because there were many."""
         programs.report_unreaped()
         while self._held:
             self._sink("event", self._held.popleft())
@@ -106,7 +106,7 @@ class DriverCalls:
 
 
 def identity_of(error: BaseException | None) -> str | None:
-    """Return what tells an exception object from others of this process that live."""
+    """Return what distinguishes an exception object from others of this process."""
     return None if error is None else f"{id(error):x}"
 
 
@@ -347,7 +347,7 @@ def _watched_sync(inner: Any) -> object:
 
 
 def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
-    """Return a coroutine function of a client that tells of failures to asynchronous users."""
+    """Return a coroutine function of a client that reports failures of asynchronous users."""
 
     @functools.wraps(inner)
     async def call(self: object, *args: object, **kwargs: object) -> object:

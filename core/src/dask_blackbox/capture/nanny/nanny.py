@@ -196,5 +196,5 @@ class NannyCapture(NannyPlugin):
             sending.exception()  # noted nowhere: the scheduler is gone
 
     async def _log_event(self, message: dict[str, Any]) -> None:
-        telling = self._nanny.scheduler.log_event(topic=self.name, msg=message)
-        await asyncio.wait_for(telling, _SAYING)
+        logged = self._nanny.scheduler.log_event(topic=self.name, msg=message)
+        await asyncio.wait_for(logged, _SAYING)

@@ -159,7 +159,7 @@ def _alive(pid: Any, started: object) -> bool:
 
 
 def process_started(pid: int) -> str | None:
-    """Return the kernel's start time of a process, which tells it from a later namesake."""
+    """Return the kernel's start time of a process, which distinguishes it from a later process with its number."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[19]

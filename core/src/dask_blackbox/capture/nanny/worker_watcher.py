@@ -43,7 +43,7 @@ _GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11
 
 
 class Watcher:
-    """The worker's end: starts the child, and tells it when nothing is to be watched.
+    """The worker's end: starts the child, and ends it when nothing is to be watched.
 
     Args:
         package: The package that these modules make up where they run.
@@ -155,7 +155,7 @@ def watch(
 
 
 class _Life:
-    """The life of another process, and what it tells us through our standard input."""
+    """The life of another process, and what it sends through our standard input."""
 
     def __init__(self, pid: int, handle: int | None) -> None:
         self._pid, self._received = pid, b""
@@ -189,7 +189,7 @@ class _Life:
 
 
 def handle_of(pid: int) -> int | None:
-    """Return a handle of a process, which tells of its end; None where there is none."""
+    """Return a handle of a process, which shows its end; None where there is none."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):

@@ -49,7 +49,7 @@ class CodeOfPrefixes(TypedDict):
 
 
 class CodeMarks:
-    """Tells the hashes of each prefix: of the first graphs that have it, once each."""
+    """Reports the hashes of each prefix: of the first graphs that have it, once each."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}

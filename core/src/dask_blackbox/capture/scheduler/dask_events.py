@@ -1,4 +1,4 @@
-"""What Dask's own event log tells, and what users log there.
+"""What Dask's own event log reports, and what users log there.
 
 Plugins' hooks get less: only here stands whether a worker's departure was expected.
 """

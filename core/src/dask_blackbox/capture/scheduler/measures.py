@@ -80,7 +80,7 @@ class Measures:
             self._report("capture-failed", "", doing="metrics", error=repr(error))
 
     def totals(self, now: float) -> None:
-        """Tell where the workers' time and bytes have gone so far, dead ones included."""
+        """Report where the workers' time and bytes have gone so far, dead ones included."""
         self._totals_at = time.monotonic()
         totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
         if totals:
@@ -175,7 +175,7 @@ _MOST_GROUPS, _MOST_METRICS = 200, 500
 
 
 class Spans:
-    """Tells of the spans in which tasks of ours are, each time that one has changed.
+    """Reports the spans in which tasks of ours are, each time that one has changed.
 
     Args:
         report: Takes kind, subject and particulars of an event.
@@ -200,7 +200,7 @@ class Spans:
         self._done -= known
 
     def check(self) -> None:
-        """Tell of those that have changed since the last time."""
+        """Report those that have changed since the last time."""
         spans = getattr(self._extension(), "spans", {})
         for name in [n for n in self._reported if n not in self._done]:
             span = spans.get(name)

@@ -27,7 +27,7 @@ _PID_BITS = 0x3FFF  # what a client's id keeps of its process id
 
 
 class Ownership:
-    """Tells the tasks of some clients from all others.
+    """Distinguishes the tasks of some clients from all others.
 
     Args:
         clients: Ids of the clients that are ours; None: everything is.
@@ -187,7 +187,7 @@ def root_span(scheduler: Scheduler, group: TaskGroup) -> Span | None:
 
 
 def _process_of(client: str) -> tuple[int, int] | None:
-    """Return machine and process of a client, which its id tells (`uuid1`)."""
+    """Return machine and process of a client, which its id contains (`uuid1`)."""
     try:
         reported = uuid.UUID(client[-36:])
     except ValueError:
@@ -204,7 +204,7 @@ _LATE = (
 
 
 class ForeignLines:
-    """Tells the lines of other clients' tasks from our own and from the cluster's."""
+    """Distinguishes the lines of other clients' tasks from our own and from the cluster's."""
 
     def __init__(self, scheduler: Scheduler, own: Ownership) -> None:
         self._scheduler, self._own = scheduler, own

@@ -101,7 +101,7 @@ class RowBuffer:
         if not len(self):
             return self._answer(acknowledged, None, now)
         rows: dict[str, list[object]] = {}
-        # What tells most comes first, should there be more than a batch.
+        # The most important comes first, should there be more than a batch.
         while self._others and limit > 0:
             kind, row, weight = self._others.popleft()
             rows.setdefault(kind, []).append(row)

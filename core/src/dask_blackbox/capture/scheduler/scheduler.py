@@ -365,7 +365,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._attempts.decided(str(key), "retried")
 
     def _attempted(self, row: list[object], parts: list[object] | None) -> None:
-        """Put a failed attempt; of one that is tried again, Dask tells nothing else."""
+        """Put a failed attempt; of one that is tried again, Dask reports nothing else."""
         self._put("error", row)
         _, key, prefix, worker, outcome, *_ = row
         if outcome in ("retried", "released") and parts is not None:

@@ -1,7 +1,7 @@
 """The stall detector: something is wanted, and nothing has finished for a while.
 
 Nine kinds of hang raise no exception at all; an orchestrator's timeout then finds nobody
-to ask.  So the scheduler's side tells, while it hangs, who waits for whom.  It looks at
+to ask.  So the scheduler's side reports, while it hangs, which task waits for which.  It looks at
 a few dozen tasks and workers, never at all of them: a full dump would hang the cluster.
 """
 
@@ -30,7 +30,7 @@ _ASKED_FOR = _WANTED[1:]  # what waits does so for one of these, or for a task o
 
 
 class StallWatch:
-    """Looks for progress, and tells of its absence with growing intervals.
+    """Looks for progress, and reports its absence with growing intervals.
 
     Args:
         name: Of our plugin, and of its handlers on workers.
@@ -252,7 +252,7 @@ _LOOKED_AT, _REPORTED = 200, 20
 
 
 class UnrunnableWatch:
-    """Looks for tasks of ours that ask for what no worker has, and tells of them.
+    """Looks for tasks of ours that ask for what no worker has, and reports them.
 
     Args:
         after: Seconds that such a task waits until it is reported; 0 for never.

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Sequence
 
 from ..packages import environment
 from .task_bundle import BundleWriter, TooLargeError
-from .task_pickling import Policy, TooLongError, dump, dump_task, tells
+from .task_pickling import Policy, TooLongError, dump, dump_task, may_hold_secrets
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -222,7 +222,7 @@ class BundleCollector:
             if value is not _ELSEWHERE:
                 what["type"] = _dotted(type(value))
             named = unwanted.get(key)
-            if named or (named is False and tells(value)):
+            if named or (named is False and may_hold_secrets(value)):
                 why = "redacted: by the name of its parameter"
             elif policy.label_of(type(value)) is not None:
                 why = "redacted: by its type"

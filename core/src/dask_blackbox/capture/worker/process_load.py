@@ -1,7 +1,7 @@
 """What a worker's process pays beside its tasks: the GIL, the garbage collector, its host.
 
 Asked by the thread that samples memory, which wakes ten times a second anyway while
-something runs: how late it wakes tells how long a thread waits for the GIL.
+something runs: how late it wakes shows how long a thread waits for the GIL.
 """
 
 from __future__ import annotations

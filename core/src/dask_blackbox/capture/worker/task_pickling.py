@@ -47,7 +47,7 @@ class Policy:
             self.applied[what] = None
 
     def hides(self, name: str, value: object) -> bool:
-        """Tell whether a value must not be reported because of the name it stands under."""
+        """Return whether a value must not be reported because of the name it stands under."""
         if name not in self._hidden:
             if len(self._hidden) > _REMEMBERED:
                 self._hidden.clear()
@@ -55,10 +55,12 @@ class Policy:
         if self._hidden[name]:
             return True
         wrapped = getattr(value, "value", None) if is_node(value) else value
-        return is_secret_name(name) and (tells(wrapped) or key_of(value) is not None)
+        return is_secret_name(name) and (
+            may_hold_secrets(wrapped) or key_of(value) is not None
+        )
 
     def names(self, name: str) -> bool:
-        """Tell whether it is the user who has named it."""
+        """Return whether it is the user who has named it."""
         return self._hidden.get(name, False)
 
     def label_of(self, kind: type) -> str | None:
@@ -74,13 +76,13 @@ class Policy:
         return text if len(text) < _SHORTEST else self._redaction.text(text)
 
 
-def tells(value: object) -> bool:
-    """Tell whether a value can hold a secret: numbers and the like cannot."""
+def may_hold_secrets(value: object) -> bool:
+    """Return whether a value can hold a secret: numbers and the like cannot."""
     return isinstance(value, _COLLECTIONS)
 
 
 def is_node(value: object) -> bool:
-    """Tell whether this is a part of a graph as Dask writes it since 2024.9."""
+    """Return whether this is a part of a graph as Dask writes it since 2024.9."""
     return type(value).__module__ == "dask._task_spec"
 
 

@@ -1,7 +1,7 @@
 """In which thread each task runs, and how much CPU that thread has used for it.
 
 At a worker's end several tasks may be running: the thread ties a task to its stack in
-`faulthandler`'s file, and CPU time tells the task that computes from the one that waits.
+`faulthandler`'s file, and CPU time distinguishes the task that computes from the one that waits.
 """
 
 from __future__ import annotations

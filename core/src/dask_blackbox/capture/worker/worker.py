@@ -469,7 +469,7 @@ class WorkerCapture(WorkerPlugin):
             self._faults = None
 
     def _take_memory_sample(self, load: ProcessLoad, memory: ProcessMemory) -> int:
-        """Append the memory in use to the ring, and return it; 0 where nobody tells it."""
+        """Append the memory in use to the ring, and return it; 0 where it is unknown."""
         rss = memory.now()
         if rss:
             load.memory(rss)
