@@ -67,10 +67,28 @@ def test_long_lines_weigh_more_than_executions() -> None:
     assert first["waiting"] == kept - 2  # a batch is bounded as well
 
 
+def test_a_flood_of_lines_leaves_space_to_all_else() -> None:
+    buffer = RowBuffer(1_000)
+    for _ in range(2_000):
+        buffer.put("log", (1.0, "a line"))
+    for _ in range(2_000):
+        buffer.put("task", (1.0, "a task"))
+    for number in range(40):
+        buffer.put("error", (1.0, f"error {number}"))
+    lines, tasks = buffer.dropped["log"], buffer.dropped["task"]
+
+    assert set(buffer.dropped) == {"log", "task"}
+    assert (2_000 - lines, 2_000 - tasks) == (750, 188)
+    first = msgspec.msgpack.decode(buffer.pull(0, 100, 0.0)["rows"])
+    assert len(first["error"]) == 40
+    assert len(first["log"]) == len(first["task"]) == 30
+
+
 def test_there_is_room_again_after_a_pull() -> None:
     buffer = RowBuffer(10)
     for _ in range(12):
         buffer.put("event", (1.0, "y"))
+    assert buffer.dropped == {"event": 2}
     pulled(buffer)
     buffer.put("event", (1.0, "again"))
 

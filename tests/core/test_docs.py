@@ -49,6 +49,17 @@ def _leaves(tree: dict[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
+def test_every_setting_has_an_effect() -> None:
+    """Those of the store are read all at once."""
+    packages = ("core", "airflow_provider", "prefect_collection")
+    code = "\n".join(
+        file.read_text() for each in packages for file in (ROOT / each).rglob("*.py")
+    )
+    read = set(re.findall(r"\bsetting\w*\(\s*\"([a-z.-]+)\"", code))
+
+    assert {s for s in _settings() if not s.startswith("store.")} <= read
+
+
 def _shown(page: Path) -> str:
     return str(page.relative_to(ROOT))
 

@@ -60,6 +60,7 @@ def config_of(
         store=None,
         store_settings=dict(store_settings),
         spool=str(spool),
+        spool_limit=setting_bytes("spool-limit"),
         socket=str(Path(folder) / f"dbb-{recording[:16]}.sock"),
         owner=os.getpid(),
         interval=setting_seconds("capture.interval"),

@@ -12,13 +12,16 @@ import msgpack
 _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come by
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about
+_LINES = "log"
+_NOT_LINES, _TELLING = 4, 16  # one part in so many of the space
 
 
 class RowBuffer:
     """Rows that wait to be pulled.
 
     A batch is kept until the next pull acknowledges it, so that a recorder that died
-    half-way loses nothing.  When the buffer is full, new rows are counted, not kept.
+    half-way loses nothing.  When the buffer is full, new rows are counted, not kept; a flood
+    of lines leaves space to all else, and executions leave some to errors and events.
 
     Args:
         limit: How many executions fit.  Rows with long texts weigh as much as several,
@@ -31,14 +34,17 @@ class RowBuffer:
         # whichever thread, puts the others.
         self._executions: deque[object] = deque()
         self._others: deque[tuple[str, object, int]] = deque()
-        self._space = limit  # that others leave to executions
+        self._lines: deque[tuple[str, object, int]] = deque()
+        self._for_others = limit // _TELLING
+        self._not_for_lines = limit // _NOT_LINES - self._for_others
+        self._space = limit - self._for_others  # that others leave to executions
         self._unacknowledged: dict[str, Any] | None = None
         self._seq = 0
         self.dropped: dict[str, int] = {}
         self.pulled_at = 0.0
 
     def __len__(self) -> int:
-        return len(self._executions) + len(self._others)
+        return len(self._executions) + len(self._others) + len(self._lines)
 
     @property
     def drained(self) -> bool:
@@ -67,12 +73,15 @@ class RowBuffer:
         """Keep a row, or count it if it does not fit."""
         if kind == "task":
             self.put_task(row)
-        elif len(self._executions) >= self._space:
+            return
+        lines = kind == _LINES
+        spare = -self._not_for_lines if lines else self._for_others
+        if len(self._executions) >= self._space + spare:
             self.drop(kind, 1)
-        else:
-            weight = _weight(row)
-            self._space -= weight
-            self._others.append((kind, row, weight))
+            return
+        weight = _weight(row)
+        self._space -= weight
+        (self._lines if lines else self._others).append((kind, row, weight))
 
     def put_task(self, row: object) -> None:
         """Keep the row of an execution, or count it: by far the most rows are such."""
@@ -101,12 +110,13 @@ class RowBuffer:
         if not len(self):
             return self._answer(acknowledged, None, now)
         rows: dict[str, list[object]] = {}
-        # The most important comes first, should there be more than a batch.
-        while self._others and limit > 0:
-            kind, row, weight = self._others.popleft()
-            rows.setdefault(kind, []).append(row)
-            self._space += weight
-            limit -= weight
+        # The most important comes first, should there be more than a batch; of the rest, a
+        # flood of lines takes half at most while there are executions.
+        limit -= self._take(self._others, limit, rows)
+        least = limit // 2 if self._executions else limit
+        limit -= self._take(
+            self._lines, max(least, limit - len(self._executions)), rows
+        )
         count = min(limit, len(self._executions))
         if count > 0:
             take = self._executions.popleft
@@ -114,6 +124,21 @@ class RowBuffer:
         self._seq += 1
         self._unacknowledged = self._answer(self._seq, _packed(rows), now)
         return self._unacknowledged
+
+    def _take(
+        self,
+        waiting: deque[tuple[str, object, int]],
+        limit: int,
+        rows: dict[str, list[object]],
+    ) -> int:
+        """Move rows into a batch, up to a weight; return what they weigh."""
+        taken = 0
+        while waiting and taken < limit:
+            kind, row, weight = waiting.popleft()
+            rows.setdefault(kind, []).append(row)
+            taken += weight
+        self._space += taken
+        return taken
 
     def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, object]:
         return {
