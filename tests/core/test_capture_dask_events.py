@@ -37,7 +37,10 @@ def test_nested_spans_are_recorded_with_their_own_tasks(run: Run) -> None:
     assert found["etl/load"]["parent"] == found["etl"]["span"]
     assert (found["etl/load"]["tasks"], found["etl/load"]["failed"]) == (5, 0)
     assert (found["etl"]["tasks"], found["etl"]["failed"]) == (1, 1)
-    assert found["etl"]["enqueued"] <= found["etl/load"]["start"]
+    # Starts are of the worker's clock, which Dask corrects by half of a heartbeat's time:
+    # on a busy machine, it may put them before what the scheduler did earlier.
+    assert found["etl"]["enqueued"] <= found["etl/load"]["enqueued"]
+    assert found["etl/load"]["start"] is not None
     assert found["etl/load"]["nbytes"] > 0
 
 
