@@ -135,6 +135,16 @@ def test_an_empty_store_has_no_latest_run() -> None:
         find_run(MemoryStore(), "latest")
 
 
+def test_a_store_whose_recordings_were_all_deleted_is_not_called_empty() -> None:
+    gone = RunAddress.of("report", "deleted", 1)
+    store = MemoryStore()
+    for name in index_names(gone, EPOCH, "failed"):
+        store.put(name, b"")
+
+    with pytest.raises(RunNotFoundError, match=r"'latest' in .* were deleted"):
+        find_run(store, "latest")
+
+
 def test_a_marker_whose_recording_is_gone_hides_no_other_run(store: Store) -> None:
     gone = RunAddress.of("report", "deleted", 1)
     for state in ("running", "succeeded"):

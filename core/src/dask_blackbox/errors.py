@@ -89,6 +89,7 @@ class RunNotFoundError(RecordingError):
         where: The store.
         what: What was asked for: a recording, or a job.
         close: Names that are there and that are spelt nearly so.
+        deleted: Whether there were runs of that name, whose recordings were deleted.
 
     Attributes:
         where: The store.
@@ -101,8 +102,15 @@ class RunNotFoundError(RecordingError):
         what: str = "recording",
         *,
         close: Sequence[str] = (),
+        deleted: bool = False,
     ) -> None:
         self.where = where
+        listing = f"`dask blackbox ls --store {shlex.quote(where)}` lists"
+        if deleted:
+            super().__init__(
+                f"the recordings of {name!r} in {where} were deleted; {listing} the runs"
+            )
+            return
         if name == "latest":
             super().__init__(
                 f"nothing is recorded in {where} yet; is it the store that the runs "
@@ -110,8 +118,7 @@ class RunNotFoundError(RecordingError):
             )
             return
         super().__init__(
-            f"no {what} {name!r} in {where}; {_did_you_mean(close)}"
-            f"`dask blackbox ls --store {shlex.quote(where)}` lists its runs"
+            f"no {what} {name!r} in {where}; {_did_you_mean(close)}{listing} its runs"
         )
 
 

@@ -149,11 +149,13 @@ def _opened(store: Store, candidate: _Candidate, name: str) -> Run:
 
 
 def _newest(store: Store, job: str | None, name: str) -> Run:
+    deleted = False
     for entry in marked_runs(store, job=job):
         # A marker may outlive its recording: somebody, or a lifecycle rule, deleted it.
         with suppress(RunNotFoundError):
             return Run.at(store, entry.address)
-    raise RunNotFoundError(name, store.url)
+        deleted = True
+    raise RunNotFoundError(name, store.url, deleted=deleted)
 
 
 def _exact(store: Store, typed: str) -> Iterator[_Candidate]:
