@@ -13,7 +13,7 @@ _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come 
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about
 _LINES = "log"
-_NOT_LINES, _TELLING = 4, 16  # one part in so many of the space
+_NOT_LINES, _TELLING = 8, 16  # one part in so many of the space
 
 
 class RowBuffer:
