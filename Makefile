@@ -29,7 +29,7 @@ docs: .venvs/docs/.synced  ## Build the documentation into .site/; a broken link
 screenshots: environments  ## Make the pictures of the README in docs/images (starts Airflow, Prefect and Chromium)
 	.venvs/core/bin/python tools/screenshot.py
 	.venvs/prefect/bin/python tools/prefect_screenshots.py --readme
-	DASK_BLACKBOX_SCREENSHOTS=.screenshots .venvs/core/bin/python -m pytest -q tests/end_to_end/test_airflow_tab.py -k button_on_details
+	.venvs/core/bin/python -m pytest -q tests/end_to_end/test_airflow_tab.py -k button_on_details
 	cp .screenshots/airflow-failed-1500-light.png docs/images/airflow-task.png
 
 format: .venvs/lint/.synced  ## Format, and apply automatic fixes

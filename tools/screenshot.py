@@ -26,7 +26,7 @@ def main(chromium: str = "/usr/bin/chromium") -> None:
     from dask_blackbox.card import card_of
     from dask_blackbox.report import html
 
-    for each in kept(archive_of("failures", "deaths")):
+    for each in kept(archive_of("failures", "worker_memory")):
         card = card_of(each.run, findings_in(each.run))
         if card.verdict is not None and card.verdict.rule == RULE:
             page = html(each.run, card)
