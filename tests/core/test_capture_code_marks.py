@@ -12,9 +12,19 @@ from typing import Any
 import pytest
 from dask._task_spec import Task
 from dask_blackbox.analyse.changes.code_hashes import alike, tells_code
-from dask_blackbox.capture.driver.driver_environment import machine_facts, modules_of
-from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, mark_of
+from dask_blackbox.capture.driver.driver_environment import code_facts, machine_facts
+from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, _marked
 from sketches import a_night
+
+
+def mark_of(run_spec: object) -> str | None:
+    """Return the hash of the functions that a task runs; None if none is known."""
+    return _marked(run_spec).mark or None
+
+
+def modules_of(known: set[str]) -> dict[str, str]:
+    """Return the hash of each module of the user's own that was not known before."""
+    return code_facts(known)["modules"]
 
 
 def made(source: str, name: str = "work", file: str = "/jobs/shop.py") -> Any:

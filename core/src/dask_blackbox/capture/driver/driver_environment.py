@@ -30,15 +30,6 @@ _SECONDS = 0.3  # of this thread's processor time, for parts
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
 
-def modules_of(known: set[str]) -> dict[str, str]:
-    """Return a hash of each module of the user's own that is loaded, by its name.
-
-    Args:
-        known: Names that were reported before; grows by those that are reported now.
-    """
-    return code_facts(known)["modules"]
-
-
 def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, str]]:
     """Return what code of the user's own is loaded: `modules` and their `parts`.
 

@@ -105,11 +105,6 @@ class CodeMarks:
         return found
 
 
-def mark_of(run_spec: object) -> str | None:
-    """Return a hash of the functions that a task runs; None if none is known."""
-    return _marked(run_spec).mark or None
-
-
 class _Marked:
     """The hashes of a task's functions, and what they stand for.
 
