@@ -59,6 +59,9 @@ def pulled_run(
 
     masked: list[str] = []
 
+    async def nothing_to_mask() -> None:
+        pass
+
     async def all_of_it() -> Puller:
         scheduler = _Scheduler()
         await scheduler.server.listen("tcp://127.0.0.1:0")
@@ -71,6 +74,7 @@ def pulled_run(
                 profile_interval=600,
                 folder=folder,
                 mask=masked.extend,
+                masks_known=nothing_to_mask,
             )
             pulling_on = asyncio.create_task(puller.run())
             async with asyncio.timeout(_DEADLINE):

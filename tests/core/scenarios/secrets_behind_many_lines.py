@@ -14,8 +14,8 @@ import time
 import psutil
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
-from scenario_reports import report_card, until
-from secrets_loaded_later import recorders, use, use_and_fail
+from scenario_reports import recorders, report_card, until
+from secrets_loaded_later import use, use_and_fail
 
 logger = logging.getLogger("job")
 
@@ -38,7 +38,7 @@ def main(store: str) -> None:
         rec = recording(client, store=store, job="behind")
         with rec:
             client.submit(use, "an ordinary value").result(timeout=60)
-            (recorder,) = recorders()
+            recorder = psutil.Process(*recorders(os.getpid()))
             port = int(cluster.scheduler_address.rpartition(":")[2])
             until(lambda: port in connected_to(recorder), "a connection")
             recorder.send_signal(signal.SIGSTOP)
