@@ -1,4 +1,4 @@
-"""The orders that the demo's stories compute with: made here, the same on every machine.
+"""The orders that the demo's runs compute with: made here, the same on every machine.
 
 Two months of a small web shop, as its systems would have exported them:
 

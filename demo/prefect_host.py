@@ -34,7 +34,7 @@ _STOP = 15.0
 
 @dataclass(frozen=True)
 class FlowRunSeen:
-    """A flow run, as the server tells it.
+    """A flow run, as the server describes it.
 
     Attributes:
         id: Of the flow run.
@@ -76,7 +76,7 @@ class PrefectHost:
             progress: Called every few seconds with what is being waited for.
         """
         self._folder = Path(folder).resolve()
-        # Not resolved: the link is what tells Python its environment.
+        # Not resolved: the link is what shows Python its environment.
         self._python = str(Path(python).absolute())
         self._progress = progress or (lambda _text: None)
         self._port = _free_port()

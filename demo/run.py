@@ -1,4 +1,4 @@
-"""Two stories in a real Airflow and a real Prefect, recorded into an S3 bucket.
+"""Two runs in a real Airflow and a real Prefect, recorded into an S3 bucket.
 
 An ETL that succeeds, and a join that runs out of memory, as a DAG and as a flow; each
 host in its own environment.  What is printed of them comes from the bucket.  At the end
@@ -27,10 +27,10 @@ from dask_blackbox.report import text
 from dask_blackbox.store import Store, open_store
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from data import make_orders
+from demo_runs import AIRFLOW, PREFECT, DemoRun
 from leftovers import MARK, end_leftovers
+from output import Output, bucket_tree
 from prefect_host import PrefectHost
-from storybook import AIRFLOW, PREFECT, Story
-from telling import Teller, bucket_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".demo"
@@ -46,7 +46,7 @@ _TAIL = 40
 
 
 class Reported(NamedTuple):
-    """A story that was run: where its host shows it, and what it printed there."""
+    """A run of the demo: where its host shows it, and what it printed there."""
 
     page: str
     printed: list[str]
@@ -55,43 +55,43 @@ class Reported(NamedTuple):
 def main(arguments: list[str]) -> int:
     """Run the demo; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    teller = Teller()
+    output = Output()
     with ExitStack() as running:
         try:
-            return Demo(teller, running).run(keep="--keep" in arguments)
+            return Demo(output, running).run(keep="--keep" in arguments)
         except KeyboardInterrupt:
-            teller.wrong("interrupted")
+            output.wrong("interrupted")
             return 130
         except Exception as error:  # noqa: BLE001 - said here, whatever it is
-            teller.wrong(f"the demo cannot continue: {type(error).__name__}: {error}")
+            output.wrong(f"the demo cannot continue: {type(error).__name__}: {error}")
             return 1
         finally:
             # A second Ctrl-C would leave processes behind.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            teller.doing("stopping all servers")
-            running.callback(teller.quiet)
+            output.doing("stopping all servers")
+            running.callback(output.quiet)
 
 
 class Demo:
     """The bucket, the hosts, and what was reported."""
 
-    def __init__(self, teller: Teller, running: ExitStack) -> None:
-        self._teller = teller
+    def __init__(self, output: Output, running: ExitStack) -> None:
+        self._output = output
         self._running = running
         for old in ("airflow", "prefect", "store"):
             shutil.rmtree(FOLDER / old, ignore_errors=True)
         self._kept = open_store(FOLDER / "store")
 
     def run(self, *, keep: bool) -> int:
-        """Tell all stories; return the exit code."""
-        self._teller.doing("making two months of orders")
+        """Run all of them; return the exit code."""
+        self._output.doing("making two months of orders")
         data = make_orders(FOLDER / "data")
-        self._teller.done(f"orders to compute with are in {_short(data)}")
-        self._teller.doing("starting an S3 server")
+        self._output.done(f"orders to compute with are in {_short(data)}")
+        self._output.doing("starting an S3 server")
         server = self._running.enter_context(embedded_s3(BUCKET))
         # Between the hosts, which end first, and the bucket that recorders upload to.
         self._running.callback(end_leftovers, FOLDER)
-        self._teller.done(f"the bucket is at {server.endpoint}")
+        self._output.done(f"the bucket is at {server.endpoint}")
         store = open_store(URL, settings=server.settings)
         environ = server.environment | {
             "DASK_BLACKBOX__STORE__URL": URL,
@@ -101,74 +101,76 @@ class Demo:
             "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "300s",
         }
         airflow = self._airflow(environ)
-        untrue = [self._tell(story, airflow, store) for story in AIRFLOW]
+        untrue = [self._run(demo_run, airflow, store) for demo_run in AIRFLOW]
         prefect = self._prefect(environ)
-        untrue += [self._tell(story, prefect, store) for story in PREFECT]
+        untrue += [self._run(demo_run, prefect, store) for demo_run in PREFECT]
         self._look_further(server, store)
         if keep:
             self._keep_up(server, airflow, prefect)
         wrong = [each for each in untrue if each]
         for each in wrong:
-            self._teller.wrong(each)
+            self._output.wrong(each)
         if not wrong:
-            self._teller.done("all four runs ended as expected")
+            self._output.done("all four runs ended as expected")
         return int(bool(wrong))
 
     def _airflow(self, environ: dict[str, str]) -> AirflowHost:
-        self._teller.doing("starting Airflow")
+        self._output.doing("starting Airflow")
         host = AirflowHost(
             FOLDER / "airflow",
             dags=ROOT / "dags",
             commands=VENVS / "airflow" / "bin",
             environ=environ,
-            progress=self._teller.doing,
+            progress=self._output.doing,
         )
         self._running.enter_context(host)
-        self._teller.done(f"Airflow is at {host.url}")
+        self._output.done(f"Airflow is at {host.url}")
         return host
 
     def _prefect(self, environ: dict[str, str]) -> PrefectHost:
-        self._teller.doing("starting Prefect's server")
+        self._output.doing("starting Prefect's server")
         host = PrefectHost(
             FOLDER / "prefect",
             python=VENVS / "prefect" / "bin" / "python",
-            progress=self._teller.doing,
+            progress=self._output.doing,
         )
         host.environ.update(environ)
         self._running.enter_context(host)
-        self._teller.done(f"Prefect is at {host.url}")
+        self._output.done(f"Prefect is at {host.url}")
         return host
 
-    def _tell(
-        self, story: Story, host: AirflowHost | PrefectHost, store: Store
+    def _run(
+        self, demo_run: DemoRun, host: AirflowHost | PrefectHost, store: Store
     ) -> str | None:
-        """Run a story and print its card; return how it differed from what was expected."""
-        self._teller.doing(f"running {story.name} in {story.host}")
+        """Run one of them and print its card; return how it differed from what was expected."""
+        self._output.doing(f"running {demo_run.name} in {demo_run.host}")
         if isinstance(host, AirflowHost):
-            reported = _reported_in_airflow(story, host)
+            reported = _reported_in_airflow(demo_run, host)
         else:
-            reported = _reported_in_prefect(story, host)
-        self._teller.doing(f"waiting for the card of {story.job}")
-        card = self._card(story, store)
-        untrue = story.untrue(card) if card else f"no card of {story.job} was made"
-        self._teller.title(f"{story.host}: {story.name}")
+            reported = _reported_in_prefect(demo_run, host)
+        self._output.doing(f"waiting for the card of {demo_run.job}")
+        card = self._card(demo_run, store)
+        untrue = (
+            demo_run.untrue(card) if card else f"no card of {demo_run.job} was made"
+        )
+        self._output.title(f"{demo_run.host}: {demo_run.name}")
         if card:
-            columns, colour = self._teller.columns, self._teller.colour
-            self._teller.text(text(card, width=columns, colour=colour))
+            columns, colour = self._output.columns, self._output.colour
+            self._output.text(text(card, width=columns, colour=colour))
         if untrue:
-            self._teller.wrong(untrue)
-            self._teller.text(f"the end of its output ({reported.page}):")
-            self._teller.text("\n".join(reported.printed[-_TAIL:]))
+            self._output.wrong(untrue)
+            self._output.text(f"the end of its output ({reported.page}):")
+            self._output.text("\n".join(reported.printed[-_TAIL:]))
         return untrue
 
-    def _card(self, story: Story, store: Store) -> RunCard | None:
-        """Return the card of the story's newest run, as it lies in the bucket.
+    def _card(self, demo_run: DemoRun, store: Store) -> RunCard | None:
+        """Return the card of its newest run, as it lies in the bucket.
 
         Its pages open from the copy of the recording that outlives the bucket.
         """
         deadline = time.monotonic() + _CARD
         while time.monotonic() < deadline:
-            run = _found(store, story.job)
+            run = _found(store, demo_run.job)
             if run is not None and run.ending is not None:
                 card = RunCard.from_json(store.get(f"{run.folder}card.json"))
                 links = self._copied(store, run.folder)
@@ -187,10 +189,10 @@ class Demo:
         return {name: link for name, link in links.items() if link}
 
     def _look_further(self, server: EmbeddedS3, store: Store) -> None:
-        teller = self._teller
-        teller.title("In the bucket")
-        teller.tree(bucket_tree(store.url, _blobs(server)))
-        teller.title("To look further")
+        output = self._output
+        output.title("In the bucket")
+        output.tree(bucket_tree(store.url, _blobs(server)))
+        output.title("To look further")
         where = "--store .demo/store"
         for command, what in (
             (f"ls {where}", "the four runs"),
@@ -199,31 +201,31 @@ class Demo:
             (f"report latest --output .demo {where}", "one HTML file"),
             (f"serve {where}", "all of it in a browser: http://127.0.0.1:8899/"),
         ):
-            teller.text(f"  .venvs/core/bin/dask blackbox {command:47} # {what}")
-        teller.text("")
+            output.text(f"  .venvs/core/bin/dask blackbox {command:47} # {what}")
+        output.text("")
 
     def _keep_up(
         self, server: EmbeddedS3, airflow: AirflowHost, prefect: PrefectHost
     ) -> None:
-        teller = self._teller
-        teller.text(f"  Airflow   {airflow.url}/dags (trigger the DAGs again)")
-        teller.text(f"  Prefect   {prefect.url}")
-        teller.text(f"  bucket    {URL} at {server.endpoint} (any credentials)")
-        teller.doing("all of it stays up until Ctrl-C")
+        output = self._output
+        output.text(f"  Airflow   {airflow.url}/dags (trigger the DAGs again)")
+        output.text(f"  Prefect   {prefect.url}")
+        output.text(f"  bucket    {URL} at {server.endpoint} (any credentials)")
+        output.doing("all of it stays up until Ctrl-C")
         try:
             signal.pause()
         except KeyboardInterrupt:
             return
 
 
-def _reported_in_airflow(story: Story, host: AirflowHost) -> Reported:
-    run = host.trigger(story.name)
+def _reported_in_airflow(demo_run: DemoRun, host: AirflowHost) -> Reported:
+    run = host.trigger(demo_run.name)
     host.wait(run)
-    return Reported(host.page(run, story.task), host.log(run, story.task))
+    return Reported(host.page(run, demo_run.task), host.log(run, demo_run.task))
 
 
-def _reported_in_prefect(story: Story, host: PrefectHost) -> Reported:
-    run = host.run_flow(ROOT / "flows" / f"{story.name}.py")
+def _reported_in_prefect(demo_run: DemoRun, host: PrefectHost) -> Reported:
+    run = host.run_flow(ROOT / "flows" / f"{demo_run.name}.py")
     return Reported(run.url, run.output.splitlines())
 
 
