@@ -576,6 +576,7 @@ def test_a_recording_that_breaks_off_says_that_both_vanished() -> None:
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.title.startswith("Driver and recorder disappeared together")
+    assert "at the earliest: the recording ends there" in found.cause
 
 
 def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:

@@ -88,6 +88,7 @@ def thinned(
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20
+_THINNED = 0.75  # of the quota, so that not every row has a segment rewritten
 
 
 Take = Callable[[str, int | None, float, Rows, dict[str, int]], None]
@@ -128,6 +129,7 @@ class Spool:
         self._closed: dict[str, float] = {}
         self._sizes: dict[str, int] = {}
         self._uploaded: set[str] = set()
+        self._thinned: dict[str, int] = {}
         self._dropped: Counter[str] = Counter()
         self._least = EVERYTHING
         self._why: str | None = None
@@ -179,26 +181,42 @@ class Spool:
         return kept
 
     def _thin(self, size: int) -> int:
-        """Take the rows that tell least out of segments that wait; return what is left."""
+        """Take the rows that tell least out of segments that wait; return what is left.
+
+        Out of the oldest first: what was printed last matters most.
+        """
+        why = f"its limit is {self._quota / 2**20:,.1f} MiB"
         while size >= self._quota and self._least < LAST:
             current, self._current = self._current, None
             if current is not None:
                 self._close(current)
-            size -= self._thin_all(f"its limit is {self._quota / 2**20:,.1f} MiB")
+            for name in self._waiting():
+                size -= self._thin_segment(name, why, self._least + 1)
+                if size < self._quota * _THINNED:
+                    return size
+            if size >= self._quota:
+                self._least += 1
         return size
 
     def _thin_all(self, why: str) -> int:
         """Take the rows of one more rank out of what waits; return the bytes gained."""
         self._least += 1
-        waiting = [name for name in self._closed if name not in self._uploaded]
-        return sum(self._thin_segment(name, why) for name in waiting)
+        return sum(
+            self._thin_segment(name, why, self._least) for name in self._waiting()
+        )
 
-    def _thin_segment(self, name: str, why: str) -> int:
+    def _waiting(self) -> list[str]:
+        return [name for name in self._closed if name not in self._uploaded]
+
+    def _thin_segment(self, name: str, why: str, least: int) -> int:
         """Rewrite a segment in place, which needs no space; return the bytes gained."""
+        if self._thinned.get(name, EVERYTHING) >= least:
+            return 0
+        self._thinned[name] = least
         number = name.removesuffix(".seg").rpartition("-")[2]
         try:
             blob = self.read(name)
-            smaller, lost = thinned(blob, self._recording, int(number), self._least)
+            smaller, lost = thinned(blob, self._recording, int(number), least)
             if not lost:
                 return 0
             if name in self._held:
@@ -328,7 +346,7 @@ class Spool:
     def waiting(self) -> list[str]:
         """Return the names of those that the store does not have, oldest first."""
         with self._lock:
-            return [name for name in self._closed if name not in self._uploaded]
+            return self._waiting()
 
     def age(self, name: str) -> float:
         """Return for how many seconds a segment has been closed."""

@@ -102,7 +102,9 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
                 else f"The driver's process {f'was ended by {by}' if by else f'ended{itself}'} "
                 "without raising an exception or reporting an exit"
             )
-            + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
+            + f", {after} after the start"
+            + (" at the earliest: the recording ends there" if both else "")
+            + f". {_KERNEL if by_kernel else grown}{_then(case)}"
             + (_crashed_by_a_task(case) if by in CRASHES else "")
             + _running_tasks(case, longest)
             + _unresponsive(lasted)
