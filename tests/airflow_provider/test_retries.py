@@ -15,7 +15,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import open_store
 
-_STORIES = """
+_DAGS = """
 def refuse(day):
     raise TypeError(f"no deliveries on {day}")
 
@@ -42,7 +42,7 @@ def test_an_operator_fails_at_once_on_the_advice_that_it_names(
     airflow: Any, tmp_path: Path
 ) -> None:
     dag = airflow.load(
-        f"""{_STORIES}
+        f"""{_DAGS}
 with DAG("named_advice"):
     DaskObservedOperator(
         task_id="wrong", python_callable=wrong, cluster_kwargs=TINY,

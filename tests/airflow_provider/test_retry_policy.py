@@ -13,7 +13,7 @@ from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 
-_STORIES = """
+_DAGS = """
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_policy_fails_what_is_wrong_and_tries_again_what_passes(
     common = f"""cluster_kwargs=TINY, store={str(tmp_path)!r}, retries=2,
         retry_delay=timedelta(0), retry_policy=policy"""
     dag = airflow.load(
-        f"""{_STORIES}
+        f"""{_DAGS}
 policy = DaskRetryPolicy()
 with DAG("retried"):
     DaskObservedOperator(task_id="wrong", python_callable=wrong, {common})

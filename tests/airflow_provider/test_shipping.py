@@ -19,7 +19,7 @@ from airflow_dask_blackbox.shipping import (
     unimportable_module_of,
 )
 
-_STORY = """
+_DAG = """
 import dataclasses, enum, functools, typing
 
 FACTOR = 3
@@ -124,7 +124,7 @@ _ANSWERS = {
 
 def test_all_of_dasks_interfaces_reach_the_dag_files_functions(airflow: Any) -> None:
     ran = airflow.run(
-        f"""{_STORY}
+        f"""{_DAG}
 with DAG("interfaces"):
     DaskObservedOperator(
         task_id="everything", python_callable=everything, cluster_kwargs=TINY
@@ -172,7 +172,7 @@ def test_workers_started_by_hand_elsewhere_reach_them_too(
     airflow: Any, cluster_of_strangers: str
 ) -> None:
     ran = airflow.run(
-        f"""{_STORY}
+        f"""{_DAG}
 with DAG("strangers"):
     DaskObservedOperator(
         task_id="everything",
@@ -230,7 +230,7 @@ def test_the_main_module_is_hidden_and_comes_back() -> None:
 @pytest.fixture
 def dag_file() -> Iterator[Any]:
     """A module as Airflow makes one of a DAG file, in `sys.modules` only."""
-    module: Any = types.ModuleType("unusual_prefix_0123_story")
+    module: Any = types.ModuleType("unusual_prefix_0123_dag")
     sys.modules[module.__name__] = module
     exec("def f(): return 1\nANSWER = 42", vars(module))
     yield module

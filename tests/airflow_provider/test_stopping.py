@@ -320,7 +320,7 @@ class _Instance(SimpleNamespace):
         ("running", 90, "evicted"),
     ],
 )
-def test_the_state_of_a_task_tells_why_it_was_stopped(
+def test_the_state_of_a_task_reports_why_it_was_stopped(
     state: str | None, limit: int | None, reason: str, map_index: int
 ) -> None:
     from datetime import timedelta

@@ -14,7 +14,7 @@ from dask_blackbox.layout import RunAddress
 
 pytestmark = pytest.mark.nightly
 
-_STORY = """
+_DAG = """
     def asked(how):
         from airflow.hooks.base import BaseHook
         from airflow.models import Connection as OldConnection, Variable as OldVariable
@@ -129,7 +129,7 @@ def test_what_only_the_task_can_ask_airflow_for_raises_on_workers(
     airflow: Any, cluster: str, tmp_path: Path
 ) -> None:
     ran = airflow.run(
-        f"""{_STORY}
+        f"""{_DAG}
     with DAG("asking_workers"):
         DaskObservedOperator(
             task_id="ask", python_callable=ask_each, store={str(tmp_path)!r}, {cluster}
@@ -150,7 +150,7 @@ def test_the_verdict_on_a_task_that_asks_says_to_pass_the_value(
     airflow: Any, tmp_path: Path
 ) -> None:
     ran = airflow.run(
-        f"""{_STORY}
+        f"""{_DAG}
     with DAG("asking_in_vain"):
         DaskObservedOperator(
             task_id="ask", store={str(tmp_path)!r}, cluster_kwargs=TINY,
@@ -174,7 +174,7 @@ def test_workers_of_a_hooks_cluster_refuse_too(
     connection = {"conn_type": "dask", "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_FARM", json.dumps(connection))
     ran = airflow.run(
-        f"""{_STORY}
+        f"""{_DAG}
     def ask_by_hook():
         from airflow_dask_blackbox.hooks.dask import DaskHook
         from airflow_dask_blackbox.shipping import hidden_main

@@ -44,7 +44,7 @@ def test_nested_spans_are_recorded_with_their_own_tasks(run: Run) -> None:
     assert found["etl/load"]["nbytes"] > 0
 
 
-def test_a_span_tells_where_its_time_went(run: Run) -> None:
+def test_a_span_reports_where_its_time_went(run: Run) -> None:
     [*_, last] = [
         reported
         for reported in details(run, "span")

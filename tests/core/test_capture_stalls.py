@@ -129,7 +129,7 @@ def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:
     assert finished.reported["recorded"] == finished.reported["done"] > 0
 
 
-def test_a_stall_tells_nothing_of_another_runs_tasks(finished: ScenarioRun) -> None:
+def test_a_stall_reports_nothing_of_another_runs_tasks(finished: ScenarioRun) -> None:
     for job in ("resource", "deep"):
         for stall in details(hung(finished, job), "stall"):
             assert sum(stall["states"].values()) == 1
@@ -150,7 +150,7 @@ def _freeze() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_is_told_what_hung(
+def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_reports_what_hung(
     tmp_path: Path,
 ) -> None:
     settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}

@@ -134,7 +134,7 @@ def test_every_run_has_left_a_sketch(job: Nights, cards: dict[str, RunCard]) -> 
     ]  # fmt: skip
 
 
-def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
+def test_every_rendering_reports_what_changed(cards: dict[str, RunCard]) -> None:
     card = cards["broken"]
     run = Run.open(card.links["recording"])
     pages = (text(card, width=200), markdown(card), html(run, card))

@@ -74,7 +74,7 @@ def _reported(**after: Any) -> list[Difference]:
     return differences(a_night(1, **known), a_night(2, **reported))
 
 
-def test_a_prefix_tells_which_of_its_functions_is_another() -> None:
+def test_a_prefix_reports_which_of_its_functions_is_another() -> None:
     tax = a_prefix("tax", functions=("shop:Tax.added",), code="other")
     other = {"shop:Tax.added": "shop.py:7 99", "shop:work": "shop.py:21 22"}
     [change] = _reported(prefixes=(tax,), parts=other)
@@ -90,7 +90,7 @@ def test_a_value_that_a_prefix_was_given_is_reported_by_who_gave_it() -> None:
     assert change.where == "given by work at shop.py:20"
 
 
-def test_a_module_tells_what_in_it_is_another() -> None:
+def test_a_module_reports_what_in_it_is_another() -> None:
     facts = {"code": {"module shop": "2py311.bb", "git commit": "c0ffee00"}}
     other = {"shop:Tax.added": "shop.py:6 11", "shop:new": "shop.py:40 99"}
     [change] = _reported(facts=facts, parts=other)
@@ -139,7 +139,7 @@ def test_a_secret_that_an_option_names_is_blanked_out() -> None:
     assert reported == {"argv": ["job.py", "--password", "[redacted]", "--first", "3"]}
 
 
-def test_only_variables_that_tell_an_image_are_looked_at() -> None:
+def test_only_variables_that_report_an_image_are_looked_at() -> None:
     reported = image_variables(
         {
             "JOB_IMAGE": "shop:2",

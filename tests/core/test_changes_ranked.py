@@ -148,7 +148,7 @@ def test_a_part_of_the_graph_that_is_new_is_a_change_of_the_graph() -> None:
     )
 
 
-def test_what_a_lost_run_does_not_tell_of_has_not_changed() -> None:
+def test_what_a_lost_run_does_not_report_of_has_not_changed() -> None:
     lost = Sketch(
         job="nightly",
         run_id="run-2",

@@ -28,7 +28,7 @@ from dask_blackbox.testing import (
 from stored_runs import Shelf
 
 KEY = "('hog-1', 0)"
-STORY = (
+FACTS = (
     an_event("recording-started", at=0),
     a_worker_added(),
     an_event(
@@ -59,14 +59,14 @@ def typed(*words: str) -> Result:
 
 
 def reported(shelf: Shelf, *words: str) -> Any:
-    """Return what `why --json` says of the story."""
-    recorded(shelf.store, *STORY, job="etl", state="failed")
+    """Return what `why --json` says of the case."""
+    recorded(shelf.store, *FACTS, job="etl", state="failed")
     return json.loads(
         typed("why", "etl", "--store", shelf.url, "--json", *words).output
     )
 
 
-def test_why_tells_the_verdict_and_each_fact_with_a_command_that_shows_it(
+def test_why_reports_the_verdict_and_each_fact_with_a_command_that_shows_it(
     shelf: Shelf,
 ) -> None:
     why = reported(shelf)
@@ -83,7 +83,7 @@ def test_why_tells_the_verdict_and_each_fact_with_a_command_that_shows_it(
             exec(words[1], {})
 
 
-def test_why_tells_what_else_was_considered_and_why_it_is_not_the_cause(
+def test_why_reports_what_else_was_considered_and_why_it_is_not_the_cause(
     shelf: Shelf,
 ) -> None:
     others = {each["what"]: each["why_not"] for each in reported(shelf)["considered"]}
@@ -94,7 +94,7 @@ def test_why_tells_what_else_was_considered_and_why_it_is_not_the_cause(
 
 
 def test_why_reads_as_text(shelf: Shelf) -> None:
-    recorded(shelf.store, *STORY, job="etl", state="failed")
+    recorded(shelf.store, *FACTS, job="etl", state="failed")
 
     said = typed("why", "etl", "--store", shelf.url).output
 
@@ -103,12 +103,12 @@ def test_why_reads_as_text(shelf: Shelf) -> None:
     assert "Rejected causes" in said
 
 
-def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:
+def test_why_reports_what_changed_and_how_to_compare(shelf: Shelf) -> None:
     before = a_worker_added(nthreads=2, memory_limit=8 * 2**30)
     recorded(shelf.store, before, job="etl", run_id="good", started=EPOCH - 3600)
     good = Run.at(shelf.store, RunAddress.of("etl", "good", 1))
     write_sketch(shelf.store, good, good.card())
-    recorded(shelf.store, *STORY, job="etl", run_id="bad", state="failed")
+    recorded(shelf.store, *FACTS, job="etl", run_id="bad", state="failed")
 
     result = typed("why", "etl/bad", "--store", shelf.url)
     assert "What changed since the last good run" in result.stdout
@@ -121,9 +121,9 @@ def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:
     assert reported["past"]["last_good"]["run_id"] == "good"
 
 
-def test_of_a_run_that_succeeded_it_tells_the_findings(shelf: Shelf) -> None:
+def test_of_a_run_that_succeeded_it_reports_the_findings(shelf: Shelf) -> None:
     near = a_metric(at=5, memory=int(3.8 * 2**30))
-    recorded(shelf.store, STORY[0], a_worker_added(), near, job="good")
+    recorded(shelf.store, FACTS[0], a_worker_added(), near, job="good")
 
     said = typed("why", "good", "--store", shelf.url).output
 

@@ -212,7 +212,7 @@ def test_an_end_of_which_only_the_state_is_left_is_no_ground_for_a_verdict(
     assert "complete.json" in card["completeness"]["damaged"]
 
 
-def test_without_segments_the_index_still_tells_the_state(copy: Path) -> None:
+def test_without_segments_the_index_still_reports_the_state(copy: Path) -> None:
     folder = _folder(copy)
     _flip(folder / "complete.json")
     shutil.rmtree(folder / "segments")

@@ -105,7 +105,7 @@ def test_a_signal_that_is_sent_while_the_exception_is_handled_shows_that_it_came
     assert (found.decided_at, found.source) == (START + 30, "handler")
 
 
-def test_without_anything_better_the_hook_tells_and_then_the_end_of_the_process() -> (
+def test_without_anything_better_the_hook_reports_and_then_the_end_of_the_process() -> (
     None
 ):
     hook = an_event("driver-exception", "driver", at=50, exception="ValueError")

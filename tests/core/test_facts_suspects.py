@@ -134,7 +134,7 @@ def test_a_task_that_ran_for_long_before_memory_grew_is_no_suspect() -> None:
     assert the_verdict(run).subject.key == "load-1"
 
 
-def test_where_nothing_tells_both_are_named_with_medium_confidence() -> None:
+def test_where_nothing_reports_both_are_named_with_medium_confidence() -> None:
     run = a_killed_pair(
         watch={"start": 15}, load={"start": 15}, memory=CLIMBING, stack=""
     )
@@ -177,7 +177,7 @@ def test_a_task_that_waits_in_its_stack_is_no_suspect() -> None:
 
 
 @pytest.mark.parametrize("thread", [LOADER, None])
-def test_the_thread_of_the_fault_tells_who_crashed(thread: int | None) -> None:
+def test_the_thread_of_the_fault_reports_who_crashed(thread: int | None) -> None:
     stack = a_stack(LOADER, "/jobs/nightly.py:8:load", current=True) + a_stack(
         WATCHER, "/jobs/nightly.py:4:watch"
     )

@@ -64,7 +64,7 @@ def _busy(number: int, seconds: float, cpu: float | None) -> Sketch:
     ("seconds", "cpu", "found"),
     [(6.0, 500.0, ["join"]), (6.0, 105.0, []), (6.0, None, []), (1.1, 103.0, [])],
 )
-def test_on_a_busy_host_the_time_with_a_core_tells_a_slow_task_from_a_slow_night(
+def test_on_a_busy_host_the_time_with_a_core_reports_a_slow_task_from_a_slow_night(
     seconds: float, cpu: float | None, found: list[str]
 ) -> None:
     earlier = [
@@ -185,7 +185,7 @@ def a_run_now(
     return findings_in(run, history=history)
 
 
-def test_rules_tell_it_with_numbers() -> None:
+def test_rules_report_it_with_numbers() -> None:
     found = {f.rule: f for f in a_run_now(seconds=200.0, memory=350 * MIB)}
 
     slow = found["slower-than-usual"]

@@ -106,7 +106,7 @@ def test_fields_of_a_later_version_of_the_same_format_are_passed_over() -> None:
     assert read_sketch(later) == a_night()
 
 
-def test_a_name_tells_what_is_asked_most() -> None:
+def test_a_name_reports_what_is_asked_most() -> None:
     name = sketch_name(
         ADDRESS,
         1_795_230_000.25,

@@ -173,7 +173,7 @@ def test_each_host_says_which_run_this_is(
         (JENKINS, "https://jenkins.example.com/job/data/job/nightly/153/"),
     ],
 )
-def test_the_page_of_the_run_is_known_where_the_environment_tells_it(
+def test_the_page_of_the_run_is_known_where_the_environment_reports_it(
     environ: dict[str, str], url: str | None
 ) -> None:
     assert identity_from_environment(environ, ETL).host.get("url") == url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzz_draws import drawn
-from kill_fuzz import fly_round
+from kill_fuzz import judge_round
 from scenario_runs import Home
 
 SEEDS = {
@@ -47,7 +47,7 @@ def test_a_round_that_went_wrong_is_recorded_as_it_really_went(
 
 
 def _judge(seed: int, home: Home) -> None:
-    found = fly_round(drawn(seed), home)
+    found = judge_round(drawn(seed), home)
 
     assert found.wrong == [], found.seen
     assert found.done

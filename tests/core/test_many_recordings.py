@@ -21,13 +21,13 @@ WHO = [f"p{p}t{t}" for p in range(PROCESSES) for t in range(THREADS)]
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    story = (
+    case = (
         "many_recordings.py",
         str(home.folder / "store"),
         str(PROCESSES),
         str(THREADS),
     )
-    finished = ended(home, begin(home, *story), timeout=280)
+    finished = ended(home, begin(home, *case), timeout=280)
     assert finished.code == 0, finished.errors[-5000:]
     return finished
 

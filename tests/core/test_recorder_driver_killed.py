@@ -23,7 +23,7 @@ def reported(home: Home, word: str) -> Any:
 
     def heard() -> Any:
         try:
-            return json.loads((home.folder / "told.json").read_text()).get(word)
+            return json.loads((home.folder / "reported.json").read_text()).get(word)
         except (OSError, ValueError):
             return None
 

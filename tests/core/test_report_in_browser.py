@@ -290,7 +290,9 @@ def test_every_execution_of_many_is_found_by_zooming(
     shown.assert_harmless()
 
 
-def test_the_playhead_tells_what_was_going_on(browser: Browser, tmp_path: Path) -> None:
+def test_the_playhead_reports_what_was_going_on(
+    browser: Browser, tmp_path: Path
+) -> None:
     run = a_hostile_run()
     shown = Shown(browser, html(run, card_of(run, ())), tmp_path, "#t=11.5")
     pane = shown.page.locator("#pane")

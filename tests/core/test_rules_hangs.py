@@ -86,7 +86,7 @@ def a_stall(*tasks: dict[str, Any], at: float = 80.0, **more: Any) -> Piece:
     return an_event("stall", at=at, **{**reported, **more})
 
 
-def what_w1_tells(
+def what_w1_reports(
     stacks: dict[str, list[str]] | None = None, tasks: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     return {"tcp://w1": {"stacks": stacks or {}, "tasks": tasks or {}}}
@@ -105,7 +105,7 @@ def nested(*more: dict[str, Any], state: str = "executing") -> Piece:
     return a_stall(
         a_task_at("outer-1", executing_for=58),
         *more,
-        told=what_w1_tells(
+        told=what_w1_reports(
             {"outer-1": IN_A_CLIENT, "fetch-1": IN_A_SERVICE},
             {"outer-1": {"state": state, "waits_for": []}},
         ),
@@ -122,7 +122,7 @@ def iterating() -> Piece:
     return a_stall(
         a_task_at("outer-1", executing_for=58),
         a_task_at("inner-1"),
-        told=what_w1_tells(
+        told=what_w1_reports(
             {"outer-1": stack}, {"outer-1": {"state": "executing", "waits_for": []}}
         ),
     )
@@ -137,7 +137,7 @@ def of_resources(**more: Any) -> Piece:
 
 def of_a_lock(state: str = "waiting") -> Piece:
     waits = {"state": state, "waits_for": [["lock-1", "error"]]}
-    return a_stall(a_task_at("use-1"), told=what_w1_tells({}, {"use-1": waits}))
+    return a_stall(a_task_at("use-1"), told=what_w1_reports({}, {"use-1": waits}))
 
 
 def all_paused() -> Piece:
@@ -172,7 +172,7 @@ def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
     stall = a_stall(
         a_task_at("outer-1", executing_for=58),
         a_task_at("inner-1"),
-        told=what_w1_tells({"outer-1": making}, waits),
+        told=what_w1_reports({"outer-1": making}, waits),
     )
 
     assert verdict(hung(stall)).rule == "stalled"
@@ -291,7 +291,7 @@ def test_a_task_that_holds_the_resources_of_the_one_it_waits_for_is_named() -> N
         return a_stall(
             a_task_at("outer-1", executing_for=58),
             a_task_at("inner-1"),
-            told=what_w1_tells(
+            told=what_w1_reports(
                 {"outer-1": IN_A_CLIENT},
                 {
                     "outer-1": {"state": "long-running"},
@@ -321,7 +321,7 @@ def of_a_shared_wait(**more: Any) -> Piece:
         f'  File "{LIB}/distributed/lock.py", line 9, in __enter__\n\tself.acquire()\n',
         f'  File "{LIB}/distributed/semaphore.py", line 9, in acquire\n\tself.sync()\n',
     ]
-    answer = what_w1_tells({"move-1": stack}, {"move-1": {"state": "executing"}})
+    answer = what_w1_reports({"move-1": stack}, {"move-1": {"state": "executing"}})
     return a_stall(a_task_at("move-1", executing_for=58), told=answer, **more)
 
 
@@ -644,7 +644,7 @@ def test_a_worker_that_was_scaled_away_was_not_lost_by_its_cluster() -> None:
 def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
     stall = a_stall(
         a_task_at("fetch-1", executing_for=59), a_task_at("inc-1"),
-        told=what_w1_tells({"fetch-1": IN_A_SERVICE}),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
         waiting=[{"key": "sum-1", "waits_for": [["fetch-1", "processing"]]}],
     )  # fmt: skip
     found = verdict(hung(stall))
@@ -873,7 +873,7 @@ def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
     late = an_exception("TimeoutError", "", chain=chain)
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_tells({"fetch-1": IN_A_SERVICE}),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
 
     assert verdict(hung(stall, error=late)).rule == "stalled"
@@ -887,7 +887,7 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
         f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
     ]
     stall = a_stall(
-        a_task_at("write-1", executing_for=58), told=what_w1_tells({"write-1": stack})
+        a_task_at("write-1", executing_for=58), told=what_w1_reports({"write-1": stack})
     )
 
     found = verdict(hung(stall))
@@ -916,7 +916,7 @@ def polling(*more: Piece, cpu: float = 2.0, inner_runs: bool = False) -> RunTabl
     stall = a_stall(
         a_task_at("outer-1", executing_for=58),
         inner,
-        told=what_w1_tells({"outer-1": stack}),
+        told=what_w1_reports({"outer-1": stack}),
     )
     used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 60, 5)]
     sent = an_event(

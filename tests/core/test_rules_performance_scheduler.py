@@ -202,7 +202,7 @@ def test_what_idles_between_graphs_waits_for_the_driver_not_for_tasks() -> None:
     assert slugs(run) == ["driver-bound"]
 
 
-def test_a_scheduler_that_tells_nothing_for_seconds_stood_still() -> None:
+def test_a_scheduler_that_reports_nothing_for_seconds_stood_still() -> None:
     some = tasks("load", 240, seconds=0.2, threads=4, every=0.6)
     wanted = demand(*[300] * 41)
     gaps = [each for n, each in enumerate(wanted) if n < 7 or n % 10 == 0]

@@ -359,7 +359,7 @@ def test_an_uploaded_file_imports_what_was_not_uploaded() -> None:
     assert "client.upload_file('units.py')" in found.remedy
 
 
-def test_the_deaths_that_a_verdict_tells_are_not_reported_again() -> None:
+def test_the_deaths_that_a_verdict_reports_are_not_reported_again() -> None:
     assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
         "module-not-shipped"
     ]
@@ -826,11 +826,11 @@ def test_a_program_that_the_driver_ran_is_asked_what_it_raised() -> None:
 
     assert found.rule == "worker-start-failed"
     assert found.title.startswith("step_load.py:9 runs again in each worker process")
-    told = [each.text for each in found.evidence]
+    texts = [each.text for each in found.evidence]
     assert (
-        "A program of the driver's raised RuntimeError: Nanny failed to start." in told
+        "A program of the driver's raised RuntimeError: Nanny failed to start." in texts
     )
-    assert f"The driver got its exit code, CalledProcessError: {call}" in told
+    assert f"The driver got its exit code, CalledProcessError: {call}" in texts
 
 
 def test_a_program_that_raised_nothing_leaves_the_driver_its_own_exception() -> None:

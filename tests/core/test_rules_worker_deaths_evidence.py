@@ -379,7 +379,7 @@ def a_crash_of_two_threads(function: str, other: str) -> str:
         ("<lambda>", "<lambda>", "slow"),
     ],
 )
-def test_the_stack_of_a_crash_tells_the_guilty_from_who_was_always_there(
+def test_the_stack_of_a_crash_separates_the_guilty_from_who_was_always_there(
     function: str, other: str, guilty: str
 ) -> None:
     stack = a_crash_of_two_threads(function, other)

@@ -121,7 +121,7 @@ def test_on_a_nearly_full_disk_an_error_is_kept_rather_than_what_was_printed(
     assert account.dropped == {"log": 4_000}
 
 
-def test_what_lies_in_memory_makes_space_by_what_tells_least(
+def test_what_lies_in_memory_makes_space_by_what_reports_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dask_blackbox.recorder.spool.IN_MEMORY", MIB // 4)
@@ -160,7 +160,7 @@ def a_line_row(number: int, *, level: int = 20) -> list[Any]:
     return [1.0, "worker", "w", 1, number, "stdout", level, text, None]
 
 
-def test_beyond_its_room_what_tells_most_is_kept_longest(tmp_path: Path) -> None:
+def test_beyond_its_room_what_reports_most_is_kept_longest(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "r", "r", "w", quota=20_000)
     for number in range(500):
         tasks = [a_task_row(zlib.crc32(b"%d %d" % (number, i))) for i in range(50)]

@@ -41,7 +41,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "test_of_sums.py"]))
 """
 
 
-def test_pytest_called_by_a_script_tells_which_test_failed(
+def test_pytest_called_by_a_script_reports_which_test_failed(
     homes: Callable[[], Home], tmp_path: Path
 ) -> None:
     (tmp_path / "test_of_sums.py").write_text(TESTS)

@@ -73,7 +73,7 @@ AT_ONCE = 2
 def run_story(name: str, folder: Path, api: str) -> Path:
     """Run one flow in a process of its own; return the store that it was recorded to."""
     folder.mkdir()
-    script = [str(HERE / "stories.py"), name]
+    script = [str(HERE / "failing_flows.py"), name]
     for scripts in (HERE, GALLERY):
         if (own := scripts / f"{name}.py").is_file():
             script = [str(own)]
@@ -101,16 +101,16 @@ def run_story(name: str, folder: Path, api: str) -> Path:
 def reported(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Path]]:
-    """Run the `STORIES` of a module, two at a time; return what waits for one of them."""
+    """Run the `FLOWS` of a module, two at a time; return what waits for one of them."""
     from prefect.settings import PREFECT_API_URL
 
-    folder, api = tmp_path_factory.mktemp("stories"), str(PREFECT_API_URL.value())
+    folder, api = tmp_path_factory.mktemp("runs"), str(PREFECT_API_URL.value())
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        stories: dict[str, Future[Path]] = {
+        runs: dict[str, Future[Path]] = {
             name: pool.submit(run_story, name, folder / name, api)
-            for name in request.module.STORIES
+            for name in request.module.FLOWS
         }
-        yield lambda name: stories[name].result()
+        yield lambda name: runs[name].result()
 
 
 class SeenTask(NamedTuple):
@@ -232,7 +232,7 @@ class Prefect:
         return [each["resource"].get(label, "") for each in found]
 
     def payloads(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
-        """Return what events of a kind tell people, of those related to a run."""
+        """Return what events of a kind say to people, of those related to a run."""
         return [each["payload"] for each in self._events(kind, flow_run_id)]
 
     def _events(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:

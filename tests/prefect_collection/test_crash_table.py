@@ -11,23 +11,23 @@ import pytest
 # The flows run two at a time: a test may wait for those before its own.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
-STORIES = (
+FLOWS = (
     "schedulerless", "interrupted", "async_interrupted", "tried_again", "unsendable",
     "unreadable", "gives_up_a_rerun",
 )  # fmt: skip
 
-Tell = Callable[[str], Path]
+RunFlow = Callable[[str], Path]
 
 
 def states(seen: Any) -> list[str]:
     return sorted(task.state for task in seen.all_tasks)
 
 
-@pytest.mark.parametrize("story", ["interrupted", "async_interrupted"])
+@pytest.mark.parametrize("flow", ["interrupted", "async_interrupted"])
 def test_ctrl_c_ends_running_and_queued_task_runs(
-    story: str, reported: Tell, prefect: Any
+    flow: str, reported: RunFlow, prefect: Any
 ) -> None:
-    seen = prefect.newest(story.replace("_", "-"), reported(story))
+    seen = prefect.newest(flow.replace("_", "-"), reported(flow))
 
     assert seen.state == "CRASHED"
     assert seen.card.headline == "The driver was interrupted (Ctrl-C or SIGINT)"
@@ -38,7 +38,7 @@ def test_ctrl_c_ends_running_and_queued_task_runs(
 
 
 def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("schedulerless", reported("schedulerless"))
 
@@ -49,7 +49,7 @@ def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(
 
 
 def test_a_task_that_dask_tries_again_ends_green_with_a_warning(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("tried-again", reported("tried_again"))
 
@@ -62,7 +62,9 @@ def test_a_task_that_dask_tries_again_ends_green_with_a_warning(
     assert f"| [{name}](" in page
 
 
-def test_a_graph_that_cannot_be_pickled_is_named(reported: Tell, prefect: Any) -> None:
+def test_a_graph_that_cannot_be_pickled_is_named(
+    reported: RunFlow, prefect: Any
+) -> None:
     seen = prefect.newest("unsendable", reported("unsendable"))
 
     assert seen.state == "FAILED"
@@ -71,7 +73,7 @@ def test_a_graph_that_cannot_be_pickled_is_named(reported: Tell, prefect: Any) -
 
 
 def test_a_graph_that_cannot_be_read_does_not_leave_the_flow_run_running(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("unreadable", reported("unreadable"))
 
@@ -81,7 +83,7 @@ def test_a_graph_that_cannot_be_read_does_not_leave_the_flow_run_running(
 
 
 def test_a_task_that_dask_reran_and_gave_up_is_not_green(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("gives-up-a-rerun", reported("gives_up_a_rerun"))
 

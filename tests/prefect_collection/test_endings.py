@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 # Before 2026.7 Dask itself starts a worker that died at its start again for ever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
-STORIES = (
+FLOWS = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
 )  # fmt: skip
 PATIENCE = 120.0
 
-Tell = Callable[[str], Path]
+RunFlow = Callable[[str], Path]
 
 
 def seen_at_last(
@@ -41,7 +41,7 @@ def seen_at_last(
         time.sleep(0.5)
 
 
-def test_sigterm_is_reported_as_what_it_is(reported: Tell, prefect: Any) -> None:
+def test_sigterm_is_reported_as_what_it_is(reported: RunFlow, prefect: Any) -> None:
     seen = prefect.newest("evicted", reported("evicted"))
 
     assert seen.state == "CRASHED"
@@ -62,7 +62,7 @@ def test_sigterm_is_reported_as_what_it_is(reported: Tell, prefect: Any) -> None
 
 
 def test_after_sigkill_the_recorder_finishes_for_the_flow(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     store = reported("killed")
     seen = seen_at_last(prefect, "killed", store, lambda run: run.state == "CRASHED")
@@ -78,11 +78,11 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
     assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]
 
 
-@pytest.mark.parametrize("story", ["overdue", "async_overdue"])
+@pytest.mark.parametrize("flow", ["overdue", "async_overdue"])
 def test_a_time_limit_is_reported_with_progress(
-    story: str, reported: Tell, prefect: Any
+    flow: str, reported: RunFlow, prefect: Any
 ) -> None:
-    seen = prefect.newest(story.replace("_", "-"), reported(story))
+    seen = prefect.newest(flow.replace("_", "-"), reported(flow))
 
     assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
     assert seen.card.verdict.rule == "stopped-by-host"
@@ -90,7 +90,7 @@ def test_a_time_limit_is_reported_with_progress(
 
 
 def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     store = reported("parent")
     child, parent = prefect.newest("child", store), prefect.newest("parent", store)
@@ -107,7 +107,7 @@ def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
 
 
 def test_how_a_worker_died_is_in_the_log_of_the_task_run(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     child = prefect.newest("child", reported("parent"))
 
@@ -120,7 +120,7 @@ def test_how_a_worker_died_is_in_the_log_of_the_task_run(
     assert "dask:worker-signalled" in prefect.tags(child.id)
 
 
-def test_a_stall_is_an_event_with_its_reason(reported: Tell, prefect: Any) -> None:
+def test_a_stall_is_an_event_with_its_reason(reported: RunFlow, prefect: Any) -> None:
     seen = prefect.newest("stalls", reported("stalls"))
 
     (payload,) = prefect.payloads("dask.run.stalled", seen.id)
@@ -133,7 +133,7 @@ def test_a_stall_is_an_event_with_its_reason(reported: Tell, prefect: Any) -> No
 
 
 def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("with-a-client", reported("with_a_client"))
 
@@ -143,7 +143,7 @@ def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(
 
 
 def test_the_time_limit_of_a_task_is_the_message_of_the_flow_runs_state(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("waits-for-a-slow-task", reported("waits_for_a_slow_task"))
 
@@ -153,7 +153,7 @@ def test_the_time_limit_of_a_task_is_the_message_of_the_flow_runs_state(
 
 
 def test_dask_clients_of_the_flows_own_are_recorded(
-    reported: Tell, prefect: Any
+    reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest("direct", reported("direct"))
 
@@ -164,7 +164,7 @@ def test_dask_clients_of_the_flows_own_are_recorded(
 
 
 @pytest.mark.skipif(not GIVES_UP, reason="Dask starts such workers for ever")
-def test_a_missing_main_guard_is_named(reported: Tell, prefect: Any) -> None:
+def test_a_missing_main_guard_is_named(reported: RunFlow, prefect: Any) -> None:
     cards = prefect.cards("unguarded", reported("unguarded"))
 
     assert [card.verdict.title for card in cards] == [

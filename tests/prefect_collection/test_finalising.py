@@ -64,7 +64,7 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
         "FLAG": str(flag),
     }
     with subprocess.Popen(
-        [sys.executable, str(HERE / "stories.py"), "endless"],
+        [sys.executable, str(HERE / "failing_flows.py"), "endless"],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -13,13 +13,13 @@ from distributed import LocalCluster
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 GALLERY = Path(__file__).parents[2] / "flows"
-STORIES = (
+FLOWS = (
     "time_limit", "failed_subflow", "transient_retry", "adaptive_cluster",
     "own_clusters", "existing_cluster",
 )  # fmt: skip
 OF_THE_DEMO = ("out_of_memory", "recorded_etl")
 
-Tell = Callable[[str], Path]
+RunFlow = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +36,7 @@ def _cluster() -> Iterator[None]:
 def test_all_examples_are_run() -> None:
     found = {each.stem for each in GALLERY.glob("*.py")}
 
-    assert found == {*STORIES, *OF_THE_DEMO}
+    assert found == {*FLOWS, *OF_THE_DEMO}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_all_examples_are_run() -> None:
     [("adaptive_cluster", 8), ("existing_cluster", 10), ("own_clusters", 5_001)],
 )
 def test_examples_that_succeed(
-    example: str, tasks: int, reported: Tell, prefect: Any
+    example: str, tasks: int, reported: RunFlow, prefect: Any
 ) -> None:
     seen = prefect.newest(example.replace("_", "-"), reported(example))
 
@@ -54,7 +54,7 @@ def test_examples_that_succeed(
     assert "### Slowest tasks" in page
 
 
-def test_a_failed_subflow_is_the_verdict(reported: Tell, prefect: Any) -> None:
+def test_a_failed_subflow_is_the_verdict(reported: RunFlow, prefect: Any) -> None:
     seen = prefect.newest("failed-subflow", reported("failed_subflow"))
 
     assert seen.state == "FAILED"
@@ -62,7 +62,7 @@ def test_a_failed_subflow_is_the_verdict(reported: Tell, prefect: Any) -> None:
     assert "SIGSEGV" in seen.card.verdict.title
 
 
-def test_a_time_limit_is_the_verdict(reported: Tell, prefect: Any) -> None:
+def test_a_time_limit_is_the_verdict(reported: RunFlow, prefect: Any) -> None:
     seen = prefect.newest("time-limit", reported("time_limit"))
 
     assert seen.state_name == "TimedOut"
@@ -70,7 +70,7 @@ def test_a_time_limit_is_the_verdict(reported: Tell, prefect: Any) -> None:
     assert seen.card.headline.startswith("Reached its timeout_seconds of 20 s with ")
 
 
-def test_a_transient_failure_is_retried(reported: Tell, prefect: Any) -> None:
+def test_a_transient_failure_is_retried(reported: RunFlow, prefect: Any) -> None:
     first, second = prefect.cards("transient-retry", reported("transient_retry"))
 
     assert (first.state, second.state) == ("failed", "succeeded")

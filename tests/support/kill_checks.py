@@ -85,7 +85,9 @@ class Seen:
 
 def reported_in(home: Home) -> dict[str, Any]:
     try:
-        reported: dict[str, Any] = json.loads((home.folder / "told.json").read_text())
+        reported: dict[str, Any] = json.loads(
+            (home.folder / "reported.json").read_text()
+        )
     except (OSError, ValueError):
         return {}
     return reported

@@ -29,11 +29,11 @@ from fuzz_oracle import Judgement, judged
 from fuzz_rounds import run_round
 from scenario_runs import Home
 
-__all__ = ["fly_round"]
+__all__ = ["judge_round"]
 
 
-def fly_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgement:
-    """Fly a round in a home, and judge it."""
+def judge_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgement:
+    """Run a round in a home, and judge it."""
     try:
         return judged(run_round(kind, home, s3))
     except Exception as error:  # noqa: BLE001 - the others are to run too
@@ -103,7 +103,7 @@ def main() -> int:
                 s3 = ends.enter_context(embedded_s3())
             home = Home(Path(tempfile.mkdtemp(prefix="z")))
             begun = time.monotonic()
-            found = fly_round(kind, home, s3)
+            found = judge_round(kind, home, s3)
             kept = home.folder if found.wrong and options.keep else None
             print(_reported(kind, found, time.monotonic() - begun, kept), flush=True)
             if kept is None:

@@ -67,7 +67,7 @@ class Home:
             "TMPDIR": str(self.temporary),
             "XDG_DATA_HOME": str(self.data),
             "DASK_CONFIG": str(self.configuration),
-            "SCENARIO_TOLD": str(self.folder / "told.json"),
+            "SCENARIO_REPORTED": str(self.folder / "reported.json"),
             # Workers that are asked for their dashboard would fight for port 8787.
             "DASK_DISTRIBUTED__SCHEDULER__DASHBOARD__STATUS__TASK_STREAM_LENGTH": "10",
             **more,
@@ -184,7 +184,7 @@ def ended(
         home.clear()
         output, errors = process.communicate()
         raise AssertionError(f"no end in {timeout:.0f} s: {errors[-3000:]}") from None
-    reported = home.folder / "told.json"
+    reported = home.folder / "reported.json"
     return ScenarioRun(
         home=home,
         code=process.returncode,

@@ -270,7 +270,7 @@ def _work(
         command, env=home.environment(**_OFTEN), capture_output=True, text=True,
         timeout=180, check=False,
     )  # fmt: skip
-    reported = home.folder / "told.json"
+    reported = home.folder / "reported.json"
     assert reported.exists(), done.stderr
     return json.loads(reported.read_text()), done.stderr
 

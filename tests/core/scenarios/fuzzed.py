@@ -30,7 +30,7 @@ from distributed.deploy.spec import ProcessInterface
 from distributed.deploy.subprocess import SubprocessCluster
 from scenario_reports import report, report_card
 
-FOLDER = Path(os.environ["SCENARIO_TOLD"]).parent
+FOLDER = Path(os.environ["SCENARIO_REPORTED"]).parent
 LIMIT = "400MiB"
 SAY = 0.01
 PIECES, SECONDS, PAUSE = 12, 0.7, 1.5

@@ -190,15 +190,15 @@ def main(store: str) -> None:
         ) as cluster,
         Client(cluster) as client,
     ):
-        for name, (stories, settings) in RUNS.items():
+        for name, (cases, settings) in RUNS.items():
             place = f"{store}/off" if name == "off" else f"{store}/on"
             with dask.config.set(settings):
                 rec = recording(client, store=place, job=name, run_id="run")
                 with contextlib.suppress(Exception), rec:
-                    for story in stories[:-1]:
+                    for case in cases[:-1]:
                         with contextlib.suppress(Exception):
-                            story(client)
-                    stories[-1](client)
+                            case(client)
+                    cases[-1](client)
             report(**{name: rec.card.links["recording"]})
 
 

@@ -28,7 +28,7 @@ from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 from distributed.deploy.subprocess import SubprocessCluster
 from scenario_reports import report, report_card, until
 
-FOLDER = Path(os.environ["SCENARIO_TOLD"]).parent
+FOLDER = Path(os.environ["SCENARIO_REPORTED"]).parent
 LIMIT = "320MiB"
 SAY = 0.004
 WORKERS = 2
@@ -214,7 +214,7 @@ def _pid() -> int:
     return os.getpid()
 
 
-def tell_who_is_who(client: Client, rec: Any) -> None:
+def report_processes(client: Client, rec: Any) -> None:
     """Let the test know whom it can kill."""
     nannies: dict[str, int] = {}
     if any(each["nanny"] for each in client.scheduler_info(-1)["workers"].values()):
@@ -242,7 +242,7 @@ def main(store: str, kind: str, work: str, address: str | None = None) -> None:
         threads = 2 if kind in ("threads", "--nworkers") else 1
         try:
             with rec:
-                tell_who_is_who(client, rec)
+                report_processes(client, rec)
                 name, _, how = work.partition(" ")
                 doing = getattr(Work(client, cluster, threads), name)
                 try:

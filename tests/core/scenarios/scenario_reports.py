@@ -15,7 +15,7 @@ from typing import Any
 
 def report(**facts: Any) -> None:
     """Let the test know; later facts go beside earlier ones."""
-    path = Path(os.environ["SCENARIO_TOLD"])
+    path = Path(os.environ["SCENARIO_REPORTED"])
     known = json.loads(path.read_text()) if path.exists() else {}
     part = path.with_suffix(".part")
     part.write_text(json.dumps(known | facts, default=str))

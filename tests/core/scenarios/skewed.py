@@ -60,7 +60,7 @@ def main(address: str, store: str | None = None) -> None:
 
 
 def _tell(reported: dict[str, Any]) -> None:
-    Path(os.environ["SCENARIO_TOLD"]).write_text(json.dumps(reported))
+    Path(os.environ["SCENARIO_REPORTED"]).write_text(json.dumps(reported))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Flows that end badly, one each time this is run: `python stories.py NAME`.
+"""Flows that end badly, one each time this is run: `python failing_flows.py NAME`.
 
 They run in processes of their own, since their signals and time limits are real.
 """
