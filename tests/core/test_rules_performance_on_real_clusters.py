@@ -17,9 +17,9 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
     ("command", "workloads"),
     [
         ("healthy.py", ["second_long", "quick_frame"]),
-        ("slow.py", ["data_in_the_graph", "asked_again_and_again"]),
+        ("with_findings.py", ["data_in_the_graph", "asked_again_and_again"]),
         (
-            "slow.py",
+            "with_findings.py",
             [
                 "second_half_is_one_task",
                 "second_half_is_one_merge",
@@ -28,7 +28,7 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
             ],
         ),
     ],
-    ids=["healthy", "troubled", "short"],
+    ids=["healthy", "with-findings", "short"],
 )
 def test_what_is_found_of_a_real_run_is_true(
     command: str, workloads: list[str], tmp_path: Path

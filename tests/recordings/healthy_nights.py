@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import dask.dataframe as dd
+import numpy as np
+import pandas as pd
 from distributed import Client
 from healthy_tasks import prices
 
-__all__ = ["NIGHTS"]
+__all__ = ["HELD_OUT_NIGHTS", "NIGHTS"]
 
 
 def sampled_night(
@@ -34,3 +38,69 @@ NIGHTS: dict[Any, tuple[dict[str, int], ...]] = {
     ),
     night_of_files: tuple({"files": n} for n in (6, 7, 6, 8, 7, 12, 3, 12)),
 }  # fmt: skip
+
+
+_WEEK = (1.0, 1.1, 0.95, 1.2, 1.3, 0.8, 0.7, 1.05, 1.15, 0.9, 1.5, 1.0)
+"""From a Monday on: how much there is to do, as a part of what is usual."""
+
+
+def sales_night(client: Client, data: Path, *, rows: int, day: int) -> None:
+    """A frame that is as large as the day was good, summed by shop and by article."""
+
+    def sold(part: int) -> pd.DataFrame:
+        random = np.random.default_rng(day * 100 + part)
+        shop, article = random.integers(0, 40, rows), random.integers(0, 3_000, rows)
+        price = random.random(rows)
+        return pd.DataFrame({"shop": shop, "article": article, "price": price})
+
+    meta = {"shop": "int64", "article": "int64", "price": "float64"}
+    sales = dd.from_map(sold, list(range(12)), meta=meta)
+    sales.groupby("shop")["price"].mean().compute()
+    sales.groupby("article")["price"].agg(["sum", "count"]).compute()
+
+
+def scenario_night(client: Client, data: Path, *, scenarios: int, rate: float) -> None:
+    """Futures; on weekends fewer scenarios, and each night another rate."""
+
+    def priced(number: int) -> float:
+        return prices(number, 140_000) * (1 + rate)
+
+    client.gather(client.map(priced, range(scenarios), pure=False))
+
+
+def grid_night(client: Client, data: Path, *, side: int, window: int) -> None:
+    x = da.random.random((side, 3_000), chunks=(500, 3_000))
+    smooth = x.map_overlap(
+        lambda block: np.cumsum(block, axis=0) / window, depth=(window, 0)
+    )
+    (smooth - x.mean(axis=0)).std().compute()
+
+
+def archive_night(client: Client, data: Path, *, documents: int, level: int) -> None:
+    """Documents are packed; how many there are, and how hard they are packed, varies."""
+
+    def packed(number: int) -> int:
+        random = np.random.default_rng(number)
+        return len(zlib.compress(random.integers(0, 9, 700_000).tobytes(), level))
+
+    sizes = client.map(packed, range(documents), pure=False)
+    client.submit(sum, sizes).result()
+
+
+HELD_OUT_NIGHTS: dict[Any, tuple[dict[str, Any], ...]] = {
+    sales_night: tuple(
+        {"rows": int(150_000 * much), "day": day} for day, much in enumerate(_WEEK)
+    ),
+    scenario_night: tuple(
+        {"scenarios": int(30 * much), "rate": 0.01 + day / 500}
+        for day, much in enumerate(_WEEK)
+    ),
+    grid_night: tuple(
+        {"side": int(8_000 * much), "window": 5 + day % 3}
+        for day, much in enumerate(_WEEK)
+    ),
+    archive_night: tuple(
+        {"documents": int(30 * much), "level": 4 + day % 2}
+        for day, much in enumerate(_WEEK)
+    ),
+}

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import os
 import random
+import re
+import subprocess
+import sys
 import time
 import zlib
+from collections import Counter
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.bag as db
-from distributed import Client, as_completed, wait
+import numpy as np
+from distributed import Client, Semaphore, as_completed, wait
+from distributed import TimeoutError as LateError
 
-__all__ = ["TASKS", "make_texts"]
+__all__ = ["HELD_OUT_TASKS", "TASKS", "make_texts"]
 
 _WORDS = [f"word{zlib.crc32(str(n).encode()) % 5_000}" for n in range(20_000)]
 
@@ -221,4 +231,250 @@ TASKS: tuple[Any, ...] = (
     fetched_with_many_threads, fetched_and_worked_on, held_and_reused,
     counted_by_an_actor, second_long, one_task, quick_sum, quick_frame,
     several_stages, scaled_down,
+)  # fmt: skip
+
+
+def first_answer_wins(client: Client, data: Path) -> None:
+    """Ten ways are tried; the first that finds something ends the others."""
+
+    def tried(way: int) -> float:
+        return prices(way, 150_000 * (1 + way))
+
+    for goal in range(4):
+        futures = client.map(tried, range(goal, goal + 10), pure=False)
+        next(iter(as_completed(futures))).result()
+        client.cancel(futures, reason="an answer was found", msg="enough")
+
+
+def asked_twice_to_be_sure(client: Client, data: Path) -> None:
+    """Speculation: what is late is asked a second time, the slower answer is let go."""
+    for n in range(10):
+        both = [client.submit(prices, n, 300_000, pure=False) for _ in range(2)]
+        quick = next(iter(as_completed(both)))
+        quick.result()
+        client.cancel([each for each in both if each is not quick])
+
+
+def asked_again_when_late(client: Client, data: Path) -> None:
+    """A service that hangs at times: the driver gives up after a while and asks anew."""
+
+    def answer(number: int, attempt: int) -> int:
+        time.sleep(3.0 if number % 4 == 0 and attempt == 0 else 0.3)
+        return int(prices(number, 100_000))
+
+    for n in range(10):
+        for attempt in range(5):
+            future = client.submit(answer, n, attempt, pure=False)
+            try:
+                future.result(timeout=2)
+            except (LateError, TimeoutError):
+                future.cancel()
+            else:
+                break
+
+
+def a_service_that_fails_now_and_then(client: Client, data: Path) -> None:
+    """Two of sixty calls fail once, and are retried, as is written."""
+    folder = data / "out-calls"
+    folder.mkdir()
+
+    def called(number: int) -> float:
+        mark = folder / str(number)
+        if number in (11, 42) and not mark.exists():
+            mark.touch()
+            raise ConnectionResetError("peer has gone away")
+        return prices(number, 100_000)
+
+    client.gather(client.map(called, range(60), retries=3))
+
+
+def errors_caught_inside(client: Client, data: Path) -> None:
+    """Records that cannot be read are counted, not raised."""
+
+    def read(number: int) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for row in range(4_000):
+            try:
+                found["sum"] += int(f"{number}{row}" if row % 10 else f"n/a {row}")
+            except ValueError as error:
+                logging.getLogger("reader").debug("%s", error)
+                found[type(error).__name__] += 1
+        prices(number, 60_000)
+        return found
+
+    total: Counter[str] = sum(client.gather(client.map(read, range(60))), Counter())
+    assert total["ValueError"] == 60 * 400
+
+
+def errors_skipped_by_choice(client: Client, data: Path) -> None:
+    """A survey: of some stations there is nothing, and that is known."""
+
+    def station(number: int) -> float:
+        if number % 16 == 3:
+            raise FileNotFoundError(f"no data of station {number}")
+        return prices(number, 120_000)
+
+    answers = client.gather(client.map(station, range(64)), errors="skip")
+    assert len(answers) == 60
+
+
+def words_of_trouble(client: Client, data: Path) -> None:
+    """Lines that look like trouble, and are none."""
+
+    def reported(number: int) -> float:
+        log = logging.getLogger("warehouse.sync")
+        for n in range(30):
+            log.error("ERROR rate of batch %s: 0.0", number)
+            log.warning("Killed %s stale sessions of yesterday", n)
+            log.info("MemoryError handler installed; Segmentation fault test skipped")
+            print("distributed.worker - WARNING - this is a line of a test file")
+            print("Traceback (most recent call last): none. exit code 137 is mapped")
+            print("CommClosedError, KilledWorker: see the manual", file=sys.stderr)
+        return prices(number, 100_000)
+
+    client.gather(client.map(reported, range(48)))
+
+
+def a_tool_called_by_each_task(client: Client, data: Path) -> None:
+    """Another program does the work: the thread waits for it, and the core is busy."""
+    program = "print(sum(n * n % 7 for n in range(1_500_000)))"
+
+    def called(number: int) -> int:
+        words = [sys.executable, "-c", program]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        return int(done.stdout) + number
+
+    client.gather(client.map(called, range(60)))
+
+
+def a_slow_store_read_by_many(client: Client, data: Path) -> None:
+    """Eight threads a worker are meant to wait."""
+
+    def fetched(number: int) -> int:
+        time.sleep(0.25 + number % 7 / 20)
+        return zlib.crc32(os.urandom(200_000))
+
+    client.gather(client.map(fetched, range(400)))
+
+
+def at_most_two_at_the_database(client: Client, data: Path) -> None:
+    """A semaphore keeps a database from too many; tasks work before and after."""
+
+    def loaded(number: int, door: Semaphore) -> float:
+        value = prices(number, 200_000)
+        with door:
+            time.sleep(0.05)
+        return value
+
+    door = Semaphore(max_leases=2, name="database")
+    client.gather(client.map(loaded, range(50), door=door))
+
+
+def until_precise_enough(client: Client, data: Path) -> None:
+    """Monte Carlo by batches, until the error is small."""
+
+    def batch(seed: int) -> tuple[float, float]:
+        x = np.random.default_rng(seed).random((2, 1_500_000))
+        hits = ((x**2).sum(axis=0) < 1).mean() * 4
+        return float(hits), float(hits**2)
+
+    seen: list[float] = []
+    while len(seen) < 8 or (len(seen) < 80 and np.std(seen) > 1e-6):
+        todo = client.map(batch, range(len(seen), len(seen) + 8))
+        seen += [value for value, _ in client.gather(todo)]
+
+
+def a_sweep_with_stages(client: Client, data: Path) -> None:
+    """Prepare once, fit for each of the parameters, score each, and choose."""
+    prepared = dask.delayed(prices)(0, 400_000)
+    fitted = [
+        dask.delayed(lambda base, n: prices(int(base) + n, 180_000))(prepared, n)
+        for n in range(48)
+    ]
+    scored = [dask.delayed(lambda model: prices(int(model), 30_000))(f) for f in fitted]
+    dask.delayed(max)(scored).compute()
+
+
+def tokens_counted(client: Client, data: Path) -> None:
+    word = re.compile(r"\w+\d")
+    lines = db.read_text(str(data / "texts" / "*.txt"))
+    pairs = lines.map(word.findall).map(Counter)
+    pairs.fold(lambda a, b: a + b, initial=Counter()).compute()
+
+
+def coroutines_as_tasks(client: Client, data: Path) -> None:
+    async def asked(number: int) -> int:
+        await asyncio.sleep(0.3)
+        return number
+
+    answers = client.gather(client.map(asked, range(120)))
+    client.gather(client.map(prices, answers[:30]))
+
+
+def results_brought_home(client: Client, data: Path) -> None:
+    """Forty pieces of eight megabytes are made, and the driver wants them all."""
+
+    def piece(number: int) -> Any:
+        return np.random.default_rng(number).random(1_000_000)
+
+    for future, result in as_completed(client.map(piece, range(40)), with_results=True):
+        assert result.size == 1_000_000
+        future.release()
+
+
+def inputs_sent_once(client: Client, data: Path) -> None:
+    """A table of 120 MB is scattered, and asked by every task."""
+    table = np.random.default_rng(4).random((1_000_000, 15))
+    held = client.scatter(table, broadcast=True)
+
+    def looked_up(table: Any, number: int) -> float:
+        return float(np.sort(table[:, number % 15])[number])
+
+    client.gather([client.submit(looked_up, held, n) for n in range(60)])
+
+
+def urgent_things_first(client: Client, data: Path) -> None:
+    """Annotations: priorities, and a few tasks that stay with one worker."""
+    [first, *_] = client.scheduler_info(n_workers=-1)["workers"]
+    late = client.map(prices, range(40), priority=-5)
+    here = client.map(
+        prices, range(100, 108), workers=[first], allow_other_workers=True
+    )
+    early = client.map(prices, range(200, 212), priority=10)
+    wait([*early, *here])
+    client.gather(late)
+
+
+def let_go_while_it_runs(client: Client, data: Path) -> None:
+    """A user changes his mind: futures are dropped, others are asked for."""
+    for n in range(3):
+        dropped = client.map(prices, range(n * 100, n * 100 + 30), pure=False)
+        next(iter(as_completed(dropped))).result()
+        del dropped
+    done = client.map(prices, range(900, 920))
+    try:
+        client.gather(done)
+    except CancelledError as error:  # pragma: no cover - nobody has cancelled these
+        raise AssertionError("nobody has cancelled these") from error
+
+
+def sent_to_workers_that_have_it(client: Client, data: Path) -> None:
+    """All inputs lie on one worker: others come and take their share."""
+
+    def piece(number: int) -> Any:
+        return np.random.default_rng(number).random(200_000)
+
+    [first, *_] = client.scheduler_info(n_workers=-1)["workers"]
+    pieces = client.map(piece, range(40), workers=[first])
+    wait(pieces)
+    client.gather(client.map(lambda p: prices(int(p[0] * 1e6), 120_000), pieces))
+
+
+HELD_OUT_TASKS: tuple[Any, ...] = (
+    first_answer_wins, asked_twice_to_be_sure, asked_again_when_late,
+    a_service_that_fails_now_and_then, errors_caught_inside, errors_skipped_by_choice,
+    words_of_trouble, a_tool_called_by_each_task, a_slow_store_read_by_many,
+    at_most_two_at_the_database, until_precise_enough, a_sweep_with_stages,
+    tokens_counted, coroutines_as_tasks, results_brought_home, inputs_sent_once,
+    urgent_things_first, let_go_while_it_runs, sent_to_workers_that_have_it,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Workloads: jobs reported on real clusters, and what must and may be found of them.
 
-`healthy.py` and `slow.py` hold them; each is a command that runs them all, or those
+`healthy.py` and `with_findings.py` hold them; each is a command that runs them all, or those
 that are named, and prints what was found:
 
     python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
@@ -48,11 +48,8 @@ __all__ = [
 _MODULES = {
     "healthy": "HEALTHY",
     "healthy_suites": "SUITES",
-    "healthy_third": "THIRD",
-    "slow": "SLOW",
-    "slow_second": "SLOW",
-    "slow_third": "SLOW",
-    "wrong_successes": "SLOW",
+    "healthy_held_out": "HELD_OUT",
+    "with_findings": "WITH_FINDINGS",
 }
 """The modules that hold workloads, and what they call them."""
 
@@ -187,7 +184,7 @@ def all_workloads() -> dict[str, Mapping[str, Workload]]:
 
 
 def with_fixed(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
-    """Return workloads, each followed by itself when it is fixed."""
+    """Return workloads, each followed by itself as it is when fixed."""
     found: dict[str, Workload] = {}
     for name, each in workloads.items():
         found[name] = each
@@ -202,7 +199,7 @@ def with_fixed(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
     return found
 
 
-def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
+def _print_savings(workloads: Mapping[str, Workload], store: str) -> None:
     """Print what findings say that they cost, beside what it saved to fix it."""
     for name, each in workloads.items():
         before, after = newest(store, name, 1), newest(store, name + _FIXED, 1)
@@ -216,7 +213,7 @@ def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
             was, now = (Case(run).loads.all_capacity for run in (*before, *after))
             print(
                 f"{name:32}{each.must[0]:22}said {costs[0]:7.1f} core-seconds, "
-                f"mending saved {was - now:7.1f} of {was:7.1f}"
+                f"fixing it saved {was - now:7.1f} of {was:7.1f}"
             )
 
 
@@ -242,7 +239,7 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
         took = time.monotonic() - begun
         print(f"{took:4.0f} s for {' '.join(group)}  {error}", flush=True)
     wrong = _judge(names, workloads, asked.store)
-    _say_savings({name: workloads[name] for name in names}, asked.store)
+    _print_savings({name: workloads[name] for name in names}, asked.store)
     return wrong
 
 

@@ -1,6 +1,6 @@
 """Healthy runs, a third set: written without a look at the rules, reported once.
 
-python tests/recordings/healthy_third.py [NAME …] [--store FOLDER] [--diagnose-only]
+python tests/recordings/healthy_held_out.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from healthy_grids import make_grids
-from healthy_tasks import make_texts
-from healthy_third_frames import FRAMES_AGAIN, make_ledgers
-from healthy_third_grids import GRIDS_AGAIN
-from healthy_third_hosts import HOSTS
-from healthy_third_nights import NIGHTS_AGAIN
-from healthy_third_tasks import TASKS_AGAIN
+from healthy_clusters import HOSTS
+from healthy_grids import HELD_OUT_GRIDS, make_grids
+from healthy_nights import HELD_OUT_NIGHTS
+from healthy_queries import HELD_OUT_FRAMES, make_ledgers
+from healthy_tasks import HELD_OUT_TASKS, make_texts
 from workload import NOTHING, Workload, main
 
-__all__ = ["THIRD"]
+__all__ = ["HELD_OUT"]
 
 _SMALL = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "500MiB"}
 _EIGHT = {"n_workers": 2, "threads_per_worker": 8, "memory_limit": "2GiB"}
@@ -57,24 +55,30 @@ _TRULY: Mapping[str, tuple[str, ...]] = {
 def _needs(name: str) -> Callable[[Path], None] | None:
     if name in _XARRAY:
         return make_grids
-    if name in {each.__name__ for each in FRAMES_AGAIN}:
+    if name in {each.__name__ for each in HELD_OUT_FRAMES}:
         return make_ledgers
     return make_texts if name == "tokens_counted" else None
 
 
-THIRD: dict[str, Workload] = {
+HELD_OUT: dict[str, Workload] = {
     each.__name__: Workload(
         each,
         may=_TRULY.get(each.__name__, ()),
         cluster=_OWN.get(each.__name__, NOTHING),
         needs=_needs(each.__name__),
-        nights=NIGHTS_AGAIN.get(each, (NOTHING,)),
+        nights=HELD_OUT_NIGHTS.get(each, (NOTHING,)),
         libraries=_LIBRARIES.get(each.__name__, ()),
         whole=each in HOSTS,
     )
-    for each in (*HOSTS, *TASKS_AGAIN, *GRIDS_AGAIN, *FRAMES_AGAIN, *NIGHTS_AGAIN)
+    for each in (
+        *HOSTS,
+        *HELD_OUT_TASKS,
+        *HELD_OUT_GRIDS,
+        *HELD_OUT_FRAMES,
+        *HELD_OUT_NIGHTS,
+    )
 }
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, THIRD))
+    sys.exit(main(__file__, HELD_OUT))
