@@ -56,6 +56,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("eighth", 48, 12),
         ("ninth", 40, 10),
         ("tenth", 50, 14),
+        ("eleventh", 40, 10),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
