@@ -51,6 +51,16 @@ def test_what_removes_files_is_reported_with_its_path(
     assert not tmp_path.exists()
 
 
+def test_a_new_working_directory_is_reported(
+    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path.cwd())  # comes back
+    heard.clear()
+    os.chdir(tmp_path)
+
+    assert heard == [(os_calls.MOVED, (tmp_path,))]
+
+
 def test_a_program_is_reported_once_it_has_started(heard: Heard) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

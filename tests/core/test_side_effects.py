@@ -261,7 +261,8 @@ def test_the_nearest_folder_above_a_missing_file_is_described(tmp_path: Path) ->
     found = surroundings_of(f"{tmp_path}/day=1/hour=2/in.csv")
 
     assert found == {
-        "path": f"{tmp_path}/day=1/hour=2/in.csv", "relative": False, "exists": False,
+        "path": f"{tmp_path}/day=1/hour=2/in.csv", "relative": False, "moved": None,
+        "exists": False,
         "folder": str(tmp_path), "changed": 1_000.0, "entries": 1,
     }  # fmt: skip
 
@@ -273,6 +274,22 @@ def test_a_relative_path_is_said_to_be_one(
     found = surroundings_of("in.csv")
 
     assert (found["path"], found["relative"]) == (str(tmp_path / "in.csv"), True)
+
+
+def test_a_working_directory_that_is_gone_ends_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    removed = RemovedFiles()
+    removed.take("os.remove", ("in.csv",), sys._getframe())
+
+    assert [each.path for each in removed.named_in("no in.csv")] == ["in.csv"]
+    assert surroundings_of("in.csv") == {
+        "path": "in.csv", "relative": True, "moved": None, "exists": False
+    }  # fmt: skip
 
 
 # What is concluded
@@ -450,6 +467,12 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("ended_service", 1, ["of the driver exited with code 3; then Connection"], "medium"),
         ("clean_up_first", 1, ["FileNotFoundError in 'load': ", "trades.csv"], "medium"),
         ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
+        ("moving_task", 1, ["Task 'unpack' changed the working directory; then", "rates.csv"], "high"),
+        ("another_module", 1, ["Workers have another 'tariffs' than the driver"], "high"),
+        ("unprintable", 1, ["OrderError in 'cancel_order': its text raises IndexError"], "high"),
+        ("closes_client", 1, ["the check failed", "; then the client was closed while"], "medium"),
+        ("again", 1, ["ZeroDivisionError in 'export'", "; then FileExistsError in 'export'"], "medium"),
+        ("uses_up", 1, ["A worker printed “strip is incomplete: [Errno 27]", "; then ValueError"], "medium"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],

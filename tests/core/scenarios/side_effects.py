@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import atexit
 import os
+import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from dask.distributed import Client
+from dask.distributed import Client, LocalCluster
 
 
 def load(path: str) -> str:
@@ -114,6 +116,117 @@ def file_of_yesterday(folder: str) -> None:
     os.utime(delivered, (yesterday, yesterday))
     with client() as c:
         c.submit(load, str(delivered / "trades.csv")).result()
+
+
+def unpack(folder: str) -> int:
+    scratch = Path(folder, "scratch")
+    scratch.mkdir()
+    os.chdir(scratch)
+    shutil.rmtree(scratch)
+    return 1
+
+
+def moving_task(folder: str) -> None:
+    """Have a task change the working directory of its worker to one that it removes."""
+    os.chdir(folder)
+    Path("rates.csv").write_text("1")
+    with client() as c:
+        assert c.submit(load, "rates.csv").result() == "1"
+        c.submit(unpack, folder).result()
+        c.submit(load, "rates.csv", pure=False).result()
+
+
+def price(order: str) -> object:
+    import tariffs  # type: ignore[import-not-found]
+
+    return tariffs.price(order, rush=True)
+
+
+def another_module(folder: str) -> None:
+    """Have workers import an older file of the job's than the driver has."""
+    for name, arguments in (("old", "order"), ("new", "order, rush=False")):
+        Path(folder, name).mkdir()
+        Path(folder, name, "tariffs.py").write_text(
+            f"def price({arguments}):\n    return 1\n"
+        )
+    sys.path.insert(0, f"{folder}/new")
+    assert price("A7") == 1
+    sys.path[0] = f"{folder}/old"  # of the workers
+    with client() as c:
+        c.submit(price, "A7").result()
+
+
+def unprintable(folder: str) -> None:
+    """Raise an exception whose text cannot be made, because of another one."""
+    assert folder
+    with client() as c:
+        c.submit(cancel_order, "A7").result()
+
+
+class OrderError(Exception):
+    def __str__(self) -> str:
+        return f"order {self.args[3]}"
+
+
+def cancel_order(order: str) -> None:
+    try:
+        dict[str, int]()[order]
+    except KeyError:
+        raise OrderError(order)  # noqa: B904 - as people write it
+
+
+def closes_client(folder: str) -> None:
+    """Close a client while its futures are still needed."""
+    assert folder
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
+    c = Client(cluster)
+    futures = c.map(time.sleep, [2, 2])
+    try:
+        refuse("A7")
+    except LookupError as error:
+        print(f"the check failed: {error!r}")
+        c.close()
+    c.gather(futures)
+
+
+def again(folder: str) -> None:
+    """Try a batch once more, whose first tasks have left their folders."""
+    with client() as c:
+        for attempt in (1, 2):
+            try:
+                c.gather(c.map(export, [folder] * 3, [2, 1, 0], pure=False))
+            except Exception:
+                if attempt == 2:
+                    raise
+
+
+def export(folder: str, number: int) -> float:
+    Path(folder, f"shelf-{number}").mkdir()
+    return 1 / number
+
+
+def uses_up(folder: str) -> None:
+    """Swallow that files are limited, and fail on what is in them."""
+    with client() as c:
+        c.submit(write, f"{folder}/strip").result()
+        c.submit(read_strip, f"{folder}/strip").result()
+
+
+def write(file: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        Path(file).write_bytes(b"1" * 5_000)
+    except OSError as error:
+        print(f"strip is incomplete: {error}", flush=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def read_strip(file: str) -> None:
+    rows, size = 50, len(Path(file).read_bytes())
+    if size != 100 * rows:
+        raise ValueError(f"cannot reshape array of size {size} into shape (50,100)")
 
 
 def exits(folder: str) -> None:

@@ -56,9 +56,20 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 
+_EXHAUSTED = (
+    r"(?i:too many open files|no space left|file too large|disk quota exceeded|"
+    r"read-only file system|input/output error|cannot allocate memory|\bMemoryError\b)"
+)
+"""What systems say where a resource is used up, or broken.
+
+Data has many reasons to be wrong, and jobs handle that; a system that refuses has one, and what
+fails afterwards in any way may follow from it.
+"""
+
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
-    r"problems?|could not|cannot|can't|unable|refused|denied|giving up|gave up)\b"
+    r"problems?|could not|cannot|can't|unable|unavailable|refused|denied|giving up|gave up|"
+    rf"incomplete)\b|{_EXHAUSTED}"
 )
 """What a job prints or logs of an error that it handles."""
 
@@ -160,7 +171,14 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     )
     if case.exception is None and case.outcome.survived:
         lacking = False  # the verdict names what the driver had handled last
-    first = next((each for each in found if each.headline and lacking), None)
+    first = next(
+        (
+            each
+            for each in found
+            if each.headline and (lacking or re.search(_EXHAUSTED, each.message))
+        ),
+        None,
+    )
     return verdict if first is None else _following(first, verdict, evidence)
 
 
@@ -277,17 +295,31 @@ def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
 
 def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     failure = case.blame.failure
-    until = case.outcome.decided_at if failure is None else failure.at
+    until = _since(case, verdict) if failure is None else failure.at
     if verdict.rule == "stalled" and case.standstill is not None:
         until = case.standstill.since + CLOCKS  # later, the job may report its own wait
     found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
-    if symptom := _is_symptom(case, verdict):
+    symptom = _is_symptom(case, verdict)
+    if symptom or _ended_with(case, is_leftover):
         found += [*_tasks(case, verdict), *_processes(case), *_deaths(case)]
     if symptom or _ended_with(case, is_refusal):
         found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
         if until is None or each.at < until or _had_ended(case, each, until):
             yield each
+
+
+def _since(case: Case, verdict: Finding) -> float | None:
+    """Return when it happened what a verdict without a failed task is about."""
+    decided = case.outcome.decided_at
+    own = [
+        each.at
+        for each in verdict.evidence
+        if each.at is not None and each.source != "driver"
+    ]
+    if verdict.rule not in _KINDS or not own:
+        return decided
+    return min(own) if decided is None else min(*own, decided)
 
 
 def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
@@ -299,6 +331,8 @@ def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
     decided = case.outcome.decided_at
     if not isinstance(earlier, _Program) or decided is None:
         return False
+    if case.blame.failure is None:
+        return False
     started = earlier.program.started
     return started is not None and started < failed and earlier.at <= decided
 
@@ -306,8 +340,9 @@ def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
 def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     """Yield the kinds of failures of tasks, but those that another test may expect.
 
-    What a task held when it failed, others wait for, and a job that one failed cancels
-    others, or closes its cluster; else tasks have their own reasons.
+    What a task held when it failed, others wait for, what it had begun, the job's next
+    attempt meets, and a job that one failed cancels others, or closes its cluster; else tasks
+    have their own reasons.
     """
     stalled = verdict.rule == "stalled"
     ended = ended_by_driver_at(case) if verdict.rule == "cancelled" else None
@@ -326,7 +361,8 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         )
         name = class_of(exception)
         cancelled = ended is not None and first.at < ended
-        leads = cancelled or _ended_with(case, is_wait)
+        again = _is_met_again(case, prefix)
+        leads = cancelled or again or _ended_with(case, is_wait)
         if stalled:
             leads = first.key in case.unreceived
         # What tasks were to deliver is not there: that follows from one that failed.
@@ -342,8 +378,18 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             if leads or lacked
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
-            root=first if cancelled or lacked else None,
+            root=first if cancelled or again or lacked else None,
         )
+
+
+def _is_met_again(case: Case, prefix: str) -> bool:
+    """Say whether what a failed task had begun is what another of its kind has met."""
+    failure = case.blame.failure
+    return (
+        failure is not None
+        and failure.prefix == prefix
+        and _ended_with(case, is_leftover)
+    )
 
 
 def _setups(case: Case) -> Iterator[_Earlier]:

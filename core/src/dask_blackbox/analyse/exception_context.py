@@ -95,7 +95,8 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
             f"Dask asked the {name} for its text, and that raised: the driver received "
             f"a {class_of(failure.exception)} instead"
         )
-        return
+        if failure.root is not None and class_of(failure.root[0]) == name:
+            return
     if failure.members:
         reported = [
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members

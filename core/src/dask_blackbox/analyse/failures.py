@@ -12,6 +12,7 @@ from dask_blackbox.analyse.frames import (
     Raised,
     before_the_last,
     members_of_group,
+    raised_at_end,
     root_of_chain,
     untangled,
     user_frame,
@@ -69,14 +70,17 @@ class TaskFailure:
     @property
     def own_traceback(self) -> str:
         """The traceback, without what was raised of the exception's text."""
-        if self._is_unprintable:
-            return before_the_last(self.traceback)
-        return self.traceback
+        return self.traceback if self._unprintable is None else self._before_the_last
 
-    @property
-    def _is_unprintable(self) -> bool:
-        """Whether this was only raised when Dask asked the first exception for its text."""
-        return self.root is not None and self.root[1] == _NO_TEXT
+    @cached_property
+    def _before_the_last(self) -> str:
+        return before_the_last(self.traceback)
+
+    @cached_property
+    def _unprintable(self) -> str | None:
+        """Class of the exception that had failed as Dask asked it for its text, or None."""
+        before = raised_at_end(self._before_the_last)
+        return before[0] if before is not None and before[1] == _NO_TEXT else None
 
     @cached_property
     def root(self) -> tuple[str, str] | None:
@@ -123,9 +127,9 @@ class TaskFailure:
     @cached_property
     def raised(self) -> Raised:
         """Name of the class that was raised, and its message."""
-        if self.root is not None and self._is_unprintable:
+        if self._unprintable is not None:
             why = f"its text raises {class_of(self.exception)}: {self.message}"
-            return Raised(class_of(self.root[0]), why, "unprintable")
+            return Raised(class_of(self._unprintable), why, "unprintable")
         return untangled(self.exception, self.message)
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
 from dask_blackbox.events import (
+    DirectoryChange,
     DriverAttached,
     DriverClosing,
     DriverSignalled,
@@ -41,6 +42,8 @@ from dask_blackbox.run_tables import RunTables
 
 _FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
 _LONG_AGO = 3_600.0
+_DELIVERY = 1.0
+"""Seconds that a graph may take to the scheduler after `submit` has returned."""
 _RAISED = frozenset({"driver-exception", "task-exception"})
 _EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}\b"
 
@@ -127,19 +130,25 @@ def cancelled_by_driver(case: Case) -> bool:
 
 
 def ended_by_driver_at(case: Case) -> float | None:
-    """Return when the driver's own code cancelled its work, or closed its cluster for good.
+    """Return when the driver's own code cancelled its work, or closed its cluster for good."""
+    if closings := closings_of_driver(case):
+        return closings[0].at
+    return case.outcome.decided_at if cancelled_by_driver(case) else None
 
-    A script that closes one cluster and goes on with another has not ended its work."""
+
+def closings_of_driver(case: Case) -> list[DriverClosing]:
+    """Return the calls by which the driver closed what it worked with, before the outcome.
+
+    A script that closes one cluster and goes on with another has not ended its work.
+    """
     decided = case.outcome.decided_at
     last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
-    closed = [
-        each.at
+    closed = (
+        each
         for each in case.run.of(DriverClosing)
-        if each.at > last_graph and (decided is None or each.at < decided)
-    ]
-    if closed:
-        return min(closed)
-    return decided if cancelled_by_driver(case) else None
+        if each.at > last_graph - _DELIVERY and (decided is None or each.at < decided)
+    )
+    return sorted(closed, key=lambda each: each.at)
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
@@ -214,7 +223,11 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
         if each.subject == subject and Path(each.path).name in text
     ]
     found = reported[-1] if reported else None
-    if verdict.rule not in _RAISED or found is None or found.changed is None:
+    if verdict.rule not in _RAISED or found is None:
+        return verdict
+    if found.moved is not None and found.moved.exists:
+        return _after_moving(case, verdict, found, found.moved)
+    if found.changed is None:
         return verdict
     during = found.exists or found.changed >= case.run.manifest.started
     evidence = Evidence(
@@ -229,6 +242,44 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
         cause=f"{verdict.cause} {evidence.text}",
         remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}",
         evidence=(*verdict.evidence, evidence),
+    )
+
+
+def _after_moving(
+    case: Case, verdict: Finding, found: MissingFile, moved: DirectoryChange
+) -> Finding:
+    """Return a verdict on a relative path with what changed the working directory before."""
+    who = whose(case, moved.subject)
+    place = f"{moved.file}:{moved.line}" if moved.file else f"the code of {who}"
+    gone = "" if moved.now else ", which has been removed"
+    evidence = Evidence(
+        text=f"{capital(who)} changed the working directory at {place}; "
+        f"{short_with_paths(found.path, 80)} exists in the one before, {moved.before}.",
+        source="driver" if moved.subject == "driver" else "tasks",
+        at=moved.at,
+    )
+    step = ChainStep(
+        at=moved.at,
+        text=f"{capital(who)} changed the working directory",
+        evidence=(evidence,),
+    )
+    now = f" to {moved.now}" if moved.now else " to another"
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        cause=(
+            f"{capital(who)} had changed the working directory of the process from "
+            f"{moved.before}{now}{gone}, at {place}. The path is relative, and the file "
+            f"exists in the directory before. {verdict.cause}"
+        ),
+        remedy=(
+            f"Look at {place}: the working directory belongs to the whole process, and other "
+            "tasks run in it. Use absolute paths instead of `os.chdir`."
+        ),
+        evidence=(evidence, *verdict.evidence),
+        follows=step,
+        retry_advice="code",
+        retry_confidence="medium",
     )
 
 

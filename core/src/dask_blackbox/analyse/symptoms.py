@@ -33,7 +33,7 @@ _EMPTY = re.compile(
 
 _BEGUN = re.compile(
     r"already (?:exists|open|running|registered|started)|file exists|duplicate|\bunique\b|"
-    r"\blocked\b",
+    r"\blocked\b|\bin use\b",
     re.IGNORECASE,
 )
 
@@ -45,9 +45,13 @@ _LACKS = re.compile(
 """What is said of values that are there in part, or not at all."""
 
 _REFUSED = re.compile(
-    r"connection refused|could not connect|unreachable|no route to host", re.IGNORECASE
+    r"connection (?:was )?(?:refused|reset|aborted|closed)|could not connect|unreachable|"
+    r"no route to host|broken pipe|closed the connection|closed connection|"
+    r"(?:remote end|server|peer) (?:has )?(?:closed|disconnected)",
+    re.IGNORECASE,
 )
-"""What systems and clients say of a service that is not there."""
+"""What systems and clients say of a service that is not there, or ended meanwhile."""
+_REFUSAL = re.compile(r"Refused|Reset|Aborted|BrokenPipe|Disconnected|IncompleteRead")
 
 _WAITS = re.compile(
     r"\b(?:timed?[ -]?out|within \d|(?:after|for|in) (?:waiting )?\d[\d.]* ?(?:s|sec\w*|m|min\w*)\b"
@@ -74,8 +78,8 @@ def is_leftover(exception: str, message: str) -> bool:
 
 
 def is_refusal(exception: str, message: str) -> bool:
-    """Say whether an exception reports that no service answers at an address."""
-    return "Refused" in class_of(exception) or bool(_REFUSED.search(message))
+    """Say whether an exception reports that no service answers, or stopped answering."""
+    return bool(_REFUSAL.search(class_of(exception)) or _REFUSED.search(message))
 
 
 def is_wait(exception: str, message: str) -> bool:

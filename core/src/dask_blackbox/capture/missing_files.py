@@ -8,6 +8,7 @@ import re
 from itertools import islice
 
 from .logs import words_of
+from .working_directory import absolute, change_for
 
 _MOST_CHAINED = 20
 _DEEPEST = 60
@@ -50,7 +51,12 @@ def surroundings_of(path: str) -> dict[str, object]:
     Raises:
         OSError: The file system does not answer.
     """
-    full = os.path.abspath(path)
+    full = absolute(path)
+    relative = not os.path.isabs(path)
+    moved = change_for(path) if relative else None
+    found = {"path": full, "relative": relative, "moved": moved}
+    if not os.path.isabs(full):  # the working directory is gone
+        return {**found, "exists": False}
     folder = os.path.dirname(full)
     for _ in range(_DEEPEST):
         if os.path.isdir(folder) or folder == os.path.dirname(folder):
@@ -59,8 +65,7 @@ def surroundings_of(path: str) -> dict[str, object]:
     with os.scandir(folder) as entries:
         number = sum(1 for _ in islice(entries, _MOST_ENTRIES))
     return {
-        "path": full,
-        "relative": not os.path.isabs(path),
+        **found,
         "exists": os.path.lexists(full),
         "folder": folder,
         "changed": os.stat(folder).st_mtime,

@@ -1,4 +1,4 @@
-"""Calls that start programs, end processes or remove files, in driver or tasks.
+"""Calls that start programs, end processes, remove files or change the working directory.
 
 Python's audit events tell of them, too, but of forty other things for each task of a worker
 (`id()` alone is called thirty times), so the functions themselves are wrapped.  A wrapper is
@@ -26,6 +26,9 @@ has succeeded: who removes a file that is not there has removed nothing.
 STARTED = "subprocess.Popen"
 """A program has been started; the argument is its `Popen`."""
 
+MOVED = "os.chdir"
+"""The working directory of the process has been changed."""
+
 _WATCHED = (
     (os, "kill", "os.kill"),
     (os, "killpg", "os.killpg"),
@@ -35,6 +38,8 @@ _WATCHED = (
     (os, "replace", "os.rename"),
     (os, "rmdir", "os.rmdir"),
     (shutil, "rmtree", "shutil.rmtree"),
+    (os, "chdir", MOVED),
+    (os, "fchdir", MOVED),
 )
 _SENT = frozenset({"os.kill", "os.killpg"})
 _CAPABILITIES = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from .users_frames import calling_frame, place_of
+from .working_directory import absolute
 
 EVENTS = {
     "os.remove": "removed",
@@ -73,7 +74,7 @@ class RemovedFiles:
         own = calling_frame(frame, _THROUGH)
         if own is None or not isinstance(args[0], bytes | str | os.PathLike):
             return None
-        path = os.path.abspath(os.fsdecode(args[0]))
+        path = absolute(os.fsdecode(args[0]))
         if len(path) < _SHORTEST:
             return None
         removed = Removed(path, EVENTS[event], place_of(own), subject, time.time())
@@ -92,7 +93,7 @@ class RemovedFiles:
         paths = set[str]()
         for name in _NAMED.findall(text[:_MOST_TEXT])[:_MOST_NAMES]:
             if os.sep in name or "." in name:
-                path = os.path.abspath(name)
+                path = absolute(name)
                 while len(path) >= _SHORTEST:
                     paths.add(path)
                     path = os.path.dirname(path)

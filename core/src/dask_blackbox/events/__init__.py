@@ -42,10 +42,12 @@ from dask_blackbox.events.driver import (
     GitCommit,
     Machine,
     RunEnded,
+    WorkerCode,
 )
 from dask_blackbox.events.endings import (
     CommandNotStarted,
     CommandStarted,
+    DirectoryChange,
     DriverCallFailed,
     DriverClosing,
     DriverExit,
@@ -144,6 +146,7 @@ __all__ = [
     "CommandNotStarted",
     "CommandStarted",
     "Dependency",
+    "DirectoryChange",
     "DriverAttached",
     "DriverBlocked",
     "DriverCallFailed",
@@ -217,6 +220,7 @@ __all__ = [
     "WorkerAdded",
     "WorkerAnswer",
     "WorkerClosing",
+    "WorkerCode",
     "WorkerExitReport",
     "WorkerHeartbeatTimedOut",
     "WorkerInternalError",

@@ -139,6 +139,22 @@ class DriverCode(Event, frozen=True, kw_only=True):
     dirty: bool | None = None
 
 
+class WorkerCode(Event, frozen=True, kw_only=True):
+    """The user's own code that a worker has loaded as files; several events add up.
+
+    Only of workers on which a task failed.  The subject is the worker.
+
+    Attributes:
+        modules: Hash of what it does, by module; comparable with that of `DriverCode`.
+        files: Where each of them lies.
+    """
+
+    kind: ClassVar[str] = "worker-code"
+
+    modules: dict[str, str] = {}
+    files: dict[str, str] = {}
+
+
 class DriverWarning(Event, frozen=True, kw_only=True):
     """Python's `warnings` showed a warning in the driver.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dask_blackbox.events.base import Event
+from dask_blackbox.events.base import Event, Part
 from dask_blackbox.events.driver import DriverRaised
 
 
@@ -123,6 +123,30 @@ class ProgramFailed(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
+class DirectoryChange(Part, frozen=True, kw_only=True):
+    """What changed the working directory of a process last.
+
+    Attributes:
+        before: The directory when recording began in this process.
+        now: The directory now; null: it has been removed.
+        exists: The missing file is there, relative to `before`.
+        at: When, epoch seconds.
+        subject: `driver`, or the key of the task whose code did it.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    before: str = ""
+    now: str | None = None
+    exists: bool = False
+    at: float = 0.0
+    subject: str = ""
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class MissingFile(Event, frozen=True, kw_only=True):
     """Where a file should have been that an exception reports as missing.
 
@@ -138,6 +162,7 @@ class MissingFile(Event, frozen=True, kw_only=True):
         changed: When an entry of that folder was made, removed or renamed last, epoch
             seconds by the clock of the file system.
         entries: How many entries the folder has, up to 1,000.
+        moved: What had changed the working directory, where the path is relative.
     """
 
     kind: ClassVar[str] = "missing-file"
@@ -149,6 +174,7 @@ class MissingFile(Event, frozen=True, kw_only=True):
     folder: str = ""
     changed: float | None = None
     entries: int | None = None
+    moved: DirectoryChange | None = None
 
 
 class FileRemoved(Event, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import (
     ClientRemoved,
+    ClusterRestarted,
     CommandNotStarted,
     DriverCallFailed,
     GraphUpdated,
@@ -350,8 +351,11 @@ def _ran_again(case: Case) -> str:
 def _released(case: Case) -> str:
     """Return a sentence on tasks that were forgotten before they finished, while the client was there.
 
-    Dask does so once nobody holds the futures of a task, nor of what depends on it.
+    Dask does so once nobody holds the futures of a task, nor of what depends on it; a
+    restart forgets all tasks, whoever holds them.
     """
+    if case.run.of(ClusterRestarted):
+        return ""
     left = [each.at for each in case.run.of(ClientRemoved)]
     last = {
         each.subject: each

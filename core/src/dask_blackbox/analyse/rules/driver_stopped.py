@@ -27,6 +27,7 @@ from dask_blackbox.analyse.run_state import (
     recorded_until,
     signal_of_driver,
 )
+from dask_blackbox.analyse.side_effects import closings_of_driver
 from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
@@ -35,6 +36,7 @@ from dask_blackbox.events import (
     ClusterOrphaned,
     ClusterRestarted,
     DriverAttached,
+    DriverClosing,
     DriverEnded,
     DriverLost,
     GraphUpdated,
@@ -455,6 +457,9 @@ _WHO_CLOSES = (
     "`client.shutdown()`, in the run itself or in another program. Fetch results first."
 )
 
+_CLIENT = "Client.close"
+_CLUSTER_CLOSED = "The cluster was closed while the run still needed it"
+
 _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
 
 _NO_REASON = "unknown"  # Dask's own word
@@ -504,9 +509,13 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     key = key or (_last_cancelled(case) if asked else None)
     after = case.outcome.is_after
     restarted = [each for each in case.run.of(ClusterRestarted) if not after(each.at)]
+    unreported = reason == _NO_REASON and asked is None and not restarted
+    closings = closings_of_driver(case) if unreported else []
+    # Of a client and its cluster, the cluster: nobody can go on without it.
+    closing = min(closings, key=lambda each: each.what == _CLIENT, default=None)
     closed = any(not after(each.at) for each in case.run.of(SchedulerClosing))
     title, remedy = _what_happened(
-        reason, asked, restarted=bool(restarted), closed=closed
+        reason, asked, closing, restarted=bool(restarted), closed=closed
     )
     by_itself = title == _RESTARTED and _alone_on_cluster(case)
     if by_itself:
@@ -521,19 +530,21 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
                 else f" for the reason “{short(reason, 160)}”."
             )
             + (asked.reported if asked else "")
+            + (f" {_where_closed(closing)}." if closing else "")
         ),
         remedy=remedy,
         confidence="high" if match else "medium",
         retry_advice="code"
         if by_itself
         else "unknown"
-        if (reason == _NO_REASON and closed) or (asked and asked.own)
+        if (reason == _NO_REASON and (closed or closing)) or (asked and asked.own)
         else None,
         retry_confidence="medium",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
             *case.exception_evidence(),
             *([asked.evidence] if asked else ()),
+            *([_closing_evidence(closing)] if closing else ()),
             *(
                 Evidence(
                     text="The cluster was restarted.",
@@ -565,7 +576,12 @@ def _alone_on_cluster(case: Case) -> bool:
 
 
 def _what_happened(
-    reason: str, asked: _Asked | None, *, restarted: bool, closed: bool
+    reason: str,
+    asked: _Asked | None,
+    closing: DriverClosing | None,
+    *,
+    restarted: bool,
+    closed: bool,
 ) -> tuple[str, str]:
     """Return the title, and what to do."""
     if reason == "scheduler-restart" or (reason == _NO_REASON and restarted):
@@ -574,12 +590,37 @@ def _what_happened(
             "between runs that restart it. Then retry."
         )
         return _RESTARTED, remedy
+    if closing is not None:
+        return _what_the_driver_closed(closing)
     if reason == _NO_REASON and closed:
-        title = "The cluster was closed while the run still needed it"
-        return title, _WHO_CLOSES
+        return _CLUSTER_CLOSED, _WHO_CLOSES
     title = f"The work was cancelled{asked.by if asked else ''}"
     title += "" if reason == _NO_REASON else f": {short(reason, 60)}"
     return title, asked.remedy if asked else _UNREPORTED
+
+
+def _what_the_driver_closed(closing: DriverClosing) -> tuple[str, str]:
+    """Return the title, and what to do, where the driver's own code closed what it used."""
+    remedy = (
+        f"{_where_closed(closing)}: call it only once all results have been fetched."
+    )
+    if closing.what != _CLIENT:
+        return _CLUSTER_CLOSED, remedy
+    return (
+        "The client was closed while the run still needed it",
+        f"{remedy} `get_client()` returns a client that others use, too: don't close that.",
+    )
+
+
+def _closing_evidence(closing: DriverClosing) -> Evidence:
+    text = f"{_where_closed(closing)}."
+    return Evidence(text=text, source="events", at=closing.at)
+
+
+def _where_closed(closing: DriverClosing) -> str:
+    place = f" at {closing.file}:{closing.line}" if closing.file else ""
+    function = f", in '{closing.function}'" if closing.function else ""
+    return f"The driver called `{closing.what}`{place}{function}"
 
 
 def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
@@ -671,7 +712,7 @@ def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
     number = len(case.run.workers)
     who = "Its only worker was" if number == 1 else f"All {number} workers were"
     return CANCELLED.found(
-        "The cluster was closed while the run still needed it",
+        _CLUSTER_CLOSED,
         cause=(
             f"{who} asked to close "
             f"({_CLOSED}) while '{short(failure.key, 80)}' and others were unfinished: "

@@ -32,7 +32,7 @@ from dask_blackbox.analyse.signatures.python import (
     SHARED_LIBRARY_MISSING,
 )
 from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
-from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.events import DriverCode, SchedulerInfo, WorkerCode
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, short
 from dask_blackbox.manifest import DriverException
@@ -189,8 +189,13 @@ def _other_mismatch_findings(case: Case, module: str) -> Iterator[Finding]:
     )
 
 
+_OF_THE_CODE = frozenset({"AttributeError", "ImportError", "NameError", "TypeError"})
+"""What Python raises where a caller expects another version of what it calls."""
+
+
 def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     """Yield that a task met another version of a package than the driver has."""
+    yield from _own_module_findings(case, failure)
     module = lacking_module(failure.message)
     if module is None or failure.worker is None:
         return
@@ -213,6 +218,66 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
             f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."
         ),
         remedy=_remedy_environment_mismatch(case, module),
+    )
+
+
+def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+    """Yield that a task called a file of the job's that is another one in the driver."""
+    if class_of(failure.exception) not in _OF_THE_CODE:
+        return
+    ours, theirs, files = dict[str, str](), dict[str, str](), dict[str, str]()
+    for code in case.run.of(DriverCode):
+        ours.update(code.modules)
+    for loaded in case.run.of(WorkerCode):
+        if loaded.subject == failure.worker:
+            theirs.update(loaded.modules)
+            files.update(loaded.files)
+    for name, digest in theirs.items():
+        other = ours.get(name, digest)
+        dialect = digest.partition(".")[0]
+        same = digest == other or not other.startswith(f"{dialect}.")
+        if same or name == "__main__" or not _is_involved(failure, name, files[name]):
+            continue
+        found = verdict_on_failure(
+            case,
+            ENVIRONMENT_MISMATCH,
+            failure,
+            f"have another '{short(name, 60)}' than the driver",
+            cause=(
+                f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker or '')} "
+                f"with {short(str(failure))}. It called '{name}' of "
+                f"{short(files[name], 160)}, whose code differs from the module of that "
+                "name in the driver."
+            ),
+            remedy=(
+                f"Deploy the same version of '{name}' to driver and workers, or send it: "
+                "`client.upload_file(…)`. Where workers find it depends on their working "
+                "directory and `PYTHONPATH`."
+            ),
+        )
+        first, *more = found.evidence
+        yield msgspec.structs.replace(
+            found,
+            evidence=(
+                first,
+                Evidence(
+                    text=f"The code of {short(files[name], 160)} on the worker is not that "
+                    "of the driver's module.",
+                    source="events",
+                    at=failure.at,
+                ),
+                *more,
+            ),
+        )
+        return
+
+
+def _is_involved(failure: TaskFailure, module: str, file: str) -> bool:
+    """Say whether a traceback goes through a module, or names it in its lines."""
+    text = f"{failure.own_traceback}\n{failure.message}"
+    last = re.escape(module.rpartition(".")[2])
+    return f'"{file}"' in text or bool(
+        re.search(rf"(?<![\w/.]){last}(?=[.'\s(]|$)", text)
     )
 
 

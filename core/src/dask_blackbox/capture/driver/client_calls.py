@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .. import os_calls, programs
+from .. import os_calls, programs, working_directory
 from ..classes import bases_of, qualified
 from ..logs import cut, words_of
 from ..missing_files import missing_file_of, surroundings_of
@@ -72,6 +72,7 @@ class DriverCalls:
             if self not in _listeners:
                 _listeners.append(self)
             _install()
+        working_directory.begin()
         programs.report_to(_note_program)
         os_calls.listen(_heard)
 
@@ -247,6 +248,8 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
             programs.started_by(args[0], frame)
         elif event in REMOVALS:
             _removed.take(event, args, frame)
+        elif event == os_calls.MOVED:
+            working_directory.changed(frame, "driver")
         else:
             _signalled(event, args, frame)
     except Exception:  # an error here would stop the user's own call

@@ -5,25 +5,18 @@ Reads files and starts `git`, so it has a thread of its own (`driver.own_code`).
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import marshal
 import os
 import platform
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 
 from ..bytecode import code_hash, signed
+from ..own_modules import FOREIGN, own_modules
 from .module_parts import parts_of, sources_of
 
-_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
-_OURS = f"{os.sep}dask_blackbox{os.sep}"
-_MOST = 400
-_LARGEST = 300_000  # bytes of source; compiling more would be felt
-_HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
 _SECONDS = 0.3  # of this thread's processor time, for parts
@@ -45,26 +38,14 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     parts: dict[str, str] = {}
     sources: dict[str, str] = {}
     deadline = time.thread_time() + _SECONDS
-    for name, module in sys.modules.copy().items():
-        # (`__mp_main__` is `__main__` once more.)
-        if name in known or name == "__mp_main__" or len(known) >= _MOST:
-            continue
-        file = _file_of(module)
-        if file is None:
-            continue
-        known.add(name)
-        try:
-            code = _compiled(file)
-        except (OSError, SyntaxError, ValueError, EOFError, TypeError):
-            continue
-        if code is not None:
-            found[name] = signed(code_hash(code))
-            if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
-                place = os.path.basename(file)
-                for part, (line, digest) in parts_of(code).items():
-                    parts[f"{name}:{part}"] = f"{place}:{line} {digest}"
-            if source:
-                _add_sources(sources, name, file)
+    for name, file, code in own_modules(known):
+        found[name] = signed(code_hash(code))
+        if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
+            place = os.path.basename(file)
+            for part, (line, digest) in parts_of(code).items():
+                parts[f"{name}:{part}"] = f"{place}:{line} {digest}"
+        if source:
+            _add_sources(sources, name, file)
     return {
         "modules": found,
         "parts": parts,
@@ -85,39 +66,6 @@ def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
             sources[f"{module}:{part}"] = text
 
 
-def _compiled(file: str) -> types.CodeType | None:
-    """Return the code of a source file: as Python has kept it, or compiled anew."""
-    stat = os.stat(file)
-    kept = Path(importlib.util.cache_from_source(file))
-    head = (0).to_bytes(4, "little")
-    head += (int(stat.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little")
-    head += (stat.st_size & 0xFFFFFFFF).to_bytes(4, "little")
-    if kept.exists():
-        blob = kept.read_bytes()
-        if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
-            found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
-            return found if isinstance(found, types.CodeType) else None
-    if stat.st_size > _LARGEST:
-        return None
-    return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
-
-
-def _file_of(module: object) -> str | None:
-    """Return the source file of a module of the user's own, or None.
-
-    A lazy module is not asked in a way that would load it.
-    """
-    try:
-        if not isinstance(module, types.ModuleType):
-            return None
-        file = object.__getattribute__(module, "__dict__").get("__file__")
-    except Exception:
-        return None
-    if not isinstance(file, str) or not file.endswith(".py") or _OURS in file:
-        return None
-    return None if any(part in file for part in _FOREIGN) else file
-
-
 def folder_of_code(function: Callable[..., object] | None = None) -> str:
     """Return where the job's own code lies: its function's file, its script, or here.
 
@@ -128,7 +76,7 @@ def folder_of_code(function: Callable[..., object] | None = None) -> str:
     script = sys.argv[0] if sys.argv else ""
     programs = {str(Path(each) / "bin") for each in (sys.prefix, sys.base_prefix)}
     for file in (getattr(code, "co_filename", ""), script):
-        if file and Path(file).is_file() and not any(p in file for p in _FOREIGN):
+        if file and Path(file).is_file() and not any(p in file for p in FOREIGN):
             folder = Path(file).resolve().parent
             if str(Path(file).absolute().parent) not in programs:
                 return str(folder)

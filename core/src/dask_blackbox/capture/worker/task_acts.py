@@ -14,7 +14,7 @@ from collections import Counter, deque
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .. import os_calls, programs
+from .. import os_calls, programs, working_directory
 from ..missing_files import missing_file_of, surroundings_of
 from ..removed_files import RemovedFiles
 
@@ -43,6 +43,7 @@ class TaskActs:
     def start(self) -> None:
         """Begin to listen."""
         _listeners.append(self)
+        working_directory.begin()
         programs.report_to(_note_program, subject_of=_key_of_thread)
         os_calls.listen(_heard)
 
@@ -122,7 +123,10 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
             return
         for listener in tuple(_listeners):
             if (key := listener.key_of_thread()) is not None:
-                listener.removed(event, args, frame, key)
+                if event == os_calls.MOVED:
+                    working_directory.changed(frame, key)
+                else:
+                    listener.removed(event, args, frame, key)
     except Exception:  # an error here would stop the user's own call
         pass
 

@@ -37,6 +37,7 @@ from ..nanny.worker_exit import (
     ring_folder,
 )
 from ..nanny.worker_watcher import Watcher
+from ..own_modules import worker_code
 from ..packages import environment, settings_and_image
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import MESSAGE, NAME, report_of
@@ -58,6 +59,7 @@ _STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
 _WAITING = 20_000
 _MOST_MISSING = 50  # files that tasks did not find
+_MOST_LOOKS = 5  # at the modules of this process: a task may load more
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
@@ -102,7 +104,8 @@ class WorkerCapture(WorkerPlugin):
         self._idle = False  # whether the sampling thread sleeps for long
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
-        self._missing = 0
+        self._missing = self._looks_at_code = 0
+        self._own_modules = set[str]()
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
             self._report_failure("the file of the last log lines", self._ring.failed)
@@ -396,11 +399,35 @@ class WorkerCapture(WorkerPlugin):
         """Report what tasks did to the files that an exception names; never blocks."""
         if self._acts is None:
             return
-        path = self._acts.failed(error, row[MESSAGE])
+        try:
+            path = self._acts.failed(error, row[MESSAGE])
+        except Exception as failure:  # the attempt is reported all the same
+            self._report_failure("files that an exception names", failure)
+            return
         self._keep_acts()
+        if self._looks_at_code < _MOST_LOOKS:
+            self._looks_at_code += 1
+            self._loop.run_in_executor(None, self._report_code)
         if path is not None and self._missing < _MOST_MISSING:
             self._missing += 1
             self._loop.run_in_executor(None, self._look_for, str(row[1]), path)
+
+    def _report_code(self) -> None:
+        """Report the user's own modules of this process (in a thread: reads files)."""
+        try:
+            code = worker_code(self._own_modules)
+        except Exception as failure:
+            self._report_failure("the modules of a worker", failure)
+            return
+        if code["modules"]:
+            row = [
+                time.time(),
+                "worker-code",
+                str(self._worker.address),
+                json.dumps(code),
+            ]
+            with self._lock:
+                self._keep("event", row)
 
     def _look_for(self, key: str, path: str) -> None:
         """Report where a file should have been (in a thread: the file system may block)."""

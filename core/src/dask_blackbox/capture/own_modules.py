@@ -1,0 +1,105 @@
+"""Modules of the user's own that a process has loaded, and a hash of what each of them does.
+
+What is installed as a package has a version; a file of the job's own has not, and differs
+between driver and workers wherever one of them was not deployed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import os
+import sys
+import time
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .bytecode import code_hash, signed
+
+FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+"""Parts of the paths of files that are not the user's own."""
+_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_MOST = 400
+_LARGEST = 300_000  # bytes of source; compiling more would be felt
+_HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
+_SECONDS = 1.0  # of a thread's processor time
+
+
+class OwnModule(NamedTuple):
+    """A module of the user's own."""
+
+    name: str
+    file: str
+    code: types.CodeType
+
+
+def own_modules(known: set[str]) -> Iterator[OwnModule]:
+    """Yield the modules of the user's own that are loaded; reads their files.
+
+    Args:
+        known: Names that were looked at before; grows by those that are looked at now.
+    """
+    for name, module in sys.modules.copy().items():
+        # (`__mp_main__` is `__main__` once more.)
+        if name in known or name == "__mp_main__" or len(known) >= _MOST:
+            continue
+        file = _file_of(module)
+        if file is None:
+            continue
+        known.add(name)
+        try:
+            code = _compiled(file)
+        except (OSError, SyntaxError, ValueError, EOFError, TypeError):
+            continue
+        if code is not None:
+            yield OwnModule(name, file, code)
+
+
+def worker_code(known: set[str]) -> dict[str, dict[str, str]]:
+    """Return the fields of an `events.WorkerCode`; reads files, and takes a second at most.
+
+    Args:
+        known: Names that were looked at before; grows by those that are looked at now.
+    """
+    modules, files = dict[str, str](), dict[str, str]()
+    deadline = time.thread_time() + _SECONDS
+    for name, file, code in own_modules(known):
+        modules[name], files[name] = signed(code_hash(code)), file
+        if time.thread_time() > deadline:
+            break
+    return {"modules": modules, "files": files}
+
+
+def _compiled(file: str) -> types.CodeType | None:
+    """Return the code of a source file: as Python has kept it, or compiled anew."""
+    stat = os.stat(file)
+    kept = Path(importlib.util.cache_from_source(file))
+    head = (0).to_bytes(4, "little")
+    head += (int(stat.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little")
+    head += (stat.st_size & 0xFFFFFFFF).to_bytes(4, "little")
+    if kept.exists():
+        blob = kept.read_bytes()
+        if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
+            found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
+            return found if isinstance(found, types.CodeType) else None
+    if stat.st_size > _LARGEST:
+        return None
+    return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+
+
+def _file_of(module: object) -> str | None:
+    """Return the source file of a module of the user's own, or None.
+
+    A lazy module is not asked in a way that would load it.
+    """
+    try:
+        if not isinstance(module, types.ModuleType):
+            return None
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except Exception:
+        return None
+    if not isinstance(file, str) or not file.endswith(".py") or _OURS in file:
+        return None
+    return None if any(part in file for part in FOREIGN) else file
