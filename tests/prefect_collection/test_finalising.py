@@ -14,6 +14,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from dask_blackbox import Run
 from prefect.settings import PREFECT_API_URL
+from recorder_processes import recorder_of
 
 # The recorder counts as lost after 60 seconds of silence.
 pytestmark = pytest.mark.nightly
@@ -30,10 +31,11 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 150) -> Non
         time.sleep(0.2)
 
 
-def kill_with_children(pid: int) -> None:
+def kill_with_recorder(pid: int) -> None:
     """Kill a process with all that it has started, the recorder included."""
-    family = psutil.Process(pid).children(recursive=True)
-    family.append(psutil.Process(pid))
+    process = psutil.Process(pid)
+    process.suspend()  # it starts no other recorder
+    family = [*process.children(recursive=True), recorder_of(pid), process]
     for each in family:
         each.kill()
     psutil.wait_procs(family, timeout=30)
@@ -71,7 +73,7 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
     ) as process:
         until(flag.exists, "running")
         until(lambda: "1 of 4" in str(prefect.newest("endless", store)), "shown")
-        kill_with_children(process.pid)
+        kill_with_recorder(process.pid)
         process.wait()
 
     before = prefect.newest("endless", store)

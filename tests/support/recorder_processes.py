@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import psutil
+from importlib import import_module
+from typing import Any
 
 __all__ = ["recorder_of"]
 
 
-def recorder_of(owner: int) -> psutil.Process:
-    """Return the only recorder that a process has.
+def recorder_of(owner: int) -> Any:
+    """Return the only recorder that a process has, a `psutil.Process`.
 
     Args:
         owner: Its id, which the recorder has as an argument.
     """
+    psutil: Any = import_module("psutil")  # not every environment has its types
     marks = ["dask_blackbox.recorder", str(owner)]
     found = [
         each

@@ -19,6 +19,8 @@ from typing import IO, Any
 
 from dask_blackbox.capture.nanny.worker_watcher import handle_of
 
+_STARTING = 2.0  # seconds
+
 
 class DetachedProcess:
     """A process that this one has started, and that is not its child.
@@ -105,6 +107,7 @@ class DetachedProcess:
 
     def kill(self) -> None:
         """Kill it."""
+        self._detached.wait(_STARTING)  # before that, nobody knows which process it is
         if self.attached:
             self._child.kill()
         elif self._handle is not None:
