@@ -73,6 +73,8 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
     ) as process:
         until(flag.exists, "running")
         until(lambda: "1 of 4" in str(prefect.newest("endless", store)), "shown")
+        # The flow's process sends Prefect its task runs in the background.
+        until(lambda: len(prefect.newest("endless", store).all_tasks) == 4, "known")
         kill_with_recorder(process.pid)
         process.wait()
 
