@@ -164,6 +164,8 @@ class Spool:
             self._write(current, part)
             if abnormal:
                 current.due = min(current.due, time.monotonic() + _SOON)
+            if (size := self._size()) >= self._quota:
+                self._thin(size - self._free_space())
 
     def _that_fit(self, rows: Rows) -> Rows:
         size = self._size()
