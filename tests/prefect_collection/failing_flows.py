@@ -108,7 +108,8 @@ def overdue() -> list[float]:
 
 @observed_flow(name="async-overdue", timeout_seconds=12, task_runner=runner())
 async def async_overdue() -> None:
-    futures = [nap.submit(0.5) for _ in range(400)]
+    # Few: its time limit is only noticed once the event loop has submitted them all.
+    futures = [nap.submit(0.5) for _ in range(60)]
     while futures:  # noqa: ASYNC110 - until its time limit
         await asyncio.sleep(0.2)
 
@@ -158,6 +159,8 @@ def gives_up_a_rerun() -> None:
     """Lose a result with its worker; the task crashes when Dask executes it again."""
     completed: Any = crash_when_rerun.submit(os.environ["FLAG"])
     os.kill(completed.result(), signal.SIGKILL)
+    while completed.wrapped_future.status == "finished":  # Dask has not noticed it yet
+        time.sleep(0.05)
     waits: Any = nap
     waits.submit(0.1, wait_for=[completed]).result()
 
