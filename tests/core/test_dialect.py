@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.dialect import dialect_of
+from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_failed_task,
@@ -50,11 +51,15 @@ def luigi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def remedy(run: RunTables, kind: str) -> str:
+    return verdict(run, kind).remedy
+
+
+def verdict(run: RunTables, kind: str) -> Finding:
     manifest = msgspec.structs.replace(run.manifest, host={"kind": kind})
     reported = RunTables(manifest, run.ending, run._frames)
     found = verdict_of(findings_in(reported), reported)
     assert found is not None
-    return found.remedy
+    return found
 
 
 def failing_task() -> RunTables:
@@ -83,6 +88,14 @@ def test_an_error_that_only_the_host_raises_has_the_hosts_remedy() -> None:
     assert (
         remedy(a_run(a_worker(), failed_with(error)), "luigi") == "Remove Luigi's lock."
     )
+
+
+@pytest.mark.usefixtures("luigi")
+def test_where_the_host_has_tasks_of_its_own_those_of_dask_are_called_that() -> None:
+    run = a_run(a_worker(), a_graph(), failed_with(an_exception("KeyError", "'shop'")))
+
+    assert "No Dask task had failed" in verdict(run, "luigi").cause
+    assert "No task had failed" in verdict(run, "shell").cause
 
 
 def test_without_the_hosts_package_remedies_are_in_dasks_terms() -> None:

@@ -410,6 +410,26 @@ def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
     )
 
 
+def test_a_log_line_with_the_error_that_ended_the_driver_is_nothing_before_it() -> None:
+    # As hosts log what a task, or a part, of a run raised, while it goes up to the driver.
+    logged = (
+        "Encountered exception during execution: KeyError('shop-7')\n"
+        "Traceback (most recent call last):\n"
+        "KeyError: 'shop-7'"
+    )
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_log_line(logged, role="driver"),
+        failed_with(an_exception("KeyError", "'shop-7'")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("driver-exception", "high")
+    assert "logged" not in found.cause
+    assert not any("had logged" in each.text for each in found.evidence)
+
+
 @pytest.mark.parametrize(
     ("message", "title", "remedy"),
     [

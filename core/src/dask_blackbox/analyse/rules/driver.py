@@ -43,6 +43,7 @@ from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
+from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
     ClusterRestarted,
@@ -323,7 +324,9 @@ def _tasks_then(case: Case) -> str:
         return "It had handled the errors of all tasks that had failed"
     if released := _released(case):
         return released
-    return f"No task had failed{_ran_again(case)}"
+    # Hosts have tasks of their own, one of which may have failed.
+    kind = "task" if case.dialect is PLAIN else "Dask task"
+    return f"No {kind} had failed{_ran_again(case)}"
 
 
 def _ran_again(case: Case) -> str:
@@ -525,12 +528,23 @@ def _logged_errors(case: Case) -> Iterator[_Logged]:
     for row in errors.sort("at").tail(1).iter_rows(named=True):
         message = row["message"]
         end = raised_at_end(message)
+        if end is not None and _is_of_the_end(case, *end):
+            continue  # its host has logged what it raised then, and nothing came before
         text = short(message.partition("\n")[0], 200)
         raised = ""
         if end is not None and "\n" in message:
             raised = f"{class_of(end[0])}: {short(end[1], 200)}"
             text += f" … {raised}"
         yield _Logged(text, raised, row["at"].timestamp(), row["role"])
+
+
+def _is_of_the_end(case: Case, name: str, message: str) -> bool:
+    """Say whether an error that was logged is the one that ended the driver."""
+    exception = case.exception
+    if exception is None or class_of(name) != class_of(exception.exception):
+        return False
+    logged, raised = " ".join(message.split()), " ".join(exception.message.split())
+    return logged == raised or bool(logged and raised.startswith(logged))
 
 
 def _exit_code_finding(case: Case, code: int) -> Finding:
