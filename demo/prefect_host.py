@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,8 @@ __all__ = ["FlowRunSeen", "PrefectHost"]
 _START = 120.0
 """Seconds for a server with a new database; 12 on an idle machine."""
 _STOP = 15.0
+_LOCKED = 60.0
+"""Seconds for which a request is repeated that the server refuses as unavailable."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +224,17 @@ class PrefectHost:
             data=data,
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
-            return json.load(answer)
+        deadline = time.monotonic() + _LOCKED
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                # Its SQLite was locked: it has done nothing, and asks to be asked again.
+                unavailable = error.code == HTTPStatus.SERVICE_UNAVAILABLE
+                if not unavailable or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
 
     @property
     def _log(self) -> Path:
