@@ -28,6 +28,7 @@ SECRETS = {
     "in a dictionary": "quince harbour moth",
     "in a URL": "velvet onion ladder",
     "in a task": "amber kettle drum",
+    "a task's parameter": "copper meadow flute",
 }
 
 
@@ -41,12 +42,12 @@ class Warehouse(Block):
 
 
 @task
-def use(values: list[str]) -> None:
+def use(values: list[str], api_token: str) -> None:
     """Print values, one of them loaded here, and raise them."""
     block: Any = Secret.load("in-a-task")
     here = block.get()
-    print("worker has", values, here)
-    raise ValueError(f"cannot use {values} and {here}")
+    print("worker has", values, here, api_token)
+    raise ValueError(f"cannot use {values} with {api_token} and {here}")
 
 
 RUNNER: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1})
@@ -64,7 +65,7 @@ def work() -> None:
         warehouse.url.partition(":")[2].split(":")[1].split("@")[0].replace("%20", " "),
         warehouse.host,
     ]
-    future = use.submit(values)
+    future = use.submit(values, SECRETS["a task's parameter"])
     get_run_logger().warning("driver has %s", values)
     future.result()
 
@@ -87,10 +88,17 @@ def stored(store: Path) -> bytes:
 
 # The flow is pickled into its tasks, and its block with it: it is the same class.
 @pytest.mark.filterwarnings("ignore:Type 'Warehouse' at:UserWarning")
-def test_a_secret_of_a_block_is_nowhere_in_the_store(stored: bytes) -> None:
+def test_a_secret_of_a_block_is_nowhere_in_the_store_nor_on_the_card(
+    stored: bytes, prefect: Any, store: Path
+) -> None:
     found = [which for which, secret in SECRETS.items() if secret.encode() in stored]
+    [page] = prefect.newest("masked", store).artifacts.values()
+    # What only the worker knows is in the message of the state that Prefect keeps.
+    known = SECRETS.keys() - {"in a task"}
+    shown = [which for which in known if SECRETS[which] in page]
 
-    assert found == []
+    assert (found, shown) == ([], [])
+    assert "cannot use" in page
     for said in (b"driver has", b"worker has", b"cannot use", b"marble sparrow tin"):
         assert said in stored
 

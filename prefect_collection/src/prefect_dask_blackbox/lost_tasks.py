@@ -129,9 +129,10 @@ class LostTasks:
         lines = []
         for entry in waiting[:_MOST_LINES]:
             blocker = self._ledger.blocker_of(entry)
-            why = (
-                "" if blocker is None else f", which failed: {reason_of(blocker.state)}"
-            )
+            why = ""
+            if blocker is not None:
+                reason = self._ledger.redacted(reason_of(blocker.state))
+                why = f", which failed: {reason}"
             text = f"Never ran: {self._ledger.why_never_began(entry)}{why}"
             lines.append(error_line(self._flow_run_id, entry.task_run_id, text))
         if lines:

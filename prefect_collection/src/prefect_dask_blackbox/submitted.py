@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dask_blackbox.capture.masked_values import mask_secret, masked_values
 from dask_blackbox.capture.redaction import Redaction, is_secret_name
 from dask_blackbox.formatting import plain
 from dask_blackbox.guard import guard
@@ -20,6 +21,7 @@ from dask_blackbox.settings import setting_patterns
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task
+from pydantic import SecretStr
 
 __all__ = [
     "Ledger",
@@ -35,6 +37,8 @@ __all__ = [
 
 _LONGEST_LINE, _LONGEST_NAME = 400, 60
 _MOST_ELSEWHERE = 20_000
+_MOST_SECRETS = 200
+"""Values of tasks' parameters that are masked: each is looked for in every text."""
 
 
 @dataclass(eq=False)
@@ -212,6 +216,8 @@ class Ledger:
         """Of what is shown of the tasks; not of their names, which Prefect shows."""
         with guard("the patterns of secrets"):
             self.redaction = Redaction(setting_patterns("redact"), values=secrets)
+        self._masked = 0
+        self._secrets: set[str] = set()
         self.elsewhere: dict[str, UUID] = {}
         """Task runs by key that other flow runs of this process submitted meanwhile, as
         subflows do: they may share a cluster, whose recording then has their tasks, too."""
@@ -222,6 +228,30 @@ class Ledger:
 
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
+
+    def mask_secrets(self, parameters: Mapping[str, Any]) -> None:
+        """Mask what a task is called with under secret names, in all of the recording.
+
+        Before it is submitted: its exception may hold them.
+        """
+        found = {
+            each.get_secret_value() if isinstance(each, SecretStr) else each
+            for name, each in parameters.items()
+            if isinstance(each, SecretStr)
+            or (isinstance(each, str) and is_secret_name(name))
+        }
+        new = found - self._secrets
+        if new and len(self._secrets) < _MOST_SECRETS:
+            self._secrets |= new
+            mask_secret(list(new))
+
+    def redacted(self, text: str) -> str:
+        """Return a text without secrets, those that became known meanwhile included."""
+        known = masked_values()
+        if len(known) > self._masked:
+            self.redaction.mask(known[self._masked :])
+            self._masked = len(known)
+        return self.redaction.text(text)
 
     def enter(
         self,
@@ -261,6 +291,7 @@ class Ledger:
     ) -> None:
         """Note a task of a subflow that nobody observes, as far as there is room."""
         if len(self.others) < _MOST_ELSEWHERE:
+            self.mask_secrets(parameters)
             entry = SubmittedTask(
                 key=key,
                 task_run_id=run_id,

@@ -130,6 +130,9 @@ class RecordedRunner(DaskTaskRunner):
         wait_for: Iterable[PrefectDaskFuture[Any]] | None,
         dependencies: dict[str, set[Any]] | None,
     ) -> PrefectDaskFuture[Any]:
+        if self._observed is not None:
+            with guard("secrets among the parameters of a task"):
+                self._observed.ledger.mask_secrets(parameters)
         fast = self._fast
         if fast is None:
             future = super().submit(task, parameters, wait_for, dependencies)
