@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 from cloudpickle import dumps, loads
-from dask_blackbox.capture.source_files import leave_source_files, name_source_files
+from dask_blackbox.capture.source_files import (
+    leave_source_files,
+    name_source_file_of,
+    name_source_files,
+)
 
 JOB = """
 def outer(rows):
@@ -77,6 +81,15 @@ def test_a_function_of_a_module_without_a_file_is_left_as_it_is(
     del job.__file__
 
     assert _files(_shipped(job.outer)) == {"<dynamic-code>"}
+
+
+def test_what_was_loaded_before_is_given_its_file_too(job: types.ModuleType) -> None:
+    # As a flow that its host's runner hands to a process of its own.
+    shipped = _shipped(job.outer)
+
+    name_source_file_of(shipped)
+
+    assert _files(shipped) == {"/srv/jobs/nightly.py"}
 
 
 def test_nothing_is_changed_when_everybody_has_left(job: types.ModuleType) -> None:

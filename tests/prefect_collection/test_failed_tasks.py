@@ -84,6 +84,42 @@ def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     assert f"Never ran: {why}, which failed: {failed}" in logged
 
 
+@task(timeout_seconds=60)
+def unanswered() -> int:
+    raise TimeoutError("no answer from station 7")
+
+
+def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="waits-twice", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def waits_twice() -> None:
+        needs: Any = doubled
+        needs.submit(needs.submit(unanswered.submit())).result()
+
+    waits_twice(return_state=True)
+
+    run = prefect.newest("waits-twice", store)
+    [failed] = [name for name in run.names if name.startswith("unanswered")]
+    waiting = sorted(name for name in run.names if name.startswith("doubled"))
+    rows = run.artifacts["dask-run-waits-twice"].splitlines()
+    never = sorted(row for row in rows if " never ran: " in row)
+    assert [row.partition("](")[0] for row in never] == [f"- [{n}" for n in waiting]
+    assert all(f"It waited for {failed}" in row for row in never)
+    logged = [
+        line.message
+        for line in prefect.logs(run.id)
+        if line.message.startswith("Never ran: ")
+    ]
+    why = "which failed: TimeoutError: no answer from station 7"
+    assert logged == [f"Never ran: It waited for {failed}, {why}"] * 2
+    # Prefect says `TimedOut` of it, but it was not its `timeout_seconds`.
+    assert run.card.headline == "TimeoutError in 'unanswered': no answer from station 7"
+    assert run.message.endswith(
+        f"'{failed}' failed: TimeoutError: no answer from station 7"
+    )
+
+
 def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     prefect: Any, store: Path
 ) -> None:

@@ -5,6 +5,7 @@ Made in the flow's own process; nothing here may slow, fail or hang the flow.
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import dask.config
+from dask_blackbox.capture.source_files import name_source_file_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.driver.known_secrets import known_secrets
@@ -52,6 +54,7 @@ from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.returned_states import (
+    exceeded_limit,
     exception_of,
     exception_of_state,
     reason_of,
@@ -254,7 +257,7 @@ class ObservedRun:
         for entry in self.ledger:
             state = entry.state
             if state is not None and (state.is_failed() or state.is_crashed()):
-                why = one_line(reason_of(state))
+                why = one_line(self.ledger.redacted(reason_of(state)))
                 name = shown_name(entry.name)
                 text = f"{self._waiting_for(entry)} never ran, because '{name}' failed: {why}"
                 return also(NeverRanError(text), error)
@@ -410,8 +413,7 @@ class ObservedRun:
 
     def _note_failure(self, entry: SubmittedTask, error: BaseException) -> None:
         state = entry.state
-        timed_out = state is not None and state.name == "TimedOut"
-        over = entry.task.timeout_seconds if timed_out else None
+        over = entry.task.timeout_seconds if exceeded_limit(state) else None
         self.recording.task_failed(
             entry.key,
             entry.task.name,
@@ -587,7 +589,7 @@ class ObservedRun:
                     why = f"It waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
             elif entry.state is not None and entry.state.is_failed():
-                why = self.ledger.redaction.text(reason_of(entry.state))
+                why = self.ledger.redacted(reason_of(entry.state))
                 state, why = "failed", one_line(why)
             elif entry.never_began:
                 state, why = "never ran", self.ledger.why_never_began(entry)
@@ -682,6 +684,8 @@ def _new_recording(
 ) -> Any:
     from dask_blackbox import recording
 
+    with guard("the file of a flow that came by value"):  # as from `.serve()`
+        name_source_file_of(inspect.unwrap(fn))
     store, settings = options.place()
     return recording(
         None,

@@ -8,6 +8,7 @@ of a signal: “Execution was aborted by a termination signal.”
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 from contextlib import suppress
@@ -18,14 +19,19 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import FailedRun, UnfinishedRun
 
 __all__ = [
+    "exceeded_limit",
     "exception_in",
     "exception_of",
     "exception_of_state",
+    "in_words",
     "reason_of",
     "say_why",
 ]
 
 _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
+# Of a `TimeoutError` that the task's own code raised; of its limit, the next one.
+_RAISED_TIMEOUT = re.compile(r"Task run failed due to timeout: (.*)", re.DOTALL)
+_LIMIT = "Task run exceeded timeout of "
 _SUMMED_UP = re.compile(
     r"\d+/\d+ states |Given states: |Flow run failed due to timeout: "
     r"|Execution was (aborted|cancelled) by |Flow run was cancelled\.$"
@@ -44,11 +50,10 @@ def exception_of_state(state: State[Any]) -> BaseException | None:
 
     The exception itself is in the task's result, which Dask releases with its last future.
     """
-    found = exception_of(state)
-    match = _RAISED.match(state.message or "")
-    if found is not None or match is None:
+    found, raised = exception_of(state), _raised_in(state.message or "")
+    if found is not None or raised is None:
         return found
-    name, text = match.groups()
+    name, text = raised
     known = getattr(builtins, name, None)
     if isinstance(known, type) and issubclass(known, Exception):
         with suppress(TypeError):  # of the few that want more than a text
@@ -60,8 +65,36 @@ def exception_of_state(state: State[Any]) -> BaseException | None:
 def reason_of(state: State[Any] | None) -> str:
     """Return why a task failed, as its state says it, without Prefect's introduction."""
     text = (state and state.message) or "it failed"
-    match = _RAISED.match(text)
-    return text if match is None else f"{match[1]}: {match[2]}"
+    raised = _raised_in(text)
+    return text if raised is None else ": ".join(raised)
+
+
+def exceeded_limit(state: State[Any] | None) -> bool:
+    """Say whether a task was ended by its own `timeout_seconds`.
+
+    To Prefect, one whose code raised a `TimeoutError` is `TimedOut`, too.
+    """
+    return state is not None and (state.message or "").startswith(_LIMIT)
+
+
+def in_words(error: str) -> str:
+    """Return an exception's `repr` as its state would say it: class, colon, text."""
+    name, _, rest = error.partition("(")
+    with suppress(SyntaxError, ValueError):
+        text = ast.literal_eval(f"({rest}")
+        if isinstance(text, str):
+            return f"{name}: {text}"
+    return error
+
+
+def _raised_in(message: str) -> tuple[str, str] | None:
+    """Return class and text of the exception that the message of a task's state reports."""
+    if match := _RAISED.match(message):
+        return match[1], match[2]
+    if match := _RAISED_TIMEOUT.match(message):
+        name, _, text = in_words(match[1]).partition(": ")
+        return name, text
+    return None
 
 
 def exception_in(state: State[Any]) -> BaseException:

@@ -6,17 +6,16 @@ of the attempts before the last one but a line in the task run's log.
 
 from __future__ import annotations
 
-import ast
 import re
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.sorting import LogSort
 
+from prefect_dask_blackbox.returned_states import in_words
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import one_line
 
@@ -55,21 +54,11 @@ def earlier_failures(
     return {}
 
 
-def _in_words(error: str) -> str:
-    """Return an exception's `repr` as its state would say it: class, colon, text."""
-    name, _, rest = error.partition("(")
-    with suppress(SyntaxError, ValueError):
-        text = ast.literal_eval(f"({rest}")
-        if isinstance(text, str):
-            return f"{name}: {text}"
-    return error
-
-
 def _read(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
     wanted = LogFilter.model_validate({"task_run_id": {"any_": list(ids)}})
     found: dict[UUID, list[str]] = {}
     for line in client.read_logs(wanted, limit=_LINES, sort=LogSort.TIMESTAMP_ASC):
         match = _RETRIED.match(line.message)
         if match is not None and line.task_run_id is not None:
-            found.setdefault(line.task_run_id, []).append(one_line(_in_words(match[1])))
+            found.setdefault(line.task_run_id, []).append(one_line(in_words(match[1])))
     return found

@@ -8,8 +8,10 @@ state that lies on the cluster as the task's result.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from traceback import walk_tb
 from typing import Any
+from uuid import UUID
 
 from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
@@ -64,6 +66,29 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
         for run in failed[:_MOST_STATES]:
             entry = entries[run.id]
             entry.state = _result_of(entry, client) or run.state
+        if failed:
+            _ask_for_waiting(ledger, entries)
+
+
+def _ask_for_waiting(ledger: Ledger, entries: Mapping[UUID, SubmittedTask]) -> None:
+    """Fill in the states of those that did not begin, up to the task that failed.
+
+    The flow knows of the last one of a chain only, which names the one before it.
+    """
+    wanted: Any = {"name": {"any_": ["NotReady"]}}
+    wanted = {"state": wanted, "id": {"any_": list(entries)[:_MOST]}}
+    deadline = time.monotonic() + _SETTLING
+    with prefect_client() as prefect:
+        while True:
+            for run in prefect.read_task_runs(
+                task_run_filter=TaskRunFilter.model_validate(wanted), limit=_MOST
+            ):
+                entries[run.id].state = run.state
+            blockers = [ledger.blocker_of(each) for each in ledger]
+            known = all(each is None or each.state is not None for each in blockers)
+            if known or time.monotonic() > deadline:
+                return
+            time.sleep(0.25)
 
 
 def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | None:

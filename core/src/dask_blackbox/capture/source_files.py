@@ -9,7 +9,7 @@ that Dask makes of them, stay the same.
 from __future__ import annotations
 
 import functools
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import cloudpickle.cloudpickle as _cloudpickle
@@ -37,6 +37,18 @@ def leave_source_files(owner: str) -> None:
     """Change nothing any more on behalf of this owner."""
     make = _cloudpickle._make_function
     getattr(make, _OWNERS, set()).discard(owner)
+
+
+def name_source_file_of(function: Any) -> None:
+    """Give a function that was loaded before, and those of its module, their file's name."""
+    namespace = getattr(function, "__globals__", {})
+    file = namespace.get("__file__")
+    for each in (function, *namespace.values()):
+        unnamed = (
+            isinstance(each, FunctionType) and each.__code__.co_filename == _UNNAMED
+        )
+        if unnamed and isinstance(file, str):
+            each.__code__ = _named(each.__code__, file)
 
 
 def _naming(make: Any, owners: set[str]) -> Any:
