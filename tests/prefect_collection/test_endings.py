@@ -75,6 +75,10 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
     assert any(f"| [{name}](" in slowest for name in seen.names)
     assert len(seen.all_tasks) == 4
     assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
+    crashed = [task for task in seen.all_tasks if task.state == "CRASHED"]
+    assert {task.message for task in crashed} == {
+        f"Stopped with the flow run before it was done. {seen.message}"
+    }
     assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]
 
 

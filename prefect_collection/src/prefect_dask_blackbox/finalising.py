@@ -40,6 +40,7 @@ _OTHERS = 15.0
 _REQUEST = 60.0
 """Seconds that a request may take: no flow waits for it, and nobody else makes it."""
 _PAGE = 200
+_OF_THE_FLOW = frozenset({"driver-killed", "stopped-by-host"})
 
 
 def finalise(
@@ -244,7 +245,9 @@ def _finals(
     for each in tasks:
         if each.id and (each.name or UUID(each.id) not in named):
             named[UUID(each.id)] = each
-    lost = card.verdict.subject.key if card.verdict is not None else None
+    # What ended the flow itself names a task that was running, and did not lose it.
+    of_task = card.verdict is not None and card.verdict.rule not in _OF_THE_FLOW
+    lost = card.verdict.subject.key if of_task and card.verdict is not None else None
     for identity in [*unfinished, *(named.keys() - there.keys())]:
         task = named.get(identity)
         if task is not None and task.subject == lost and card.verdict is not None:
