@@ -148,6 +148,8 @@ class Live(threading.Thread):
             before=self._page.before,
         )
         text = f"Running: {ended_text(tasks, progress)}"
+        if progress.stall is not None:  # first: lists cut the rest
+            text = f"{stall_words(progress.stall, self._ledger.names)} {text}"
         self._page.show_live(self._card(), data, text)
         self._shown_stall = stalled
 
