@@ -34,7 +34,6 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 150) -> Non
 def kill_with_recorder(pid: int) -> None:
     """Kill a process with all that it has started, the recorder included."""
     process = psutil.Process(pid)
-    process.suspend()  # it starts no other recorder
     family = [*process.children(recursive=True), recorder_of(pid), process]
     for each in family:
         each.kill()
@@ -73,8 +72,6 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
     ) as process:
         until(flag.exists, "running")
         until(lambda: "1 of 4" in str(prefect.newest("endless", store)), "shown")
-        # The flow's process sends Prefect its task runs in the background.
-        until(lambda: len(prefect.newest("endless", store).all_tasks) == 4, "known")
         kill_with_recorder(process.pid)
         process.wait()
 
