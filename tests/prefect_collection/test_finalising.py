@@ -13,6 +13,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import pytest
 from dask_blackbox import Run
+from dask_blackbox.events import TaskNamed
 from prefect.settings import PREFECT_API_URL
 from recorder_processes import recorder_of
 
@@ -38,6 +39,12 @@ def kill_with_recorder(pid: int) -> None:
     for each in family:
         each.kill()
     psutil.wait_procs(family, timeout=30)
+
+
+def named_tasks(store: Path) -> int:
+    """Return of how many tasks the store has the name."""
+    (folder,) = store.glob("runs/job=endless/*/*/")
+    return len(Run.open(str(folder)).of(TaskNamed))
 
 
 def finalise(run: str, store: Path, environment: dict[str, str]) -> str:
@@ -72,6 +79,8 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
     ) as process:
         until(flag.exists, "running")
         until(lambda: "1 of 4" in str(prefect.newest("endless", store)), "shown")
+        # Prefect does not know the task run that is queued; the recording does.
+        until(lambda: named_tasks(store) == 4, "recorded")
         kill_with_recorder(process.pid)
         process.wait()
 
