@@ -143,7 +143,8 @@ def test_nothing_of_ours_stays_on_the_scheduler(finished: ScenarioRun) -> None:
 
 
 def test_no_file_stays_open(finished: ScenarioRun) -> None:
-    assert finished.reported["files"]["after"] == finished.reported["files"]["before"]
+    # Dask may have closed connections of its own meanwhile.
+    assert finished.reported["files"]["after"] <= finished.reported["files"]["before"]
 
 
 def test_no_process_and_no_file_is_left(finished: ScenarioRun) -> None:

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from dask_blackbox.errors import (
     FutureFormatError,
-    MalformedRecordingError,
     RecordingError,
     RunNotFoundError,
     StoreUnreachableError,
@@ -212,11 +211,14 @@ def test_segments_of_a_newer_version_are_not_passed_over() -> None:
 )
 def test_a_damaged_manifest_is_named(text: bytes) -> None:
     store = MemoryStore()
-    address = recorded(store)
+    address = recorded(store, *FACTS)
     store.put(f"{address.folder}run.json", text)
 
-    with pytest.raises(MalformedRecordingError, match=r"run\.json is damaged"):
-        Run.at(store, address)
+    run = Run.at(store, address)
+
+    assert "run.json" in run.damaged
+    assert (run.manifest.job, run.manifest.attempt) == (address.job, address.attempt)
+    assert_same_tables(run)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"state": 1}'])

@@ -393,7 +393,7 @@ def test_dask_logs_nothing_on_our_preload() -> None:
         "p.process_preloads(None, [p.__file__], [])"
     )
 
-    assert "blackbox" not in done.stderr
+    assert "dask_blackbox" not in done.stderr
     assert "Creating preload" in done.stderr  # of others
 
 

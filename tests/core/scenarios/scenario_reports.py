@@ -38,14 +38,18 @@ def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any
 
 
 def recorders(owner: int) -> set[int]:
-    """Return the recorders that a process has started, which are not its children."""
+    """Return the recorders that a process has started, which are not its children.
+
+    One that starts forks, and its parent exits at once: of the two, that is the other one.
+    """
     marks = b"\0".join((b"dask_blackbox.recorder", b"%d" % owner, b""))
-    found = set()
+    found = dict[int, int]()
     for each in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has just exited
             if (each / "cmdline").read_bytes().endswith(marks):
-                found.add(int(each.name))
-    return found
+                status = (each / "stat").read_text().rpartition(")")[2].split()
+                found[int(each.name)] = int(status[1])
+    return found.keys() - set(found.values())
 
 
 @contextlib.contextmanager

@@ -144,12 +144,23 @@ def lose_the_recorder(c: Client) -> None:
     os.kill(recorder, signal.SIGKILL)
     print("tripled", sum(c.gather(c.map(triple, range(4)))))
     spool = Path(os.environ["TMPDIR"])
-    until(lambda: len(_writers(spool)) > 1, "another recorder's rows")
+    until(lambda: _pulled_by_another(spool, recorder), "another recorder's rows")
 
 
-def _writers(folder: Path) -> set[str]:
-    found = folder.glob("dask-blackbox-*/spool/*/segments/*.seg")
-    return {each.name.partition("-")[0] for each in found}
+def _pulled_by_another(folder: Path, recorder: int) -> bool:
+    """Say whether another recorder has rows of a scheduler in the spool."""
+    from dask_blackbox.segments import read_segment
+
+    others = (
+        each
+        for each in folder.glob("dask-blackbox-*/spool/*/segments/*.seg")
+        if not each.name.startswith(f"{recorder:x}-")
+    )
+    return any(
+        frame.source.startswith("scheduler ")
+        for each in others
+        for frame in read_segment(each.read_bytes()).frames
+    )
 
 
 def kill_itself(c: Client) -> None:

@@ -68,8 +68,8 @@ fails afterwards in any way may follow from it.
 
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
-    r"problems?|could not|cannot|can't|unable|unavailable|refused|denied|giving up|gave up|"
-    rf"incomplete)\b|{_EXHAUSTED}"
+    r"problems?|could not|cannot|can't|unable|unavailable|refused|denied|giving up|gave up)\b|"
+    rf"{_EXHAUSTED}"
 )
 """What a job prints or logs of an error that it handles."""
 
