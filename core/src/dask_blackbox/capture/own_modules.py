@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import os
+import re
 import sys
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
 _SECONDS = 1.0  # of a thread's processor time
+_NAMES = re.compile(r"[^\W\d]\w*")
 
 
 class OwnModule(NamedTuple):
@@ -35,18 +37,21 @@ class OwnModule(NamedTuple):
     code: types.CodeType
 
 
-def own_modules(known: set[str]) -> Iterator[OwnModule]:
+def own_modules(
+    known: set[str], wanted: Callable[[str, str], bool] = lambda _name, _file: True
+) -> Iterator[OwnModule]:
     """Yield the modules of the user's own that are loaded; reads their files.
 
     Args:
         known: Names that were looked at before; grows by those that are looked at now.
+        wanted: Takes name and file, and says whether to look at a module.
     """
     for name, module in sys.modules.copy().items():
         # (`__mp_main__` is `__main__` once more.)
         if name in known or name == "__mp_main__" or len(known) >= _MOST:
             continue
         file = _file_of(module)
-        if file is None:
+        if file is None or not wanted(name, file):
             continue
         known.add(name)
         try:
@@ -57,15 +62,21 @@ def own_modules(known: set[str]) -> Iterator[OwnModule]:
             yield OwnModule(name, file, code)
 
 
-def worker_code(known: set[str]) -> dict[str, dict[str, str]]:
+def worker_code(text: str) -> dict[str, dict[str, str]]:
     """Return the fields of an `events.WorkerCode`; reads files, and takes a second at most.
 
     Args:
-        known: Names that were looked at before; grows by those that are looked at now.
+        text: A traceback, whose lines and files say which modules matter.
     """
     modules, files = dict[str, str](), dict[str, str]()
     deadline = time.thread_time() + _SECONDS
-    for name, file, code in own_modules(known):
+    names = set(_NAMES.findall(text))
+
+    def is_named(module: str, file: str) -> bool:
+        # Those that other tasks of this process have loaded are not looked at.
+        return module.rpartition(".")[2] in names or f'"{file}"' in text
+
+    for name, file, code in own_modules(set(), is_named):
         modules[name], files[name] = signed(code_hash(code)), file
         if time.thread_time() > deadline:
             break

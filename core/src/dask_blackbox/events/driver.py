@@ -140,9 +140,9 @@ class DriverCode(Event, frozen=True, kw_only=True):
 
 
 class WorkerCode(Event, frozen=True, kw_only=True):
-    """The user's own code that a worker has loaded as files; several events add up.
+    """The user's own modules that the traceback of a failed task names, as its worker has them.
 
-    Only of workers on which a task failed.  The subject is the worker.
+    The subject is the key of the task; of a worker, the first five failures are looked at.
 
     Attributes:
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.

@@ -229,7 +229,7 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     for code in case.run.of(DriverCode):
         ours.update(code.modules)
     for loaded in case.run.of(WorkerCode):
-        if loaded.subject == failure.worker:
+        if loaded.subject == failure.key:
             theirs.update(loaded.modules)
             files.update(loaded.files)
     for name, digest in theirs.items():

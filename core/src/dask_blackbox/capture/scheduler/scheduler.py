@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _OF_TASKS = (
     "capsule-coming", "file-removed", "missing-file", "program-failed", "result-cached",
-    "result-size",
+    "result-size", "worker-code",
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")

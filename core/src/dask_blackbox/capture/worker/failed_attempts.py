@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from distributed.worker_state_machine import WorkerState
 
 
-NAME, MESSAGE = 5, 6
-"""Places in a report of the exception's class and of its message."""
+KEY, NAME, MESSAGE, TRACEBACK = 1, 5, 6, 7
+"""Places in a report of the task's key, and of the exception's class, message and traceback."""
 
 _LONGEST = 20_000
 

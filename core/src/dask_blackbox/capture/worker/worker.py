@@ -40,7 +40,7 @@ from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
 from ..packages import environment, settings_and_image
 from ..source_files import leave_source_files, name_source_files
-from .failed_attempts import MESSAGE, NAME, report_of
+from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory
@@ -105,7 +105,6 @@ class WorkerCapture(WorkerPlugin):
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
         self._missing = self._looks_at_code = 0
-        self._own_modules = set[str]()
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
             self._report_failure("the file of the last log lines", self._ring.failed)
@@ -407,15 +406,17 @@ class WorkerCapture(WorkerPlugin):
         self._keep_acts()
         if self._looks_at_code < _MOST_LOOKS:
             self._looks_at_code += 1
-            self._loop.run_in_executor(None, self._report_code)
+            self._loop.run_in_executor(
+                None, self._report_code, row[KEY], row[TRACEBACK]
+            )
         if path is not None and self._missing < _MOST_MISSING:
             self._missing += 1
-            self._loop.run_in_executor(None, self._look_for, str(row[1]), path)
+            self._loop.run_in_executor(None, self._look_for, row[KEY], path)
 
-    def _report_code(self) -> None:
-        """Report the user's own modules of this process (in a thread: reads files)."""
+    def _report_code(self, key: str, traceback: str) -> None:
+        """Report the user's own modules that a traceback names (in a thread: reads files)."""
         try:
-            code = worker_code(self._own_modules)
+            code = worker_code(traceback)
         except Exception as failure:
             self._report_failure("the modules of a worker", failure)
             return
@@ -423,7 +424,7 @@ class WorkerCapture(WorkerPlugin):
             row = [
                 time.time(),
                 "worker-code",
-                str(self._worker.address),
+                key,
                 json.dumps(code),
             ]
             with self._lock:
