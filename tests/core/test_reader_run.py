@@ -35,6 +35,7 @@ from dask_blackbox.testing import (
     recorded,
     rows_of,
 )
+from dask_blackbox.testing.facts import an_event
 from polars.testing import assert_frame_equal
 
 FACTS: tuple[Fact, ...] = (
@@ -143,12 +144,16 @@ def test_what_came_twice_counts_once() -> None:
     writer.append("driver", None, EPOCH, rows_of(a_log("line 3", at=5.0, seq=3)))
     # ... and a line without a number is never taken for another.
     writer.append("driver", None, EPOCH, rows_of(a_log("the same"), a_log("the same")))
+    # What a worker has reported lies in its last words, too.
+    missing = an_event("missing-file", "load-1", at=6.0, path="/data/in.csv")
+    writer.append("recorder", None, EPOCH, rows_of(missing, missing))
     store.put(f"{address.folder}segments/r2-000001.seg", writer.close())
     run = Run.at(store, address)
 
     assert run.tasks.height == 31
     assert run.logs["message"].to_list().count("line 3") == 1
     assert run.logs["message"].to_list().count("the same") == 2
+    assert run.events["kind"].to_list().count("missing-file") == 1
 
 
 def test_a_line_of_another_life_of_the_process_is_another_line() -> None:

@@ -94,6 +94,11 @@ def test_tables_are_the_same_whether_of_rows_or_of_segments(
             [(*row[:4], base + n, *row[5:]) for n, row in enumerate(rows)]
             for base, rows in ((0, first), (1000, second))
         )
+    if kind == "event":  # likewise, the same events
+        first, second = (
+            [(float(base + n), *row[1:]) for n, row in enumerate(rows)]
+            for base, rows in ((0, first), (1000, second))
+        )
     found = through_segments({kind: first}, {kind: second})
 
     wanted = frames_of({kind: [*first, *second]})

@@ -23,8 +23,9 @@ _MICROS = 1_000_000
 def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
     """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some batches.
 
-    A batch that was pulled twice counts once, and so does a log line that came by two
-    ways.  ColumnTypes and columns that this version does not know are left out.
+    A batch that was pulled twice counts once, and so does a log line or an event that came
+    both from its process and from the file that this process left when it died.  Kinds of
+    rows and columns that this version does not know are left out.
     """
     chosen = list(_once(batches))
     frames = in_order(
@@ -37,15 +38,23 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
             for kind, names in COLUMNS.items()
         }
     )
-    return frames | {"logs": _lines_once(frames["logs"])}
+    return frames | {
+        name: _rows_once(frames[name], same) for name, same in _SAME.items()
+    }
 
 
-def _lines_once(logs: pl.DataFrame) -> pl.DataFrame:
+_SAME = {
+    "events": COLUMNS["event"],
     # With the text, as a process that is recorded anew may count from 0 again.
-    same = ("source", "pid", "seq", "message")
+    "logs": ("source", "pid", "seq", "message"),
+}
+"""What two rows have in common that are the same one."""
+
+
+def _rows_once(frame: pl.DataFrame, same: Sequence[str]) -> pl.DataFrame:
     known = pl.all_horizontal(pl.col(same).is_not_null())
     twice = known & ~pl.struct(same).is_first_distinct()
-    return logs.filter(~twice)
+    return frame.filter(~twice)
 
 
 def _once(batches: Iterable[Batch]) -> Iterable[Batch]:
