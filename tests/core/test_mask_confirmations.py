@@ -58,7 +58,9 @@ def test_a_driver_that_does_not_answer_delays_rows_once_until_it_does() -> None:
         await masks.wait()
         await masks.wait()
         assert len(driver.asked) == 1
-        masks.confirmed(driver, driver.asked[-1])  # late
+        assert masks.is_late(driver)
+        masks.confirmed(driver, driver.asked[-1])
+        assert not masks.is_late(driver)
         await masks.wait()
         assert len(driver.asked) == 2
 

@@ -498,6 +498,20 @@ def test_a_value_is_masked_in_rows_that_arrive_before_it(
     assert b"it was [redacted] there" in stored
 
 
+def test_rows_that_were_written_before_a_value_was_masked_are_on_the_card(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    store = str(home.folder / "store")
+    finished = run_scenario(
+        home, "secret_after_a_long_call.py", store, PLANTED="plum walrus tango"
+    )
+
+    assert finished.card.state == "succeeded"
+    missing = str(finished.card.completeness["missing"])
+    assert "rows that were written meanwhile may hold them" in missing
+
+
 @pytest.mark.parametrize(
     ("setting", "secret"),
     [

@@ -53,6 +53,10 @@ class MaskConfirmations:
             if not missing:
                 all_sent.set()
 
+    def is_late(self, driver: Answer) -> bool:
+        """Return whether rows have been written without an answer of this driver."""
+        return driver in self._late
+
     async def wait(self) -> None:
         """Return when all values that drivers have masked by now are known.
 

@@ -328,7 +328,7 @@ class Recorder:
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
             self._spooled.setdefault(answer, {})[order.source] = order.seq
         elif isinstance(order, Mask):
-            self._redactor.mask(order.values)
+            self._mask(order.values, answer)
         elif isinstance(order, MasksSent):
             self._masks.confirmed(answer, order.number)
         elif isinstance(order, Drain):
@@ -339,6 +339,18 @@ class Recorder:
                 self._take("recorder", None, time.time(), rows, {})
             self._end = order
             self._ended.set()
+
+    def _mask(self, values: tuple[str, ...], driver: Answer) -> None:
+        self._redactor.mask(values)
+        if not (values and self._masks.is_late(driver)):
+            return
+        failed = {
+            "doing": "masking values before they are written",
+            "error": "a driver sent them after it had not answered for a while: rows that "
+            "were written meanwhile may hold them",
+        }
+        row = [time.time(), "capture-failed", "recorder", json.dumps(failed)]
+        self._take("recorder", None, time.time(), {"event": [row]}, {})
 
     def _begin(
         self, work: Coroutine[object, object, None], beside: set[asyncio.Task[None]]

@@ -1,0 +1,41 @@
+"""A driver that masks a value only after a call of C that kept all of its threads waiting.
+
+python secret_after_a_long_call.py STORE, with the secret in the environment
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+from dask_blackbox import mask_secret, recording
+from distributed import Client
+from scenario_reports import commands_cluster, report_card
+
+_LONGER_THAN_THE_RECORDER_WAITS = 16_000_000  # microseconds
+
+
+def use(value: str) -> None:
+    """Print a value while its driver is in that call."""
+    time.sleep(1)
+    print(f"it is {value} here")
+
+
+def main(store: str) -> None:
+    """Record it."""
+    secret = os.environ.pop("PLANTED")
+    with commands_cluster() as address, Client(address) as client:
+        rec = recording(client, store=store, job="late")
+        with rec:
+            future = client.submit(use, secret)
+            # A `PyDLL` keeps the lock of the interpreter, and so this thread goes on first.
+            ctypes.PyDLL(None).usleep(_LONGER_THAN_THE_RECORDER_WAITS)
+            mask_secret(secret)
+            future.result(timeout=60)
+    report_card(rec)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
