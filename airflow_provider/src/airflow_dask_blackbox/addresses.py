@@ -73,18 +73,10 @@ def tab_of(key: TaskKey, try_number: int | None = None) -> str:
         key: Which task instance.
         try_number: Of which try; None: the newest.
     """
-    place = "/".join(
-        (
-            "dags",
-            quote(key.dag_id, safe=""),
-            "runs",
-            quote(key.run_id, safe=""),
-            "tasks",
-            quote(key.task_id, safe=""),
-            *(("mapped", str(key.map_index)) if key.map_index >= 0 else ()),
-            "plugin",
-            ROUTE,
-        )
+    mapped = ("mapped", str(key.map_index)) if key.map_index >= 0 else ()
+    place = _place(
+        *("dags", key.dag_id, "runs", key.run_id, "tasks", key.task_id),
+        *(*mapped, "plugin", ROUTE),
     )
     query = "" if try_number is None else f"?try_number={try_number}"
     return f"{base_url()}/{place}{query}"
@@ -115,16 +107,12 @@ def log_of(key: TaskKey, try_number: int) -> str:
         key: Which task instance.
         try_number: Of which try.
     """
-    place = "/".join(
-        (
-            "dags",
-            quote(key.dag_id, safe=""),
-            "dagRuns",
-            quote(key.run_id, safe=""),
-            "taskInstances",
-            quote(key.task_id, safe=""),
-            "logs",
-            str(try_number),
-        )
+    place = _place(
+        *("dags", key.dag_id, "dagRuns", key.run_id),
+        *("taskInstances", key.task_id, "logs", str(try_number)),
     )
     return f"{base_url()}/api/v2/{place}?map_index={key.map_index}"
+
+
+def _place(*parts: str) -> str:
+    return "/".join(quote(part, safe="") for part in parts)

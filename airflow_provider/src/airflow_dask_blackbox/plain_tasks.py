@@ -22,7 +22,7 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.after_import import after_import
 from airflow_dask_blackbox.compat import conf
 from airflow_dask_blackbox.identity import parameters_of
-from airflow_dask_blackbox.results import ResultError, check_result
+from airflow_dask_blackbox.results import ResultError, refused_result
 from airflow_dask_blackbox.shipping import (
     hidden_main,
     shipped_by_value,
@@ -149,11 +149,8 @@ class _TaskRun:
         """Note that Airflow is about to fail on what the task has returned, if it is."""
         if self._recorded is None or not self._task.do_xcom_push:
             return
-        with guard("whether Airflow can store what this task returned"):
-            try:
-                check_result(value, self._task.python_callable)
-            except ResultError as error:  # Airflow raises its own
-                self._refused = error
+        # Airflow raises its own.
+        self._refused = refused_result(value, self._task.python_callable)
 
     def abort(self) -> None:
         """End the recording as stopped."""

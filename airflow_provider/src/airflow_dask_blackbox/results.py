@@ -11,9 +11,11 @@ from itertools import islice
 from os import PathLike
 from typing import Any, Final
 
+from dask_blackbox.guard import guard
+
 from airflow_dask_blackbox.compat import AirflowException, conf
 
-__all__ = ["ResultError", "check_result"]
+__all__ = ["ResultError", "refused_result"]
 
 _MOST_ITEMS: Final = 100
 _DEEPEST: Final = 3
@@ -33,19 +35,29 @@ class ResultError(AirflowException, TypeError):
         self.dask_blackbox_about = function
 
 
-def check_result(
+def refused_result(
     value: object, function: Callable[..., Any], *, multiple_outputs: bool = False
-) -> None:
-    """Raise if Airflow could not store a task's result as an XCom.
+) -> ResultError | None:
+    """Return what is wrong with a task's result that Airflow could not store as an XCom.
+
+    Where that cannot be found out, Airflow will.
 
     Args:
         value: What the callable returned.
         function: The callable.
         multiple_outputs: Each of the result's values becomes an XCom of its own.
-
-    Raises:
-        ResultError: with what to return.
     """
+    with guard("whether Airflow can store a task's result"):
+        try:
+            _check(value, function, multiple_outputs=multiple_outputs)
+        except ResultError as error:
+            return error
+    return None
+
+
+def _check(
+    value: object, function: Callable[..., Any], *, multiple_outputs: bool
+) -> None:
     backend = str(conf.get("core", "xcom_backend", fallback="") or "")
     if backend and not backend.endswith(f".{_DEFAULT_BACKEND}"):
         return  # one of the user's own may keep whatever it wants

@@ -39,7 +39,7 @@ from airflow_dask_blackbox.lazy_arguments import fetched
 from airflow_dask_blackbox.lineage import OpenLineageFacets
 from airflow_dask_blackbox.links import LINKS, known_links
 from airflow_dask_blackbox.rendered import store_rendered_templates
-from airflow_dask_blackbox.results import check_result
+from airflow_dask_blackbox.results import refused_result
 from airflow_dask_blackbox.retries import check_advice, why_no_retry, why_not_at_all
 from airflow_dask_blackbox.shipping import (
     hidden_main,
@@ -238,11 +238,13 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             began = time.time()
             value = super().execute(context)
             if self.do_xcom_push:
-                check_result(
+                refused = refused_result(
                     value,
                     self.python_callable,
                     multiple_outputs=self.multiple_outputs,
                 )
+                if refused is not None:
+                    raise refused
             measure_assets(context, self.outlets or (), began, recorded.page)
             return value
 
