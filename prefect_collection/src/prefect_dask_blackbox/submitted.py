@@ -7,6 +7,7 @@ lets go of a result must be able to free it.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ __all__ = [
     "shown_name",
     "with_names",
 ]
+
+_logger = logging.getLogger("dask_blackbox")
 
 _LONGEST_LINE, _LONGEST_NAME = 400, 60
 _MOST_ELSEWHERE = 20_000
@@ -218,6 +221,7 @@ class Ledger:
             self.redaction = Redaction(setting_patterns("redact"), values=secrets)
         self._masked = 0
         self._secrets: set[str] = set()
+        self._too_many_secrets = False
         self.elsewhere: dict[str, UUID] = {}
         """Task runs by key that other flow runs of this process submitted meanwhile, as
         subflows do: they may share a cluster, whose recording then has their tasks, too."""
@@ -241,9 +245,19 @@ class Ledger:
             or (isinstance(each, str) and is_secret_name(name))
         }
         new = found - self._secrets
-        if new and len(self._secrets) < _MOST_SECRETS:
-            self._secrets |= new
-            mask_secret(list(new))
+        if not new or self._too_many_secrets:
+            return
+        fits = sorted(new)[: _MOST_SECRETS - len(self._secrets)]
+        self._secrets.update(fits)
+        if fits:
+            mask_secret(fits)
+        self._too_many_secrets = len(fits) < len(new)
+        if self._too_many_secrets:
+            _logger.warning(
+                "dask-blackbox masks no further values of tasks' parameters with secret "
+                "names: there are more than %d; name them by a block, or mask_secret",
+                _MOST_SECRETS,
+            )
 
     def redacted(self, text: str) -> str:
         """Return a text without secrets, those that became known meanwhile included."""
