@@ -59,6 +59,8 @@ def test_a_signal_of_the_drivers_own_code_is_recorded(
     ]
 
 
+# It may end the reading of a file in the standard library, which leaves it to the collector.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO")
 def test_a_time_limit_that_ends_at_the_entry_is_how_the_run_ended(
     tmp_path: Path,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,8 @@ import pytest
 from scenario_runs import Home, ScenarioRun, begin, ended
 from stored_events import details
 
-_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")
+_RIGHTS = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+_NAMESPACE = ("unshare", *_RIGHTS, "--pid", "--fork", "--mount-proc")
 _EXITED = 60
 _FIRST = f"""
 import os, subprocess, sys

@@ -198,7 +198,7 @@ def _must_be_there(truth: Truth) -> bool:
     if first is None:
         return False
     if truth.round.recorded == "preload":
-        # Which is told of a run by its first graph, and then opens the store.
+        # It learns of a run from the run's first graph, and then opens the store.
         lines = [at for each in truth_in(truth.home).values() for at, _ in each]
         first = min(lines, default=math.inf) + 3
     return not truth.deeds or truth.deeds[0].at > first + 1

@@ -268,7 +268,7 @@ class DriverTap:
         self._printed.flush()
 
     def report_times(self) -> None:
-        """Say what the main thread did since the beginning, where the system reports it."""
+        """Report what the main thread did since the beginning, where the system measures it."""
         now, (begun, before) = _main_thread(), self._begun
         if now is None or before is None:
             return
