@@ -1,4 +1,4 @@
-"""The versions of FastAPI with which the server of Prefect 3.8 does not start."""
+"""The versions of FastAPI with which the server of a Prefect does not work."""
 
 from __future__ import annotations
 
@@ -11,19 +11,33 @@ __all__ = ["server_problem", "warn_of_fastapi"]
 
 logger = logging.getLogger("dask_blackbox")
 
-_TOO_NEW = (0, 142)
+_TOO_NEW = {
+    # It deletes the routes of its routers, which FastAPI reads at each request since then.
+    (3, 8): (0, 137),
+    (3, 9): (0, 142),
+}
+"""The first FastAPI that does not work, by the first Prefect that this is not true of.
+
+The requirements of these Prefects allow it; Prefect 3.9 excludes what it does not know.
+"""
 
 
 def server_problem(prefect: str, fastapi: str) -> str | None:
     """Return what is wrong where a server of this Prefect runs with this FastAPI."""
-    number = tuple(int(part) for part in fastapi.split(".")[:2])
-    if not prefect.startswith("3.8.") or number < _TOO_NEW:
-        return None
-    return (
-        f"the server of Prefect {prefect} does not work with FastAPI {fastapi}, "
-        "although its requirements allow it"
-        "; pip install 'prefect-dask-blackbox[server]'"
-    )
+    for newer, too_new in _TOO_NEW.items():
+        if _number(prefect) < newer:
+            if _number(fastapi) < too_new:
+                return None
+            return (
+                f"the server of Prefect {prefect} does not work with FastAPI {fastapi}, "
+                "although its requirements allow it; pip install "
+                f"'fastapi<{too_new[0]}.{too_new[1]}'"
+            )
+    return None
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split(".")[:2])
 
 
 @cache
