@@ -9,6 +9,7 @@ from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
+    a_graph,
     a_log_line,
     a_run,
     a_sample,
@@ -18,6 +19,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    stopped_by,
 )
 
 SITE = "/venv/lib/python3.12/site-packages/distributed"
@@ -271,3 +273,29 @@ def test_a_future_of_the_standard_library_that_was_waited_for_is_a_wait(
     found = verdict(stall, failed_with(late, at=25))
 
     assert found.rule == "workers-never-arrived"
+
+
+SIGTERM = an_exception("TerminationSignal", "", file="/jobs/nightly.py")
+"""Raised at line 12."""
+
+
+@pytest.mark.parametrize(
+    ("submitted", "said"),
+    [
+        (1.0, "nightly.py:12, and had been there for 1 m 10 s."),
+        (60.0, "nightly.py:12."),
+    ],
+)
+def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_there(
+    submitted: float, said: str
+) -> None:
+    here = MINE.replace("line 30", "line 12")
+    blocked = an_event("driver-stood", "driver", at=40, lasted=20, stack=[here, WAIT])
+    moved = an_event("driver-moved", "driver", at=90.0, lasted=70)
+    graph = a_graph(at=submitted)
+    stopped = stopped_by("prefect", "evicted", at=100, exception=SIGTERM)
+
+    found = verdict(ON_A_CLUSTER, a_worker(), graph, blocked, moved, stopped)
+
+    assert found.rule == "stopped-by-host"
+    assert found.cause.endswith(said)

@@ -49,7 +49,7 @@ def _prefect() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        harness = prefect_test_harness(server_startup_timeout=120)
+        harness = prefect_test_harness(server_startup_timeout=600)
         # Heartbeats cost every flow run a second; Prefect 3.4 has none.
         heartbeat = getattr(settings, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY", None)
         off: Any = {} if heartbeat is None else {heartbeat: None}

@@ -13,9 +13,10 @@ from dask_blackbox.analyse.frames import (
     Frame,
     HasStack,
     frames_of_call_stack,
+    own_frame_in,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.events import DriverBlocked, DriverUnblocked
+from dask_blackbox.events import DriverBlocked, DriverUnblocked, GraphUpdated
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
 from dask_blackbox.run_tables import RunTables
@@ -104,6 +105,23 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
             if each.address
         ),
     )
+
+
+def blocked_seconds(run: RunTables, file: str, line: int) -> float:
+    """Return for how long the driver had been at a line when an exception ended that.
+
+    Returns:
+        Seconds; 0 if nothing reported it, or if it submitted work afterwards.
+    """
+    for fact in reversed(run.of(DriverBlocked)):
+        own = own_frame_in(frames_of_call_stack(fact.stack))
+        if own is None or (own.file, own.line) != (file, line):
+            continue
+        if any(graph.at > fact.at for graph in run.of(GraphUpdated)):
+            return 0.0
+        later = (each for each in run.of(DriverUnblocked) if each.at > fact.at)
+        return max(fact.lasted, next((each.lasted for each in later), 0.0))
+    return 0.0
 
 
 def position_in(traceback: str, at: float) -> DriverPosition:

@@ -12,7 +12,11 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import last_output
-from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
+from dask_blackbox.analyse.driver_position import (
+    DriverPosition,
+    blocked_seconds,
+    evidence_of_position,
+)
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
@@ -785,6 +789,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
             f"{host} ended the run{why} {after} after its start"
             f"{_progress(case, _moment(case, stopped))}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
+            f"{_where_it_was(case)}"
         ),
         remedy=(
             "Nothing needs a fix if that was intended. Rerun it when its result is "
@@ -797,6 +802,16 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
         retry_advice="unknown" if person or blocked else "transient",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
+
+
+def _where_it_was(case: Case) -> str:
+    """Return a sentence with the line that a signal of the host's interrupted."""
+    own = case.exception
+    if own is None or own.file is None or own.line is None:
+        return ""
+    seconds = blocked_seconds(case.run, own.file, own.line)
+    since = f", and had been there for {duration(seconds)}" if seconds else ""
+    return f" The driver was at {own.file}:{own.line}{since}."
 
 
 def _suspended(case: Case, stopped: Stopped) -> Finding:
