@@ -300,7 +300,7 @@ def test_last_lines_that_nobody_could_read_are_missing(
     assert card(run).completeness.get("missing") == said
 
 
-SILENT = "its last log lines may be missing: it had sent nothing for 40 s"
+SILENT = "its last log lines may be missing: it had been silent for 40 s"
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_of_a_run_that_may_still_run_the_last_sign_of_life_is_said() -> None:
     assert found.state == "running"
     [said] = found.completeness["missing"]["recorder"]
     assert re.fullmatch(
-        r"has not reported the end of the run: last heartbeat 2\d s ago", said
+        r"has not reported the end of the run; its last heartbeat was 2\d s ago", said
     )
 
 

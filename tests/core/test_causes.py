@@ -103,10 +103,10 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
     texts = [step.text for step in card(the("one_customer_has_all_the_orders")).chain]
 
     assert texts == [
-        "one task of 'blockwisemerge' needed over 600 MiB",
-        "a worker was killed at its memory limit, 2 times",
-        "Dask gave up 'blockwisemerge': KilledWorker",
-        "the driver raised KilledWorker",
+        "One task of 'blockwisemerge' needed over 600 MiB",
+        "A worker was killed at its memory limit, 2 times",
+        "Dask gave up on 'blockwisemerge': KilledWorker",
+        "The driver raised KilledWorker",
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
         # Dask's own limit was far above what the container had.
         (
             "a_container_that_is_smaller_than_the_limit",
-            "one task of 'load_all' needed 380 MiB or more",
+            "One task of 'load_all' needed 380 MiB or more",
         ),
         ("features_are_remembered_for_ever", "21 tasks retained 543 MiB or more"),
     ],
@@ -134,7 +134,7 @@ def test_an_address_space_that_is_limited_says_nothing_of_memory_in_use() -> Non
 def test_an_exit_does_not_repeat_the_exception() -> None:
     texts = [step.text for step in card(the("graph_with_a_cycle")).chain]
 
-    assert texts[-1] == "the driver exited with code 1"
+    assert texts[-1] == "The driver exited with code 1"
 
 
 def test_a_death_that_dask_survives_is_a_step_before_what_it_took_along() -> None:
@@ -174,10 +174,10 @@ def test_no_mechanism_leads_back_to_its_own_cause() -> None:
         (
             "12 partitions",
             "1,200 partitions",
-            "input 100.0\N{MULTIPLICATION SIGN} larger",
+            "Input 100.0\N{MULTIPLICATION SIGN} larger",
         ),
-        ("2 GiB", "512 MiB", "input 4.0\N{MULTIPLICATION SIGN} smaller"),
-        (None, "512 MiB", "input absent → 512 MiB"),
+        ("2 GiB", "512 MiB", "Input 4.0\N{MULTIPLICATION SIGN} smaller"),
+        (None, "512 MiB", "Input absent → 512 MiB"),
     ],
 )
 def test_a_change_of_the_input_is_a_factor(
@@ -203,5 +203,5 @@ def test_a_change_that_fits_the_verdict_is_the_first_step() -> None:
 
     first, second, *_ = chain_of(Case(run), verdict, [other, fits])
 
-    assert first.text == "input 3.4\N{MULTIPLICATION SIGN} larger (1 GiB → 3.4 GiB)"
+    assert first.text == "Input 3.4\N{MULTIPLICATION SIGN} larger (1 GiB → 3.4 GiB)"
     assert second == chain_of(Case(run), verdict, [other])[0]

@@ -388,7 +388,7 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
     assert [each.why for each in reported.changes] == ["the code that ran is the same"]
     assert reported.past.blame == "nothing"
     assert reported.past.says == (
-        "Only git commit changed, and the code that ran is the same."
+        "Only git commit changed; the code that ran is the same."
     )
 
 
@@ -477,7 +477,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
 
     assert reported.changes == ()
     assert reported.past.says == (
-        "Nothing that is recorded changed since the last good run "
+        "Nothing in the recording changed since the last good run "
         "(the code could not be compared)."
     )
 

@@ -55,7 +55,7 @@ def test_a_task_that_failed_before_a_symptom_makes_it_less_sure_and_is_shown() -
     assert found.confidence == "medium"
     assert found.evidence[-1].text == (
         "1 task 'publish' had failed with ValueError: bad price 'n/a'; no call of the "
-        "driver received that"
+        "driver received this exception"
     )
 
 
@@ -63,7 +63,9 @@ def test_an_error_that_the_driver_had_received_is_shown_as_that() -> None:
     found = verdict(EARLIER, RECEIVED)
 
     assert found.confidence == "medium"
-    assert found.evidence[-1].text.endswith("the driver had received that and gone on")
+    assert found.evidence[-1].text.endswith(
+        "the driver had received this exception and continued"
+    )
 
 
 @pytest.mark.parametrize("exception", ["ZeroDivisionError", "UnicodeDecodeError"])
@@ -260,7 +262,7 @@ def test_a_death_comes_before_what_the_process_that_came_after_it_lacks() -> Non
 
     assert found is not None
     assert found.title.startswith(
-        "A worker died of a crash in native code while running 'shade'; then Attribut"
+        "A worker died because of a crash in native code while running 'shade'; then Attribut"
     )
 
 

@@ -110,7 +110,7 @@ def test_a_task_that_used_no_cpu_is_no_suspect() -> None:
     found = the_verdict(run)
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
     assert found.title.endswith("while running 'load'")
-    assert "'watch-1', which Dask blames, only waited" in found.cause
+    assert "Dask blames 'watch-1', which was only waiting" in found.cause
     assert "Python was at /jobs/nightly.py:8 in load" in found.cause
     texts = [each.text for each in found.evidence]
     assert any(

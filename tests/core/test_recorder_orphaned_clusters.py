@@ -223,7 +223,7 @@ def test_reap_closes_what_a_recording_says_nobody_has_closed(
     until(lambda: list(owned_clusters(Run.open(recording))), "segments")
     store = str(home.folder / "store")
     kept = CliRunner().invoke(blackbox, ["reap", "orphaning", "--store", store])
-    assert "orphaning is being recorded; its cluster is kept." in kept.output
+    assert "orphaning is being recorded; its cluster is not closed." in kept.output
     home.clear()  # the machine goes: driver and recorder at once
     ended(home, process)
     monkeypatch.setattr(run_state, "STALE", 5.0)

@@ -266,7 +266,7 @@ def test_a_failure_that_a_retry_cured_before_is_transient() -> None:
     assert advice(odd) == ("unknown", "low")
     assert advice(odd, attempts([kind, None])) == ("transient", "medium")
     assert advice(odd, attempts([kind, None], [kind, None])) == ("transient", "high")
-    assert "A retry succeeded after this failure 2 times before." in [
+    assert "Earlier, a retry succeeded after this failure 2 times." in [
         each.text
         for each in verdict(odd, attempts([kind, None], [kind, None])).evidence
     ]

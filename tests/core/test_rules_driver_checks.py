@@ -33,7 +33,7 @@ def test_a_check_after_tasks_had_finished_is_not_the_cause(how: str) -> None:
     found = verdict(how, a_task())
 
     assert found.confidence == "medium"
-    assert "checked a result here" in found.cause
+    assert "This is a check in the job's own code" in found.cause
 
 
 def test_what_the_interpreter_raises_of_the_line_itself_is_proved() -> None:

@@ -165,7 +165,7 @@ def test_what_a_recording_lacks_is_named_by_source() -> None:
     found = the_only(run)
 
     assert (found.rule, found.severity) == ("recording-incomplete", "notice")
-    assert "scheduler tcp://s: 2 batches never came" in found.cause
+    assert "scheduler tcp://s: 2 batches never arrived" in found.cause
     assert "1,200 log lines dropped" in found.cause
     assert "metrics failed: OSError()" in found.cause
 

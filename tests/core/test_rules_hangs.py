@@ -240,7 +240,7 @@ def test_a_resource_that_no_worker_has_is_named() -> None:
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "high")
     assert found.title == "No worker could run 'train': it asks for GPU=1"
-    assert "no worker has that. 3 tasks waited like this" in found.cause
+    assert "no worker has that. 3 tasks waited for the same reason" in found.cause
     assert '--resources "GPU=1"' in found.remedy
     assert found.subject.key == "train-1"
 
@@ -250,7 +250,7 @@ def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for() -
     detail = '{"name": "1", "resources": {"CPU": 2.0}}'
     run = hung(of_resources(), workers=((kind, (at, what, address, detail)),))
 
-    assert "no worker has that (there is the resource CPU=2)" in verdict(run).cause
+    assert "no worker has that (available resources: CPU=2)" in verdict(run).cause
 
 
 def test_a_worker_that_is_asked_for_by_name_is_named() -> None:
@@ -312,7 +312,7 @@ def test_the_locks_that_are_taken_are_named() -> None:
     found = verdict(hung(of_a_shared_wait(taken={"stock-paris": 1})))
 
     assert found.rule == "stalled"
-    assert "No lease was free of 'stock-paris' by then." in found.cause
+    assert "By then, all leases of 'stock-paris' were taken." in found.cause
 
 
 def of_a_shared_wait(**more: Any) -> Piece:
@@ -346,7 +346,7 @@ def test_a_local_cluster_that_never_had_a_worker_is_not_waiting_for_a_queue() ->
     found = verdict(hung(stall, cluster, workers=()))
 
     assert found.remedy.startswith(
-        "A LocalCluster starts the workers that it is asked for"
+        "A LocalCluster starts the requested workers at once"
     )
     assert (found.retry_advice, found.retry_confidence) == ("code", "medium")
 
@@ -374,7 +374,7 @@ def test_paused_workers_say_how_full_they_were() -> None:
     assert (found.rule, found.confidence) == ("workers-paused", "high")
     assert found.retry_advice == "memory"
     assert "360 MiB of 400 MiB (90%)" in found.cause
-    assert "360 MiB unmanaged" in found.cause
+    assert "360 MiB of unmanaged memory" in found.cause
     assert "does not manage and cannot spill" in found.remedy
     assert f"about {2 * LIMIT // MIB} MiB" in found.remedy
 
@@ -394,7 +394,7 @@ def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
 
     assert (found.rule, found.confidence) == ("disk-full", "high")
     assert found.subject.worker == "tcp://w1"
-    assert "900 MiB were spilled" in found.remedy
+    assert "900 MiB spilled" in found.remedy
 
 
 def test_a_limit_on_the_size_of_spilled_files_is_no_full_disk() -> None:
@@ -403,7 +403,7 @@ def test_a_limit_on_the_size_of_spilled_files_is_no_full_disk() -> None:
 
     assert (found.rule, found.confidence) == ("disk-full", "high")
     assert found.title == (
-        "Spilling met a limit on the size of files, and 1 worker stayed paused"
+        "Spilling reached the file size limit, and 1 worker stayed paused"
     )
     assert "ulimit -f" in found.remedy
 
@@ -543,7 +543,7 @@ def test_a_time_limit_that_is_over_while_the_cluster_closes_is_reported_as_that(
         "1 of 1 task was done"
     )
     assert found.remedy == (
-        "Find what closing the cluster waits for, or raise `time limit`."
+        "Find out what delays the closing of the cluster, or raise `time limit`."
     )
 
 
@@ -651,7 +651,7 @@ def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
 
     assert (found.rule, found.confidence) == ("stalled", "low")
     assert "at /jobs/nightly.py:30 in fetch" in found.cause
-    assert "'sum-1' waited for 'fetch-1 (processing)'" in found.cause
+    assert "'sum-1' waited for 'fetch-1' (processing)" in found.cause
     assert "/jobs/nightly.py:30" in found.remedy
     assert found.subject.key == "fetch-1"
 
@@ -660,7 +660,7 @@ def test_a_standstill_without_any_task_at_work_is_surer() -> None:
     found = verdict(hung(a_stall(a_task_at("inc-1"))))
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
-    assert "1 task waited, none was executing" in found.title
+    assert "1 task waited, and none was running" in found.title
 
 
 def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:

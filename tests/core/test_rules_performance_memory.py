@@ -151,7 +151,7 @@ def test_pieces_of_half_a_threads_memory_are_cut_into_tenths() -> None:
         "The results of 'read' take 256 MiB, 50% of the memory per thread"
     )
     assert "pieces of about 51 MiB" in found.remedy
-    assert "250 instead of 50" in found.remedy
+    assert "250 pieces instead of 50" in found.remedy
 
 
 def test_what_a_worker_spilled_counts_where_it_never_came_near_its_limit() -> None:
@@ -370,7 +370,7 @@ def test_spilling_says_what_it_cost() -> None:
     )  # fmt: skip
     found = the("spilling", run)
 
-    assert "wrote 200 MiB and read 900 MiB back" in found.cause
+    assert "wrote 200 MiB to disk and read 900 MiB back" in found.cause
     assert found.cost is not None
     assert (found.cost.amount, found.cost.unit) == (3.0, "core-seconds")
     assert found.cost.share == pytest.approx(1 / 3)

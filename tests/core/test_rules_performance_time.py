@@ -36,7 +36,7 @@ def test_tasks_that_cost_more_to_hand_out_than_to_compute_are_batched() -> None:
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(76, abs=2)
     assert found.cost.share == pytest.approx(0.95, abs=0.02)
-    assert "Batch about 400 of 'inc' into one" in found.remedy
+    assert "Batch about 400 tasks of 'inc' into one" in found.remedy
     assert "20 tasks instead of 8,000" in found.remedy
 
 
@@ -354,7 +354,7 @@ def test_threads_that_wait_for_the_gil_are_made_processes() -> None:
     found = the("gil-bound", python_in_threads())
 
     assert found.title == "Threads waited 1 m 58 s for the GIL, most of them in 'parse'"
-    assert "4 workers of one thread" in found.remedy
+    assert "4 workers with one thread each" in found.remedy
     assert "75% of the time" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(118)
@@ -420,7 +420,7 @@ def test_tasks_that_wait_for_storage_get_more_threads() -> None:
     found = the("io-bound", waiting())
 
     assert found.subject.prefix == "fetch"
-    assert "about 16 in place of 2" in found.remedy
+    assert "about 16 instead of 2" in found.remedy
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(79.5)
 

@@ -260,7 +260,7 @@ def test_who_waits_for_what_the_client_lost_waits_until_it_is_stopped() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
-    assert "the driver waited for it until it was stopped" in found.cause
+    assert "the driver waited for the task until it was stopped" in found.cause
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_a_log_line_with_the_error_that_ended_the_driver_is_nothing_before_it() 
             "Metadata inference failed in `apply`: TypeError: no such",
             "Pass `meta=` to `apply`",
         ),
-        ("IOLoop is closed", "IOLoop is closed", "while it is open"),
+        ("IOLoop is closed", "IOLoop is closed", "while the client is open"),
         ("Dataset 'rates' not found", "Dataset 'rates' not", "list_datasets"),
         (
             "You are trying to merge on int64 and string columns for key 'shop'.",

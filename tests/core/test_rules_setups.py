@@ -43,7 +43,7 @@ def test_a_plugin_that_failed_on_the_same_worker_is_reported_with_its_exception(
     assert found.rule == "task-exception"
     assert "the plugin 'licence' had failed to set up on that worker" in found.cause
     assert "PermissionError: licence server: 0 of 1 seats left" in found.cause
-    assert "make `setup` succeed" in found.remedy
+    assert "fix `setup`" in found.remedy
 
 
 def test_a_plugin_that_failed_later_or_elsewhere_has_nothing_to_do_with_it() -> None:

@@ -90,9 +90,9 @@ def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
     assert "Look at /jobs/chaos.py:7" in found.remedy
     assert found.retry_advice == "unknown"
     assert [step.text for step in chain_of(Case(run), found)] == [
-        "worker 1 was ended by the run's own script (SIGKILL)",
-        "Dask gave up 'fit': KilledWorker",
-        "the driver raised KilledWorker",
+        "Worker 1 was ended by the run's own script (SIGKILL)",
+        "Dask gave up on 'fit': KilledWorker",
+        "The driver raised KilledWorker",
     ]
 
 

@@ -123,7 +123,7 @@ def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.retry_advice == "unknown"
-    assert "may have found what that attempt left" in found.cause
+    assert "may have found partial output of that attempt" in found.cause
     assert "`dask blackbox rules worker-signalled`" in found.remedy
 
 
@@ -133,7 +133,9 @@ def test_what_earlier_attempts_raised_is_reported_if_it_was_something_else() -> 
         failed_on("tcp://w2"),
     )
 
-    assert "It was attempted 2 times; before, it had raised TimeoutError" in found.cause
+    assert (
+        "It was attempted 2 times; earlier attempts raised TimeoutError" in found.cause
+    )
 
 
 def test_a_pool_of_processes_in_a_task_comes_with_what_to_do() -> None:

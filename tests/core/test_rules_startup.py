@@ -522,7 +522,7 @@ def test_errors_before_a_death_are_reported_in_their_order() -> None:
     )
 
     assert found.rule == "worker-exit"
-    assert found.cause.startswith("First 'bad-1' had raised ValueError once (bad row)")
+    assert found.cause.startswith("'bad-1' had raised ValueError once before (bad row)")
 
 
 def test_deaths_before_an_error_are_reported_in_their_order() -> None:
@@ -531,9 +531,7 @@ def test_deaths_before_an_error_are_reported_in_their_order() -> None:
     found = verdict(a_worker(), *dead, *raised_in("bad-1", error))
 
     assert found.rule == "task-exception"
-    assert (
-        "Before, 1 worker had died while it was executing (worker-exit)" in found.cause
-    )
+    assert "1 worker had died before while running it (worker-exit)" in found.cause
 
 
 # A service's timeout
@@ -604,7 +602,7 @@ def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> No
     found = verdict(a_worker(), a_graph(), said, failed_with(error))
 
     assert (found.rule, found.confidence) == ("data-lost", "high")
-    assert found.title == "'x-1' was needed, and had been released before"
+    assert found.title == "'x-1' was needed but had already been released"
     dead = a_death(exit_code=-9, lost_scattered=["x-1"])
     lost = verdict(a_worker(), a_graph(), *dead, said, failed_with(error))
     assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
@@ -628,7 +626,7 @@ def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
     ]
     found = verdict(a_worker(), a_graph(), *lines, failed_with(error))
 
-    assert found.title == "'x-1' was needed, and had been released before"
+    assert found.title == "'x-1' was needed but had already been released"
     assert "'z-1' needs 'x-1'" in found.cause
 
 
@@ -652,7 +650,10 @@ def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:
         failed_with(error),
     )
 
-    assert found.title == "'accounts-1' was passed to another cluster than its own"
+    assert (
+        found.title
+        == "'accounts-1' was passed to another cluster than the one that computed it"
+    )
     assert "tcp://lyon:1" in found.cause
     assert "tcp://turin:1" in found.cause
     assert (found.rule, found.confidence) == ("data-lost", "high")
@@ -683,7 +684,9 @@ def test_a_scheduler_that_its_script_killed_need_not_be_lost_by_the_recorder() -
     )
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
-    assert found.title == "The scheduler was lost: its own script ended it (SIGKILL)"
+    assert (
+        found.title == "The scheduler was lost: the run's own script ended it (SIGKILL)"
+    )
     assert found.retry_advice == "code"
 
 

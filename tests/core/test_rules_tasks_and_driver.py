@@ -68,7 +68,7 @@ def test_a_wrong_argument_of_the_operator_is_a_configuration_error(
     assert found.rule == "driver-exception"
     assert found.title == f"Configuration error: {message}"
     assert found.cause == (
-        "An argument or setting with which the run was started cannot work: "
+        "The run was started with an argument or setting that cannot work: "
         f"{message}. No Dask work had begun."
     )
     assert "Look at" not in found.remedy
@@ -220,8 +220,9 @@ def test_the_exceptions_of_a_group_are_named() -> None:
 
     found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
 
-    assert "In that group: ConnectionError: status 503, and TimeoutError: late" in (
-        found.cause.replace(" and", ", and")
+    assert (
+        "Exceptions in the group: ConnectionError: status 503, and TimeoutError: late"
+        in (found.cause.replace(" and", ", and"))
     )
     assert found.title.endswith("in 'fetch': ConnectionError: status 503 and 1 more")
     assert "/jobs/nightly.py:80" in found.remedy
@@ -246,7 +247,7 @@ def test_a_failed_task_that_the_driver_handled_is_a_warning() -> None:
 
     assert (found.rule, found.severity) == ("task-exception", "warning")
     assert "The driver continued without it" in found.cause
-    assert found.remedy.startswith("If the driver expects that")
+    assert found.remedy.startswith("If these failures are expected")
     assert verdict_of((found,), run) is None
 
 
@@ -499,7 +500,7 @@ def test_a_memory_error_of_a_task_says_what_it_asked_for(
 
     assert found.rule == "task-memory-error"
     assert found.title == f"'huge' could not allocate {shown}"
-    assert f"it asked for {shown} in one piece" in found.remedy
+    assert f"it requested {shown} at once" in found.remedy
     assert (found.retry_advice, found.retry_confidence) == advice
 
 

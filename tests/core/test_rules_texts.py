@@ -85,7 +85,7 @@ def test_what_a_first_attempt_left_behind_is_not_the_cause() -> None:
     found = verdict(a_run(a_worker(), full, *raised_in("export-1", error)))
 
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
-    assert "before, it had raised OSError ([Errno 28] No space left" in found.cause
+    assert "earlier attempts raised OSError ([Errno 28] No space left" in found.cause
     assert "start with OSError (a disk that is full)" in found.remedy
 
 

@@ -89,8 +89,8 @@ def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_i
     found = verdict(a_worker(), a_graph(), held, a_result_that_stayed())
 
     assert found.subject.key == "open-1"
-    assert "(lock inside of a dict)" in found.title
-    assert "'open-1', or one like it, finished" in found.cause
+    assert "(lock inside a dict)" in found.title
+    assert "'open-1', or a similar task, finished" in found.cause
 
 
 def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_error() -> (
@@ -374,7 +374,7 @@ def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None
     assert found.subject.worker == "tcp://w1"
     assert "20 of 50 pieces had been received" in found.cause
     assert "at least 2.5 times the space" in found.remedy
-    assert "so at least 3" in found.remedy
+    assert "so use at least 3" in found.remedy
 
 
 def test_a_failed_phase_is_reported_with_its_first_error_and_the_restarts() -> None:

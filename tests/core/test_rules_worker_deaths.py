@@ -132,7 +132,7 @@ def test_memory_that_only_grows_over_many_short_tasks_is_retained(
     found = verdict(a_run(tasks, over, killed_by(-15, "hog-20", at=9.3, memory=memory)))
 
     assert found.rule == "worker-memory-limit"
-    assert ("was retained by the 20 tasks" in found.cause) == retained
+    assert ("was retained from the 20 tasks" in found.cause) == retained
 
 
 def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:
@@ -312,8 +312,8 @@ def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen(
 
     assert verdict(run).rule == "driver-killed"
     assert (
-        "scheduler removed it for missing heartbeats, but had itself been suspended "
-        "for 40 s" in by_name["workers-died"].cause
+        "scheduler removed it because of missing heartbeats, but the scheduler itself "
+        "had been suspended for 40 s" in by_name["workers-died"].cause
     )
 
 
@@ -405,10 +405,11 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
 
     assert found.rule == "worker-memory-limit"
     assert (
-        "'load-4' gave 80 MiB, 8.0 times the median of 'load' (10 MiB)" in found.remedy
+        "'load-4' returned 80 MiB, 8.0 times the median of 'load' (10 MiB)"
+        in found.remedy
     )
     # An idle worker takes 60 MiB, the usual piece 100 MiB, this one eight times as much.
-    assert "at least 896 MiB (what the usual piece took, 8.0 times)" in found.remedy
+    assert "at least 896 MiB (8.0 times the memory of the usual piece)" in found.remedy
     assert "at least 15 partitions or chunks, not 5" in found.remedy
     assert "at least 15 tasks, not 5" in of_a_host.remedy
 
@@ -490,10 +491,9 @@ def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
     found = verdict(run)
 
     assert found.subject.key == "crash-1"
-    assert "at 2 of the 2 deaths" in found.cause
+    assert "at both deaths" in found.cause
     assert (
-        "'inc-7', which Dask blames, was only assigned to the same worker"
-        in found.cause
+        "Dask blames 'inc-7', which was only assigned to the same worker" in found.cause
     )
     assert (
         found.title
@@ -514,7 +514,10 @@ def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said()
     found = verdict(run)
 
     assert found.rule == "worker-segfault"
-    assert "In addition, 1 worker died of a signal from outside Dask." in found.cause
+    assert (
+        "In addition, 1 worker died because of a signal from outside Dask."
+        in found.cause
+    )
     assert "workers-died" in rules(run)
 
 
@@ -583,7 +586,7 @@ def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
     (found,) = findings_in(run)
 
     assert (found.rule, found.severity) == ("workers-died", "warning")
-    assert found.title == "1 worker died of a signal from outside Dask"
+    assert found.title == "1 worker died because of a signal from outside Dask"
     assert "but the run succeeded" in found.cause
     assert verdict_of((found,), run) is None
 
@@ -745,7 +748,7 @@ def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
     found = verdict(run)
 
     assert rules(run) == ["worker-memory-limit"]
-    assert "at 2 of the 3 deaths, some task of 'hog' at 3 of them" in found.cause
+    assert "at 2 of the 3 deaths, and a task of 'hog' at all 3" in found.cause
 
 
 def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:

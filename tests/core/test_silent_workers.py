@@ -74,7 +74,7 @@ def test_where_they_cannot_be_read_they_may_be_missing(tmp_path: Path) -> None:
     [[sentence]] = rec.card.completeness["missing"].values()
 
     assert sentence.startswith(
-        "its last log lines may be missing: it had sent nothing for "
+        "its last log lines may be missing: it had been silent for "
     )
 
 

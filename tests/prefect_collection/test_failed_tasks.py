@@ -165,7 +165,7 @@ def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
     fetches(return_state=True)
 
     run = prefect.newest("fetches", store)
-    assert run.card.chain[-1].text == "the driver raised TaskRunTimeoutError"
+    assert run.card.chain[-1].text == "The driver raised TaskRunTimeoutError"
     verdict = run.card.verdict
     assert verdict.title == "'fetched' exceeded its timeout_seconds of 1 s"
     assert "it ran for 3" in verdict.cause

@@ -60,12 +60,13 @@ def _deaths(case: Case, verdict: Finding) -> Iterator[RejectedCause]:
     for died, number in causes.most_common():
         if case.blame.failure is not None and not case.blame.failure.killed:
             why = (
-                "the driver's exception came from a task that raised, not from a death"
+                "the driver's exception came from a task that raised, not from a "
+                "worker that died"
             )
         elif reported:
             why = "most deaths during the failed task had another cause"
         elif case.exception is None:
-            why = "nothing in the recording connects it to the end of the run"
+            why = "nothing in the recording links it to the end of the run"
         else:
             why = "the driver's exception does not mention workers that died"
         yield RejectedCause(
@@ -85,9 +86,9 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[RejectedCause]:
     if case.blame.failure in others:
         why = "its exception has another cause, which is the verdict"
     elif case.blame.proven:
-        why = "the driver's exception comes from another one"
+        why = "the driver's exception comes from another failure"
     else:
-        why = "nothing ties the driver's end to them"
+        why = "nothing links them to the end of the driver"
     yield RejectedCause(
         what=f"{counted(len(others), 'other task')} failed, of {quoted(prefixes)}",
         why_not=why,

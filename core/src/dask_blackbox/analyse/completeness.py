@@ -54,11 +54,13 @@ def _damage(why: str) -> str:
 def _without_an_end(run: RunTables) -> str:
     silent = duration(max(silent_for(run), 0.0))
     if state_of(run) == "running":
-        return f"has not reported the end of the run: last heartbeat {silent} ago"
+        return (
+            f"has not reported the end of the run; its last heartbeat was {silent} ago"
+        )
     reached = duration(recorded_until(run) - run.manifest.started)
     return (
         "no process was left to report how the run ended: the last recorded fact is "
-        f"from {reached} after the start, the last heartbeat was {silent} ago"
+        f"from {reached} after the start, and the last heartbeat was {silent} ago"
     )
 
 
@@ -83,7 +85,7 @@ def _missing_from_ending(run: RunTables) -> Iterator[tuple[str, str]]:
             yield source, f"could not {could_not}: {short(account.error, 200)}"
         lost = sum(last - first + 1 for first, last in account.gaps)
         if lost:
-            yield source, f"{counted(lost, 'batch', 'batches')} never came"
+            yield source, f"{counted(lost, 'batch', 'batches')} never arrived"
         for kind, number in account.dropped.items():
             if (
                 number and kind != _LINES
@@ -151,7 +153,7 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     unread: list[tuple[NannyLost | NannyResponded, str]]
     unread = [(each, "was lost with it") for each in run.of(NannyLost)]
     answered = run.of(NannyResponded)
-    unread += [(each, "reported nothing of its end") for each in answered]
+    unread += [(each, "did not report its exit") for each in answered]
     for event, why in unread:
         if event.pid not in read:
             yield (
@@ -170,7 +172,7 @@ def _unread_of_the_silent(run: RunTables) -> Iterator[tuple[str, str]]:
         yield (
             event.subject or "a worker",
             (
-                "its last log lines may be missing: it had sent nothing for "
+                "its last log lines may be missing: it had been silent for "
                 f"{duration(event.silent_for or 0.0)}"
             ),
         )

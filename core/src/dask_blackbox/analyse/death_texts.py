@@ -20,6 +20,7 @@ from dask_blackbox.analyse.run_state import signal_of_driver
 from dask_blackbox.events import GraphUpdated, WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
+    capital,
     class_of,
     counted,
     duration,
@@ -32,6 +33,7 @@ from dask_blackbox.formatting import (
 
 _SHOWN = 4
 _FEW = 3
+_BOTH = 2
 
 
 def deaths_blamed_on(case: Case, slug: str) -> tuple[WorkerExit, ...]:
@@ -154,8 +156,9 @@ def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """Return sentences about some deaths."""
     last = deaths[-1]
     sentences = [_raised_before(case, deaths), _running_task_text(case, deaths)]
-    which = "The last of them: " if len(deaths) > 1 else ""
-    sentences.append(f"{which}{name_of(case, last)}: {case.cause_of(last).because}.")
+    who = name_of(case, last)
+    died = f"The last to die was {who}" if len(deaths) > 1 else f"{capital(who)} died"
+    sentences.append(f"{died}: {case.cause_of(last).because}.")
     others = [
         d for d in case.deaths if case.cause_of(d).slug != case.cause_of(last).slug
     ]
@@ -169,7 +172,7 @@ def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
 
 
 def how_died(case: Case, deaths: Sequence[WorkerExit]) -> str:
-    """Return what follows "2 workers died": " of a crash …", or the causes, counted."""
+    """Return what follows "2 workers died": " because of …", or the causes, counted."""
     causes = Counter(case.cause_of(death).died for death in deaths)
     if len(causes) == 1:
         return f" {next(iter(causes))}"
@@ -192,7 +195,7 @@ def _counted_besides(case: Case) -> str:
         return ""
     why = sorted({short(reasons[address], 40) for address in closed})
     dropped = (
-        "; a cluster object gives up workers that still restart after "
+        "; a cluster object closes workers that are still restarting after "
         "`distributed.deploy.lost-worker-timeout`"
         if any(reason.startswith("nanny-close") for reason in why)
         else ""
@@ -212,9 +215,9 @@ def _waited_until(case: Case) -> str:
     if case.state in ("aborted", "lost"):
         by = signal_of_driver(case.run)
         waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"
-        return f"Nothing was raised: {empty}{', and ' if empty else ''}{waited}."
+        return f"No exception was raised: {empty}{', and ' if empty else ''}{waited}."
     if empty and case.only_waited:
-        return f"No task raised: {empty}, and the driver kept waiting."
+        return f"No task raised an exception: {empty}, and the driver kept waiting."
     return ""
 
 
@@ -234,7 +237,7 @@ def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     name, often = class_of(last["exception"] or ""), len(errors)
     times = "once" if often == 1 else f"{often} times"
     return (
-        f"First '{short(key, 80)}' had raised {name} {times} "
+        f"'{short(key, 80)}' had raised {name} {times} before "
         f"({short(last['message'] or '', 160)}) and was retried; then its worker died."
     )
 
@@ -244,7 +247,7 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     if not blame.guilty:
         running_tasks = sorted({key for death in deaths for key in death.running_on})
         return (
-            f"Running then: {quoted(running_tasks)}."
+            f"Running at that time: {quoted(running_tasks)}."
             if running_tasks
             else _no_task(case)
         )
@@ -257,14 +260,13 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
         any(case.prefix_of(key) == prefix for key in death.executing)
         for death in with_tasks
     )
-    often = (
-        "when it happened"
-        if len(deaths) == 1
-        else f"at {times} of the {len(deaths)} deaths"
-    )
-    sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
+    sentences = [
+        f"'{short(blame.guilty, 80)}' was running {_at_deaths(times, len(deaths))}"
+    ]
     if alike > times:
-        sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
+        sentences[0] += f", and a task of '{short(prefix, 40)}' at " + (
+            f"all {alike}" if alike == len(deaths) else f"{alike} of them"
+        )
     waiting = {each.key for each in blame.evidence if not each.suspect and each.waited}
     was_running = any(blame.blamed in suspects_of(death) for death in with_tasks)
     if blame.blamed and blame.blamed != blame.guilty and not was_running:
@@ -274,18 +276,28 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
             if ran
             else "was only assigned to the same worker"
         )
-        innocent = "only waited" if blame.blamed in waiting else beside
-        sentence += f"; '{short(blame.blamed, 80)}', which Dask blames, {innocent}"
+        innocent = "was only waiting" if blame.blamed in waiting else beside
+        sentences.append(f"Dask blames '{short(blame.blamed, 80)}', which {innocent}")
     with_it = [d for d in with_tasks if blame.guilty in d.executing]
     named = {blame.guilty, None if was_running else blame.blamed}
     others = sorted({k for d in with_it for k in d.executing} - named)
     if others and len(others) <= 20:  # noqa: PLR2004
-        only = " (it was only waiting)" if waiting.issuperset(others) else ""
-        sentence += f"; also running on that worker: {quoted(others, most=2)}{only}"
+        only = " (only waiting)" if waiting.issuperset(others) else ""
+        sentences.append(f"Also running on that worker: {quoted(others, most=2)}{only}")
     others = sorted({k for d in with_tasks if d not in with_it for k in d.executing})
     if others and len(others) <= 20:  # noqa: PLR2004
-        sentence += f"; at the other deaths: {quoted(others, most=2)}"
-    return sentence + "."
+        rest = "other death" if len(deaths) - times == 1 else "other deaths"
+        sentences.append(f"Running at the {rest}: {quoted(others, most=2)}")
+    return ". ".join(sentences) + "."
+
+
+def _at_deaths(times: int, deaths: int) -> str:
+    """Return at how many of the deaths something was running."""
+    if deaths == 1:
+        return "when the worker died"
+    if times == deaths:
+        return "at both deaths" if deaths == _BOTH else f"at all {deaths} deaths"
+    return f"at {times} of the {deaths} deaths"
 
 
 def _no_task(case: Case) -> str:
@@ -329,14 +341,14 @@ def _group_key(case: Case, death: WorkerExit) -> tuple[object, ...]:
 
 def _death_evidence(case: Case, death: WorkerExit) -> Evidence:
     cause = case.cause_of(death)
-    text = f"{name_of(case, death)} died: {cause.because}"
+    text = f"{capital(name_of(case, death))} died: {cause.because}"
     if death.exit_code is not None and "code" not in cause.because:
         text += f"; exit code {death.exit_code}"
     if death.executing:
-        text += f"; executing {quoted(death.executing)}"
+        text += f"; running {quoted(death.executing)}"
     if death.peak_memory:
         last = death.memory[-1][1] if death.memory else death.peak_memory
-        text += f"; last seen with {size(last)}"
+        text += f"; last sample: {size(last)}"
     see = case.show_command("logs", "--worker", death.address)
     return Evidence(text=f"{text}.", source="workers", at=death.at, see=see)
 
@@ -345,9 +357,9 @@ def _other_deaths_evidence(case: Case, deaths: list[WorkerExit]) -> Evidence:
     """Return one line for deaths that say the same as the one before it."""
     peaks = [each.peak_memory for each in deaths if each.peak_memory]
     which = listed([name_of(case, each) for each in deaths], most=_SHOWN)
-    with_memory = f", last seen with up to {size(max(peaks))}" if peaks else ""
-    did = "executing the same" if deaths[0].executing else "without a task"
-    died = f"{len(deaths)} more died in the same way"
+    with_memory = f" (last samples: up to {size(max(peaks))})" if peaks else ""
+    did = "running the same tasks" if deaths[0].executing else "without a task"
+    died = f"{counted(len(deaths), 'more worker')} died in the same way"
     text = f"{died}, {did}{with_memory}: {which}."
     return Evidence(text=text, source="workers", at=deaths[0].at)
 
@@ -376,14 +388,14 @@ def _on_task(task: TaskAtExit) -> str:
             grown += f", but not in its first {duration(task.growth.quiet)}"
         facts.append(grown)
     reported = f"'{short(task.key, 80)}' {listed(facts)}"
-    return f"{reported}{': it was only waiting' if task.waited and not task.suspect else ''}."
+    return f"{reported}{'; it was only waiting' if task.waited and not task.suspect else ''}."
 
 
 def _last_lines(case: Case, death: WorkerExit) -> Iterator[Evidence]:
     frame = frame_at_exit(death)
     if frame is not None:
         yield Evidence(
-            text=f"Python's stack at its end: the task was at {frame}.",
+            text=f"Python's stack when the worker died: the task was at {frame}.",
             source="events",
             at=death.at,
         )

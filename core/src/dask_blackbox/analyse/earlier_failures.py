@@ -217,9 +217,12 @@ def _following(
         title=f"{earlier.headline}; then {_uncapitalised(short_with_paths(verdict.title, 140))}",
         cause=(
             f"{verdict.cause} Before that, {_uncapitalised(earlier.text)}. The job "
-            "continued, and what then ended it may be the consequence."
+            "continued, and the later failure may be a consequence."
         ),
-        remedy=f"Look first at what failed before: {earlier.headline}. {verdict.remedy}",
+        remedy=(
+            f"Start with the earlier failure: {_uncapitalised(earlier.headline)}. "
+            f"{verdict.remedy}"
+        ),
         follows=step,
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,
@@ -451,8 +454,11 @@ def _processes(case: Case) -> Iterator[_Earlier]:
         yield _Earlier(
             at=each.at,
             name=name,
-            text=f"Process {each.pid} of the command had ended with {name}: "
-            f"{short(message, 120)}{file}; what started it had gone on",
+            text=(
+                f"Process {each.pid} of the command had ended with {name}: "
+                f"{short(message, 120)}{file}, and the process that started it had "
+                "continued"
+            ),
             message=message,
             source="driver",
             headline=f"{name}{where}: {short(message, 80)} in an earlier process",
@@ -485,8 +491,10 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
         running = f" while running {quoted(prefixes)}" if prefixes else ""
         yield _Earlier(
             at=death.at,
-            text=f"{capital(name_of(case, death))} had died{how}{running}; what only "
-            "its process held was gone",
+            text=(
+                f"{capital(name_of(case, death))} had died{how}{running}; the data "
+                "that only its process held was lost"
+            ),
             message=f"{death.address} died{how}",
             source="workers",
             headline=f"A worker died{how}{running}",
@@ -502,8 +510,8 @@ def _joined(case: Case, worker: str | None) -> float:
 
 def _received(case: Case, failure: TaskFailure) -> str:
     if failure.key in case.unreceived:
-        return "no call of the driver received that"
-    return "the driver had received that and gone on"
+        return "no call of the driver received this exception"
+    return "the driver had received this exception and continued"
 
 
 def _printed(case: Case) -> Iterator[_Earlier]:

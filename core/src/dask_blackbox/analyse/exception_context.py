@@ -47,8 +47,8 @@ def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> s
     way = "" if briefly else " failed in the same way"
     if alike.planned > alike.attempted:
         return (
-            f" ({alike.failed:,} of the {alike.attempted:,} that ran{way}, of "
-            f"{alike.planned:,} tasks)"
+            f" ({alike.failed:,} of {alike.attempted:,} executed tasks{way}; "
+            f"{alike.planned:,} in all)"
         )
     return f" ({alike.failed:,} of {alike.attempted:,} tasks{way})"
 
@@ -58,8 +58,8 @@ def how_many_failed(case: Case, failure: TaskFailure, *, known: int) -> Iterator
     alike = failed_alike(case.run, failure)
     if alike.failed > known:
         yield (
-            f"Of {counted(alike.attempted, 'task')} of '{short(failure.prefix, 40)}' that "
-            f"were executed, {alike.failed:,} failed in the same way"
+            f"{alike.failed:,} of {counted(alike.attempted, 'executed task')} of "
+            f"'{short(failure.prefix, 40)}' failed in the same way"
         )
 
 
@@ -69,7 +69,7 @@ def where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
         return
     way = " → ".join(f"`{name}`" for name in call_path_of(failure.traceback))
     if way:
-        yield f"It was in {way}"
+        yield f"It was raised in {way}"
     exception = case.exception
     if exception and exception.file and failure is case.blame.failure:
         yield f"The driver requested it at {exception.file}:{exception.line}"
@@ -80,20 +80,20 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
     name, _, how = failure.raised
     if how == "quoted":
         yield (
-            f"The {name} itself cannot be pickled, so the driver got an `Exception` with "
-            "its text"
+            f"The {name} cannot be pickled, so the driver received an `Exception` with "
+            "its text instead"
         )
     if how == "cut":
         yield (
-            "Dask cut its long message (`distributed.admin.max-error-length`), so the "
-            f"driver could not catch {name}"
+            "Dask cut its long message (`distributed.admin.max-error-length`) and "
+            f"replaced the exception, so the driver could not catch {name}"
             if class_of(failure.exception) != name
             else "Dask cut its long message (`distributed.admin.max-error-length`)"
         )
     if how == "unprintable":
         yield (
-            f"Dask asked the {name} for its text, and that raised: the driver received "
-            f"a {class_of(failure.exception)} instead"
+            f"Converting the {name} to text raised an exception, so the driver "
+            f"received a {class_of(failure.exception)} instead"
         )
         if failure.root is not None and class_of(failure.root[0]) == name:
             return
@@ -101,7 +101,7 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
         reported = [
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
         ]
-        yield f"In that group: {listed(reported)}"
+        yield f"Exceptions in the group: {listed(reported)}"
     if failure.root is not None and failure.root[1] != failure.message:
         root, message = failure.root
         yield f"Original exception: {class_of(root)}: {short(message, 200)}".rstrip(
@@ -117,12 +117,12 @@ def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
     if exception and lost_by_client(exception):
         became = f"the driver got {class_of(exception.exception)} from the client"
     elif exception is None and case.state != "failed" and is_lost(failure):
-        became = "the driver waited for it until it was stopped"
+        became = "the driver waited for the task until it was stopped"
     else:
         return
     yield (
         f"{failure.raised.name} is not a subclass of `Exception`, so Dask's client "
-        f"does not pass it on: {became}"
+        f"does not raise it in the driver: {became}"
     )
 
 
@@ -167,9 +167,9 @@ def died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
     dead = dead_at(case, failure)
     if dead:
         yield (
-            f"Before, {counted(sum(dead.values()), 'worker')} had died while it was "
-            f"executing ({', '.join(dead)}), and it was retried: the retry may have "
-            "found what that attempt left"
+            f"{counted(sum(dead.values()), 'worker')} had died before while running it "
+            f"({', '.join(dead)}). It was retried, and the retry may have found "
+            "partial output of that attempt"
         )
     if unset := setup_failed_before(case, failure):
         yield unset.sentence
@@ -278,7 +278,9 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
         if raised
         else ""
     )
-    where = "that worker" if row["role"] == "worker" else "a worker of the script's own"
+    where = (
+        "that worker" if row["role"] == "worker" else "a worker that the script started"
+    )
     what = what.rpartition("/")[2]
     title = short_with_paths(
         f"{kind.capitalize()} '{short(what, 40)}' failed to set up{because}", 120

@@ -37,18 +37,18 @@ _FAILED_FOR_MEMORY = (HEARTBEAT_RAISED, MESSAGE_NOT_SERIALIZED, BATCHED_WRITE_FA
 
 DIED = {
     "worker-memory-limit": "at the memory limit",
-    "kernel-oom": "of an out-of-memory kill",
-    "worker-segfault": "of a crash in native code",
-    "worker-abort": "of a call of abort()",
-    "worker-signalled": "of a signal from outside Dask",
-    "worker-preempted": "of a signal to stop `dask worker`",
+    "kernel-oom": "because of an out-of-memory kill",
+    "worker-segfault": "because of a crash in native code",
+    "worker-abort": "because of a call to abort()",
+    "worker-signalled": "because of a signal from outside Dask",
+    "worker-preempted": "because of a signal to stop `dask worker`",
     "worker-lifetime": "at the end of the worker's lifetime",
-    "worker-exit": "of an exit in a task's code",
+    "worker-exit": "because a task's code exited the process",
     "worker-heartbeat-timeout": "after missing heartbeats",
     "worker-host-lost": "together with the nanny",
-    "environment-mismatch": "of an environment mismatch",
-    "task-memory-error": "of a failed memory allocation",
-    "unknown": "of an unknown cause",
+    "environment-mismatch": "because of an environment mismatch",
+    "task-memory-error": "because of a failed memory allocation",
+    "unknown": "for an unknown reason",
 }
 """What a worker died of, in words that follow "died", by slug."""
 
@@ -111,14 +111,14 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
         if death.scheduler_silent_for:
             because = (
-                "the scheduler removed it for missing heartbeats, but had itself been "
-                f"suspended for {duration(death.scheduler_silent_for)}"
+                "the scheduler removed it because of missing heartbeats, but the scheduler "
+                f"itself had been suspended for {duration(death.scheduler_silent_for)}"
             )
             return ExitCause(slug="unknown", confidence="low", because=because)
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and the scheduler removed it"
         if death.alive:
-            because += f"; its process was {death.alive} even then"
+            because += f"; its process was still {death.alive} after that"
         return ExitCause(
             slug="worker-heartbeat-timeout", confidence="high", because=because
         )
@@ -158,7 +158,7 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
         lines = _lines_near(run, death.at)
     if not lines and broken:
         because = (
-            "it closed its connection to the scheduler, as a worker does that cannot "
+            "it closed its connection to the scheduler, as workers do when they cannot "
             "deserialize a message"
         )
         return ExitCause(
@@ -225,18 +225,17 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
         because = f"the driver's own script sent it {name} (at {death.sent_from})"
     elif name == "SIGKILL" and death.oom_kills:
         slug = "kernel-oom"
-        because = "the kernel's out-of-memory killer ended it (its counter went up)"
+        because = "the kernel's out-of-memory killer ended it (its counter of kills increased)"
     elif name == "SIGKILL" and share >= FULL:
         slug, sure = "kernel-oom", "medium"
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
     elif name == "SIGKILL" and death.climbed_until_it_died:
         slug, sure = "kernel-oom", "medium"
         because = (
-            f"it was killed (SIGKILL) while its memory climbed, by "
-            f"{size(death.climbed_until_it_died)} in its last seconds to "
-            f"{size(death.peak_memory or 0)}: probably by the kernel, because a "
-            "container's limit was reached or the machine was full, although no "
-            "visible counter shows it"
+            f"it was killed (SIGKILL) while its memory grew by "
+            f"{size(death.climbed_until_it_died)} to {size(death.peak_memory or 0)} in "
+            "its last seconds, probably by the kernel because a container's limit was "
+            "reached or the machine was full (no visible counter shows it)"
         )
     elif name == "SIGTERM" and share >= FULL:
         slug, sure = "worker-memory-limit", "medium"
@@ -299,24 +298,24 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
         return ExitCause(
             slug="worker-host-lost",
             confidence="high",
-            because="its nanny disappeared with it: nothing answers at its address"
+            because="its nanny disappeared with it and does not answer at its address"
             + _and(death.was_full),
         )
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny and death.was_full:
         because = (
-            f"it disappeared without a nanny to report how; {death.was_full}: the "
-            "kernel probably killed it, because a container's limit was reached or "
+            f"it disappeared and had no nanny to report how; {death.was_full}: the "
+            "kernel probably killed it because a container's limit was reached or "
             "the machine was full"
         )
         return ExitCause(slug="kernel-oom", confidence="medium", because=because)
     elif not nanny:
-        because = "it had no nanny to report how it ended"
+        because = "it had no nanny that could report its exit"
     elif death.with_nanny is False or _nanny_active_after(run, nanny, death.at):
         because = "its nanny survived, but its exit code was not recorded"
     elif _recorded_until(run) < death.at + WINDOW:
-        because = "the recording ended before its nanny could report how it ended"
+        because = "the recording ended before its nanny could report its exit"
     else:
         return ExitCause(
             slug="worker-host-lost",

@@ -88,17 +88,17 @@ class Wait(NamedTuple):
 
 
 _IN_RUN = Wait(
-    "inside of `client.run`",
-    "`client.run` sends no task, and its function did not return on at least one "
-    "worker",
-    "find what that function waits for. It blocks the worker's event loop, heartbeats "
-    "included: add a timeout, or submit it as a task.",
+    "inside `client.run`",
+    "`client.run` does not send a task, and its function did not return on at least "
+    "one worker",
+    "find what that function waits for, and add a timeout or submit the function as a "
+    "task. It blocks the worker's event loop and its heartbeats.",
 )
 _OF_AN_ACTOR = Wait(
     "for a method of an actor",
     "actor methods are not tasks, and this one did not return",
-    "find what that method waits for. An actor's methods run one at a time on its "
-    "worker; add a timeout to whatever they wait for.",
+    "find what that method waits for, and add a timeout there. An actor's methods run "
+    "one at a time on its worker.",
 )
 
 
@@ -111,8 +111,8 @@ def awaited(position: DriverPosition) -> Wait | None:
         return Wait(
             f"for {what}",
             f"no running task could {ends}",
-            f"find the task that should {ends}: did it fail, return early, or use "
-            "another name? Add a timeout to the wait.",
+            f"find the task that should {ends}. It may have failed, returned early, or "
+            "used another name. Add a timeout to the wait.",
         )
     return _IN_RUN if position.in_client("run", "_run") else None
 

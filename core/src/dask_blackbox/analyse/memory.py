@@ -155,7 +155,7 @@ class MemoryNeed:
         limit = self.limit or self.seen or 0
         more = f"give each worker at least {need(self.wanted)}"
         why = (
-            f"what the usual piece took, {self.skew.times:.1f} times"
+            f"{self.skew.times:.1f} times the memory of the usual piece"
             if self.by_skew and self.skew
             else "twice what they had: they were still growing when they were "
             "terminated"
@@ -170,7 +170,7 @@ class MemoryNeed:
         if self.at_once:
             ways.append(f"or make the pieces {self._smaller()}")
         else:
-            ways.append("or load less in what the driver runs on every worker")
+            ways.append("or load less in the code that the driver runs on every worker")
         text = ", ".join(ways)
         if not self.at_once:
             return f"{capital(text)}."
@@ -191,10 +191,10 @@ class MemoryNeed:
         if self.skew is None:
             return ""
         return (
-            f" The pieces are uneven: '{short(self.skew.key, 60)}' gave "
+            f" The pieces are uneven: '{short(self.skew.key, 60)}' returned "
             f"{size(self.skew.largest)}, {self.skew.times:.1f} times the median of "
-            f"'{short(self.skew.prefix, 40)}' ({size(self.skew.median)}); the largest decides, "
-            "so split that one."
+            f"'{short(self.skew.prefix, 40)}' ({size(self.skew.median)}); the largest "
+            "one decides, so split that one."
         )
 
 
@@ -346,9 +346,9 @@ class RetainedMemory:
     def reported(self) -> str:
         """Return a sentence on it."""
         return (
-            f"At least {size(self.kept)} of its memory was retained by the "
-            f"{counted(self.tasks, 'task')} that it had run before, and no result "
-            "accounts for it."
+            f"At least {size(self.kept)} of its memory was retained from the "
+            f"{counted(self.tasks, 'task')} that it had run before; no result accounts "
+            "for it."
         )
 
     def advice(self) -> str:
@@ -357,8 +357,8 @@ class RetainedMemory:
             f"Look for what {quoted(self.prefixes, most=2)} keeps from one task to the "
             "next: module-level lists and caches (`functools.cache` without a size), "
             "attributes of the worker, sessions that are never closed, a native "
-            "library's pool. Smaller pieces, more memory or workers that are replaced "
-            "in time only delay it (`--lifetime … --lifetime-restart`)."
+            "library's memory pool. Smaller pieces, more memory or replacing workers "
+            "in time only delay the failure (`--lifetime … --lifetime-restart`)."
         )
 
 

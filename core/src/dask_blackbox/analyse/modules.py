@@ -43,7 +43,10 @@ class OwnModule:
         if self.loaded_by_a_host:
             return "The host that loaded the file assigned that name."
         where = f" ({self.found})" if self.found else ""
-        return f"The driver imported it from its own file{where}, not from an installed package."
+        return (
+            f"The driver imported that module from its own file{where}, not from an "
+            "installed package."
+        )
 
 
 def missing_module(text: str) -> str | None:

@@ -50,9 +50,9 @@ def pace_of(case: Case) -> Pace | None:
         return None
     rest = took / done * (sent - done)
     reported = (
-        f"Work was in progress: {done:,} of {counted(sent, 'task')}{_of(case)} had ended, "
-        f"the last of them {duration(max(idle, 0.0))} before; at that rate the others need about "
-        f"{duration(rest)} more"
+        f"Tasks were progressing: {done:,} of {counted(sent, 'task')}{_of(case)} had "
+        f"ended, the last of them {duration(max(idle, 0.0))} before; at that rate the "
+        f"others need about {duration(rest)} more"
     )
     return Pace(done, sent, rest, reported)
 

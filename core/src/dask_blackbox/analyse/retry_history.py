@@ -89,9 +89,14 @@ def _sentences(past: Retries, here: Retries) -> Iterator[str]:
             f"succeeded on a retry{others}."
         )
     if past.cured:
-        yield f"A retry succeeded after this failure {counted(past.cured, 'time')} before."
+        yield (
+            "Earlier, a retry succeeded after this failure "
+            f"{counted(past.cured, 'time')}."
+        )
     if past.repeated:
-        yield f"A retry failed in the same way {counted(past.repeated, 'time')} before."
+        yield (
+            f"Earlier, a retry failed in the same way {counted(past.repeated, 'time')}."
+        )
 
 
 def _retries_in_this_run(case: Case) -> Retries:

@@ -253,8 +253,11 @@ def _after_moving(
     place = f"{moved.file}:{moved.line}" if moved.file else f"the code of {who}"
     gone = "" if moved.now else ", which has been removed"
     evidence = Evidence(
-        text=f"{capital(who)} changed the working directory at {place}; "
-        f"{short_with_paths(found.path, 80)} exists in the one before, {moved.before}.",
+        text=(
+            f"{capital(who)} changed the working directory at {place}; "
+            f"{short_with_paths(found.path, 80)} exists in the previous one, "
+            f"{moved.before}."
+        ),
         source="driver" if moved.subject == "driver" else "tasks",
         at=moved.at,
     )
@@ -269,12 +272,12 @@ def _after_moving(
         title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
         cause=(
             f"{capital(who)} had changed the working directory of the process from "
-            f"{moved.before}{now}{gone}, at {place}. The path is relative, and the file "
-            f"exists in the directory before. {verdict.cause}"
+            f"{moved.before}{now}{gone}, at {place}. The path is relative, and the "
+            f"file exists in the previous directory. {verdict.cause}"
         ),
         remedy=(
-            f"Look at {place}: the working directory belongs to the whole process, and other "
-            "tasks run in it. Use absolute paths instead of `os.chdir`."
+            f"Look at {place}: the working directory belongs to the whole process, "
+            "which runs other tasks, too. Use absolute paths instead of `os.chdir`."
         ),
         evidence=(evidence, *verdict.evidence),
         follows=step,
@@ -288,15 +291,20 @@ def _surroundings(found: MissingFile) -> str:
     path = short_with_paths(found.path, 120)
     if found.exists:
         return (
-            f"{path} existed when it was looked for again "
-            "right after the error: something wrote it at that moment."
+            f"{path} existed when the recorder checked again right after the error: "
+            "something wrote it at that moment."
         )
     folder = short_with_paths(found.folder, 100)
-    named = f"The path is relative, and meant {path} there. " if found.relative else ""
+    named = (
+        f"The path is relative; for that process it is {path}. "
+        if found.relative
+        else ""
+    )
     entries = counted(found.entries or 0, "entry", "entries")
     if str(Path(found.path).parent) != found.folder:
         where = (
-            f"Its folder does not exist; {folder}, the nearest above it, has {entries}"
+            f"Its folder does not exist; {folder}, the nearest existing folder above "
+            f"it, has {entries}"
         )
     else:
         where = f"Its folder {folder} has {entries}"
@@ -358,7 +366,9 @@ def _clause(verb: str, files: tuple[str, ...]) -> str:
 def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> str:
     """Return what to do about a file that a task did not find."""
     if "/" not in file and "." not in file:
-        return "If that is a program, install it where this ran; else check the path."
+        return (
+            "If that is a program, install it where this ran. Otherwise check the path."
+        )
     if not file.startswith(("/", "~", "\\")) and ":" not in file[:12]:
         return (
             "A relative path depends on the working directory of the process, which a worker "
@@ -374,9 +384,9 @@ def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> 
         )
     if _is_on_the_drivers_host(run, failure.worker):
         return (
-            "The worker runs on the driver's host, so storage that is not shared is not the "
-            "reason: check what was to write this file, and whether something removed or "
-            "renamed it during the run."
+            "The worker runs on the driver's host, so missing shared storage is not "
+            "the reason. Check what should have written this file, and whether "
+            "something removed or renamed it during the run."
         )
     return "Check that the path exists where this ran: workers need shared storage."
 

@@ -43,14 +43,14 @@ _BATCH = Sender(
     how="from outside Dask",
     because="was sent {name}, which ends a process that has no handler for it",
     remedy=(
-        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
-        "Engine's `-notify`), and scripts send it to rotate logs: find the sender, and "
-        "send it to the job's script instead of its workers."
+        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, "
+        "Grid Engine's `-notify`), and scripts send it to rotate logs. Find the "
+        "sender, and have it signal the job's script instead of its workers."
     ),
     for_driver=(
-        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
-        "Engine's `-notify`), and scripts send it to rotate logs: find the sender, or have "
-        "the driver handle it (`signal.signal`)."
+        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, "
+        "Grid Engine's `-notify`), and scripts send it to rotate logs. Find the "
+        "sender, or have the driver handle the signal (`signal.signal`)."
     ),
     retry_advice="unknown",
 )
@@ -60,16 +60,18 @@ _SENDERS = {
         how="at the limit of CPU time",
         because="reached the limit of CPU time per process ({name})",
         remedy=(
-            "Raise the limit where workers are started (`ulimit -t unlimited`, `LimitCPU=`, "
-            "`/etc/security/limits.conf`); login nodes set it, so run workers as jobs "
-            "of the batch system. The limit is per process: a retry fails again unless "
-            "tasks become shorter and workers are replaced in between."
+            "Raise the limit where workers are started (`ulimit -t unlimited`, "
+            "`LimitCPU=`, `/etc/security/limits.conf`); login nodes set it, so run "
+            "workers as jobs of the batch system. The limit applies to each process: a "
+            "retry fails again unless tasks become shorter and workers are replaced in "
+            "between."
         ),
         for_driver=(
             "Raise the limit where the driver is started (`ulimit -t unlimited`, "
-            "`LimitCPU=`, `/etc/security/limits.conf`, the script's own `setrlimit`); login "
-            "nodes set it, so run the driver as a job of the batch system. Or let workers "
-            "compute what the driver computes itself. A retry reaches the same limit."
+            "`LimitCPU=`, `/etc/security/limits.conf`, the script's own `setrlimit`); "
+            "login nodes set it, so run the driver as a job of the batch system. Or "
+            "move the driver's own computation to the workers. A retry reaches the "
+            "same limit."
         ),
         retry_advice="environment",
     ),
@@ -90,14 +92,16 @@ _SENDERS = {
         how="from a timer set in the process itself",
         because="was ended by a timer set in its own code ({name})",
         remedy=(
-            "Look for `signal.alarm` and `signal.setitimer`, as timeout decorators use them: "
-            "tasks run in threads, where Python cannot set a signal handler. Use "
-            "`future.result(timeout=…)` in the driver, or a timeout of the library itself."
+            "Look for `signal.alarm` and `signal.setitimer`, which timeout decorators "
+            "use. Tasks run in threads, where Python cannot set a signal handler. Use "
+            "`future.result(timeout=…)` in the driver, or a timeout of the library "
+            "itself."
         ),
         for_driver=(
-            "Look for `signal.alarm` and `signal.setitimer` in the driver's own code and its "
-            "libraries, as timeout decorators use them: the time was up, and nothing handled "
-            "the signal. Set a longer time, or handle SIGALRM (`signal.signal`)."
+            "Look for `signal.alarm` and `signal.setitimer` in the driver's own code "
+            "and its libraries, which timeout decorators use. The time was up, and "
+            "nothing handled the signal. Set a longer time, or handle SIGALRM "
+            "(`signal.signal`)."
         ),
         retry_advice="code",
     ),

@@ -19,8 +19,9 @@ from dask_blackbox.formatting import counted, duration, listed, short
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
 _SETUP_HINT = (
-    "If the others received something by `client.run`, a file or an upload, this one "
-    "lacks it: a plugin (`client.register_plugin`) also sets up workers that join later"
+    "If the other workers were set up by `client.run`, a file or an upload, this one "
+    "lacks that setup. A plugin (`client.register_plugin`) also sets up workers that "
+    "join later"
 )
 
 
@@ -56,8 +57,8 @@ def single_worker_failure(
         return None
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
     reported = (
-        f"It failed only there: {counted(there, 'task')} of '{prefix}' failed on that "
-        f"worker and none succeeded, while {len(well):,} succeeded on {others}"
+        f"It failed only on that worker: {counted(there, 'task')} of '{prefix}' failed "
+        f"on that worker and none succeeded, while {len(well):,} succeeded on {others}"
     )
     if came:
         return SingleWorkerFailure(f"{reported}. {came}", f"{_SETUP_HINT}.")

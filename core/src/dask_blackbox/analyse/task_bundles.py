@@ -48,8 +48,9 @@ def _evidence(run: RunTables, found: BundleStored) -> Evidence:
     without = f", {counted(left_out, 'input')} left out" if left_out else ""
     return Evidence(
         text=(
-            f"{short(found.subject, 80)} is kept with {counted(found.inputs, 'input')} "
-            f"({size(found.size)}{without}): rerun it with `{again}`"
+            f"{short(found.subject, 80)} is stored with "
+            f"{counted(found.inputs, 'input')} ({size(found.size)}{without}): rerun it "
+            f"with `{again}`"
         ),
         source="events",
         at=found.at,
@@ -72,7 +73,7 @@ def lost_bundles(run: RunTables) -> Iterator[tuple[str, str]]:
     for lost in run.of(BundleLost):
         if lost.subject not in there:
             key, why = short(lost.subject, 80), short(lost.error or "", 200)
-            yield "capsules", f"'{key}' could not be kept with its inputs: {why}"
+            yield "capsules", f"'{key}' could not be stored with its inputs: {why}"
     for each in kept:
         for out in each.left_out:
             if not (out.why or "").startswith(_REDACTED):

@@ -24,7 +24,7 @@ from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, short, size
+from dask_blackbox.formatting import capital, counted, short, size
 
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
@@ -35,7 +35,7 @@ _LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {
     "kernel-oom": "was killed by the kernel's OOM killer",
     "worker-abort": "aborted",
-    "worker-heartbeat-timeout": "sent no heartbeats and was given up",
+    "worker-heartbeat-timeout": "sent no heartbeats and was removed",
     "worker-host-lost": "disappeared together with its nanny",
     "worker-lifetime": "reached the end of its lifetime",
     "worker-memory-limit": "was killed at its memory limit",
@@ -278,5 +278,5 @@ def _in_time(steps: Sequence[ChainStep], ended: float | None) -> tuple[ChainStep
         if at is not None and latest is not None and at - latest < _APART:
             at = min(at, latest)
         latest = at
-        ordered.append(msgspec.structs.replace(step, at=at))
+        ordered.append(msgspec.structs.replace(step, at=at, text=capital(step.text)))
     return tuple(reversed(ordered))

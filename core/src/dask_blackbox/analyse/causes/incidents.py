@@ -113,7 +113,10 @@ def _killed_task(case: Case) -> Iterator[Incident]:
     yield Incident(
         kind=KILLED_TASK,
         at=failure.at,
-        text=f"Dask gave up '{called}': {class_of(failure.exception) or 'KilledWorker'}",
+        text=(
+            f"Dask gave up on '{called}': "
+            f"{class_of(failure.exception) or 'KilledWorker'}"
+        ),
         subject=Subject(key=failure.key, prefix=failure.prefix),
         evidence=(
             Evidence(
@@ -148,7 +151,7 @@ def _stall(case: Case) -> Iterator[Incident]:
         text=f"no task finished for {duration(hang.lasted)}",
         evidence=(
             Evidence(
-                text=f"{counted(hang.wanted, 'task')} waited.",
+                text=f"{counted(hang.wanted, 'task')} waiting.",
                 source="events",
                 at=hang.since,
             ),

@@ -125,7 +125,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes=_AllBut(*(_GENERAL - {"stalled"})),
         effects={"driver-exception"},
-        because="it is how the driver noticed the cause",
+        because="it is how the cause reached the driver",
         same=True,
     ),
     Mechanism(
@@ -142,7 +142,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         },
         effects={"task-exception"},
         on="task",
-        because="it is the same exception, without its meaning",
+        because="it is the same exception; a more specific rule explains it",
         same=True,
     ),
     Mechanism(
@@ -155,26 +155,26 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes={"module-not-shipped"},
         effects={"environment-mismatch"},
-        because="the missing module is a file of the driver's, not a package",
+        because="the missing module is a file on the driver's machine, not a package",
         same=True,
     ),
     Mechanism(
         causes={"p2p-out-of-disk", "too-many-open-files"},
         effects={"p2p-failed"},
-        because="it says why the shuffle failed",
+        because="it is the reason why the shuffle failed",
         same=True,
     ),
     # Nothing moves, and why.
     Mechanism(
         causes=_AllBut(*_GENERAL, "task-exception", "cancelled"),
         effects={"stalled"},
-        because="it reports that nothing progressed, but not why",
+        because="it reports that no task progressed, but not why",
         same=True,
     ),
     Mechanism(
         causes={"disk-full"},
         effects={"workers-paused"},
-        because="workers stayed paused because they could not spill to a full disk",
+        because="the workers stayed paused because they could not spill to a full disk",
     ),
     Mechanism(
         causes={"cluster-lost-worker"},
@@ -189,7 +189,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes=_STARTS | {"worker-memory-limit"},
         effects={"workers-never-arrived"},
-        because="the workers that did not arrive had failed to start, to connect or to stay",
+        because="the missing workers failed to start, could not connect, or exited",
     ),
     Mechanism(
         causes=HANGS | {"stalled"},
@@ -212,7 +212,10 @@ MECHANISMS: tuple[Mechanism, ...] = (
         effects={"scheduler-lost"},
         within=60.0,
         before=15.0,
-        because="a host that ends a run closes its cluster, maybe before the run hears of it",
+        because=(
+            "a host that ends a run closes its cluster, possibly before the run is "
+            "notified"
+        ),
     ),
     # What the client learns when something else has happened.
     Mechanism(
@@ -251,7 +254,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes=DEATHS | {"unknown"},
         effects={KILLED_TASK},
-        because="Dask gives up a task whose workers died",
+        because="Dask gives up on a task whose workers died",
     ),
     Mechanism(
         causes=DEATHS | {"cluster-lost-worker", "no-valid-worker", "unknown"},
@@ -261,7 +264,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes=_AllBut("task-exception", "driver-exception"),
         effects={STALL},
-        because="tasks that cannot run leave the rest waiting",
+        because="tasks that cannot run block all tasks that depend on them",
     ),
     Mechanism(
         causes={NO_WORKERS}, effects={STALL}, because="no worker was left to run tasks"

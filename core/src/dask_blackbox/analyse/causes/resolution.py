@@ -88,7 +88,7 @@ def linked(cause: Incident, effect: Incident) -> Mechanism | None:
     how = next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
     if how is None or not (how.once and cause.again):
         return how
-    because = "one worker after another died of the cause, and would have gone on to"
+    because = "this cause killed one worker after another, and would have continued to"
     return replace(how, survived=False, because=because)
 
 

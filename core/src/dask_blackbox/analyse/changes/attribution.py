@@ -134,7 +134,7 @@ def sides(
     found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
         kinds = [each.change.kind for each in relevant]
-        text = f"More than one side changed: {_names(kinds)}"
+        text = f"More than one of these changed: {_names(kinds)}"
         return "several", f"{text}{unseen}.", "low"
     blame = found.pop()
     others = {_side_of(each.change.kind) for each in rare} - {blame}
@@ -172,11 +172,11 @@ def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> 
     """Return that nothing changed, or nothing that tells."""
     beside = [each.change.what for each in ranked if each.weight < 0]
     if beside and len(beside) == len(ranked):
-        text = f"Only {listed(beside)} changed, and the code that ran is the same"
+        text = f"Only {listed(beside)} changed; the code that ran is the same"
     elif ranked or habits:
-        text = "Nothing that is recorded changed in an unusual way"
+        text = "Nothing in the recording changed in an unusual way"
     else:
-        text = "Nothing that is recorded changed since the last good run"
+        text = "Nothing in the recording changed since the last good run"
     if verdict is not None and verdict.retry_advice == "transient":
         text += ", which fits a transient failure"
     return text

@@ -126,22 +126,23 @@ _HINTS = (
         (
             "Pass `meta=` to `{what}`: the name and type of the function's result. "
             "Without it, Dask calls the function on one or two rows of made-up values, "
-            "which it must accept."
+            "which the function must accept."
         ),
     ),
     (
         GRAPH_HAS_A_CYCLE,
         (
-            "A task of the graph needs its own result, by way of the keys that are named: "
+            "A task of the graph depends on its own result through the named keys: "
             "rename one of them, or break the cycle."
         ),
     ),
     (
         IOLOOP_CLOSED,
         (
-            "The client that this belongs to was already closed (the end of a `with "
-            "Client(…)`, or `client.close()`), and its futures with it: fetch results "
-            "while it is open, or keep it open for as long as they are needed."
+            "The client of this object was already closed (by the end of a `with "
+            "Client(…)` block, or by `client.close()`), and its futures with it. Fetch "
+            "results while the client is open, or keep it open for as long as they are "
+            "needed."
         ),
     ),
     (

@@ -314,8 +314,8 @@ EXPLANATIONS = (
         lines.DIVISIONS_UNKNOWN,
         says(
             "the divisions of the data frame are unknown",
-            "This operation needs to know where each partition begins: "
-            "`df = df.set_index('<column>')` (`sorted=True` if it is sorted already), or "
+            "This operation needs known divisions (where each partition begins): `df = "
+            "df.set_index('<column>')` (`sorted=True` if it is sorted already), or "
             "`read_parquet(…, calculate_divisions=True)` where the index was written.",
         ),
     ),

@@ -185,7 +185,7 @@ def _relative(file: str) -> str:
         return ""
     if "/" not in file and "." not in file:
         return ""  # it may be a program
-    return ", relative to the working directory there"
+    return ", relative to the working directory of that process"
 
 
 def _no_file(found: re.Match[str], _: Context) -> Explained:

@@ -51,18 +51,19 @@ def _title(part: UnusualPart) -> str:
 
 def _sentence(part: UnusualPart) -> str:
     unusual = part.unusual
-    whose = "It took" if part.prefix is None else f"One of '{part.prefix}' took"
+    whose = "It took" if part.prefix is None else f"A task of '{part.prefix}' took"
     if part.cpu:
-        whose = f"One of '{part.prefix}' had a core for"
+        whose = f"A task of '{part.prefix}' had a core for"
     return (
-        f"{whose} {duration(unusual.value)}; {duration(unusual.expected)} was expected "
-        f"{_by(unusual)}, and up to {duration(unusual.bar)} would have been usual."
+        f"{whose} {duration(unusual.value)}. {_by(unusual)}, "
+        f"{duration(unusual.expected)} was expected, and up to "
+        f"{duration(unusual.bar)} would have been usual."
     )
 
 
 def _by(unusual: Unusual) -> str:
     with_input = " with this much input" if unusual.by_input else ""
-    return f"after {counted(unusual.runs, 'good run')}{with_input}"
+    return f"After {counted(unusual.runs, 'good run')}{with_input}"
 
 
 def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
@@ -74,9 +75,12 @@ def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
         )
         return f"The run as a whole took no longer than usual.{own}"
     if not prefixes:
-        return "No prefix of tasks stands out: the time was spent between tasks, or in all of them."
+        return (
+            "No group of tasks stands out: the time was spent between tasks, or in "
+            "all of them."
+        )
     names = quoted(part.prefix or "" for part in prefixes)
-    return f"The tasks of {names} took longer, each of them."
+    return f"Each task of {names} took longer."
 
 
 def _fact(part: UnusualPart) -> str:
@@ -91,8 +95,8 @@ def _fact(part: UnusualPart) -> str:
 def _remedy(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
     if first.prefix is None and not prefixes:
         return (
-            "Check what changed, then what workers did between tasks: fewer or slower "
-            "workers, waiting for workers, transfers."
+            "Check what changed. Then check what workers did between tasks: fewer or "
+            "slower workers, waiting for workers, transfers."
         )
     return (
         "Check what changed in the code and the packages that these tasks run, and the "
@@ -116,8 +120,8 @@ def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
         f"The recording lacks data from {listed(list(missing))}",
         cause=f"{listed(sentences, most=6)}.",
         remedy=(
-            "The other findings are valid; missing data may hide more. For dropped "
-            "rows, raise `blackbox.capture.buffer` or pull more often "
+            "The other findings are valid, but the missing data may hide further ones. "
+            "For dropped rows, raise `blackbox.capture.buffer` or pull more often "
             "(`blackbox.capture.interval`)."
         ),
         confidence="high",

@@ -127,9 +127,10 @@ def _still_trying(case: Case) -> Iterator[Finding]:
             "nothing answers."
         ),
         remedy=(
-            "Check that it is Dask's scheduler that listens at that address and port (not its "
-            "dashboard, not a proxy), and that it is not overloaded; `Client(…, "
-            "timeout=…)` does not end a connection that was accepted but not answered."
+            "Check that it is Dask's scheduler that listens at that address and port "
+            "(not its dashboard, not a proxy), and that it is not overloaded. "
+            "`Client(…, timeout=…)` does not end a connection that was accepted but "
+            "not answered."
         ),
         confidence="medium",
         retry_advice="unknown",
@@ -162,10 +163,10 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Check that {address} is right, that a scheduler runs there, and that no "
-            "firewall or network policy blocks the way. `timeout=` of `Client(…)` (or "
-            "`distributed.comm.timeouts.connect`) below the host's own timeout makes "
-            "it fail with a reason where nothing answers; it does not end a connection "
-            "that was accepted but not answered."
+            "firewall or network policy blocks the way. Set `Client(…, timeout=…)` (or "
+            "`distributed.comm.timeouts.connect`) below the host's own timeout, so "
+            "that the driver fails with a reason if nothing answers. That timeout does "
+            "not end a connection that was accepted but not answered."
         ),
         confidence="medium",
         retry_advice="unknown",
@@ -194,9 +195,9 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
             f"{short(exception.message, 200)}."
         ),
         remedy=(
-            "Check that it is Dask's scheduler that listens at that address and port: not its "
-            "dashboard, not another service, not a proxy that answers for a host that is not "
-            "there."
+            "Check that it is Dask's scheduler that listens at that address and port: "
+            "not its dashboard, not another service, and not a proxy for a host that "
+            "is down."
         ),
         confidence="high",
         retry_advice="environment",
@@ -223,9 +224,10 @@ def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
             "be fetched, and tasks that need them wait."
         ),
         remedy=(
-            f"Check that {address} is right and open to driver, scheduler and the other "
-            "workers: `--contact-address`, `--host` or `--interface` of `dask worker`, the "
-            "ports that its container or firewall lets through (`--worker-port`)."
+            f"Check that {address} is right and open to driver, scheduler and the "
+            "other workers: check `--contact-address`, `--host` or `--interface` of "
+            "`dask worker`, and the ports that its container or firewall allows "
+            "(`--worker-port`)."
         ),
         confidence="medium",
         subject=Subject(worker=address),
@@ -238,7 +240,7 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     advice: RetryAdvice = "environment"
     if case.search_exception("during handshake while connecting"):
         why, advice = (
-            "it was accepted, but not answered as a scheduler answers",
+            "the connection was accepted, but no scheduler answered the handshake",
             "unknown",
         )
         remedy = (
@@ -256,16 +258,16 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     elif case.raised("ConnectionRefusedError") or case.search_exception(
         "Connection refused"
     ):
-        why = "the host is there, but nothing listens on that port"
+        why = "the host is reachable, but nothing listens on that port"
         remedy = (
-            f"Check that a scheduler runs at {address} and that the port is right; if it is "
-            "only just starting, wait for it."
+            f"Check that a scheduler runs at {address} and that the port is right. If "
+            "the scheduler is still starting, wait for it."
         )
     else:
         why, advice = "no answer arrived", "unknown"
         remedy = (
-            f"Check that {address} is right and that no firewall or network policy lies "
-            "between; if the scheduler is slow to start, raise "
+            f"Check that {address} is right and that no firewall or network policy "
+            "blocks the way; if the scheduler is slow to start, raise "
             f"`distributed.comm.timeouts.connect` above {waited} s."
         )
     return why, remedy, advice
@@ -315,11 +317,12 @@ def _driver_tls_failure(case: Case) -> _TlsFailure | None:
         TLS_REQUIRED.pattern
     ):
         return _TlsFailure(
-            "One end of the connection wants TLS, and the other has no certificates",
+            "One end of the connection requires TLS, and the other has no certificates",
             short(exception.message, 240).rstrip("."),
-            "Give the client what it needs: `Client(address, security=Security("
-            "tls_ca_file=…, tls_client_cert=…, tls_client_key=…))`, or the settings "
-            "`distributed.comm.tls.*`; and use an address of the scheduler's own protocol.",
+            "Pass the certificates to the client: `Client(address, "
+            "security=Security(tls_ca_file=…, tls_client_cert=…, tls_client_key=…))`, "
+            "or the settings `distributed.comm.tls.*`; and connect with the "
+            "scheduler's protocol (`tls://…` or `tcp://…`).",
         )
     if "distributed/security.py" in exception.traceback:
         return _own_files_tls_failure(exception)
@@ -333,7 +336,7 @@ def _own_files_tls_failure(exception: DriverException) -> _TlsFailure:
     why = short(exception.message, 160).rstrip(".") or class_of(exception.exception)
     return _TlsFailure(
         f"The driver's own TLS files cannot be loaded: {short(why, 80)}",
-        f"loading its certificate, key or authority raised "
+        "loading the driver's certificate, key or authority file raised "
         f"{class_of(exception.exception)}: {why}",
         "The key of `tls_client_key` does not belong to the certificate of "
         "`tls_client_cert`: use the two files that were made together."
@@ -369,17 +372,20 @@ def _handshake_tls_failure(
 def _not_trusted(why: str) -> _TlsFailure:
     return _TlsFailure(
         f"The scheduler's certificate is not trusted: {short(why, 80)}",
-        f"it rejected the scheduler's certificate ({short(why, 160)})",
+        f"the driver rejected the scheduler's certificate ({short(why, 160)})",
         "Renew the certificate; it has expired."
         if "expired" in why
-        else "Give driver, scheduler and workers certificates of one authority, and its "
-        "certificate as `tls_ca_file` (`distributed.comm.tls.ca-file`) to each of them.",
+        else (
+            "Use certificates signed by one authority for driver, scheduler and "
+            "workers, and set `tls_ca_file` (`distributed.comm.tls.ca-file`) on each "
+            "of them to that authority's certificate."
+        ),
     )
 
 
 _ONLY_THE_DRIVER = _TlsFailure(
     "The driver speaks TLS, and the scheduler does not",
-    "it used TLS, and the server did not",
+    "the driver used TLS, and the server did not",
     "Connect to `tcp://…` instead of `tls://…`, or start scheduler and workers with "
     "`--protocol tls` and their certificates.",
 )
@@ -387,9 +393,9 @@ _ONLY_THE_DRIVER = _TlsFailure(
 _NO_VERSION = _TlsFailure(
     "Driver and scheduler have no TLS version in common",
     "one end requires a TLS version that the other does not support",
-    "Set `distributed.comm.tls.min-version` and `distributed.comm.tls.max-version` of both "
-    "ends so that they overlap (None: what OpenSSL has), and upgrade the older Python or "
-    "OpenSSL.",
+    "Set `distributed.comm.tls.min-version` and `distributed.comm.tls.max-version` of "
+    "both ends so that they overlap (None: OpenSSL's own limits), and upgrade the "
+    "older Python or OpenSSL.",
 )
 
 _NO_CIPHER = _TlsFailure(
@@ -410,8 +416,8 @@ _NOT_ACCEPTED = _TlsFailure(
 
 _CUT = _TlsFailure(
     "The connection was closed before the handshake",
-    "the server closed the connection before any message, as a TLS scheduler does for "
-    "a client without TLS; a proxy or another service on that port may do so, too",
+    "the server closed the connection before any message, as a TLS scheduler does when "
+    "a client has no TLS; a proxy or another service on that port may do the same",
     "Check that it is Dask's scheduler that listens on that port, and that a proxy or "
     "load balancer in front of it has a backend. If the scheduler speaks TLS, connect "
     "to `tls://…` with `Security(…)`.",
@@ -503,8 +509,8 @@ def _unresponsive_findings(case: Case) -> Iterator[Finding]:
     who = f"{case.name_of(last['source'])} " if last["role"] == "worker" else ""
     yield _found(
         case,
-        f"{who or 'A process '}could not open any more files or connections: Dask logs "
-        f"that and waits. {how_it_ended(case, hang).rstrip('.')}",
+        f"{who or 'A process '}could not open any more files or connections. Dask only "
+        f"logs that and waits. {how_it_ended(case, hang).rstrip('.')}",
         worker=last["source"] if last["role"] == "worker" else None,
         subject=Subject(worker=last["source"] if last["role"] == "worker" else None),
         sure="medium",

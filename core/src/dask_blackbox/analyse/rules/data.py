@@ -33,7 +33,7 @@ from dask_blackbox.events import (
     WorkerRemoved,
 )
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, quoted, short, size
+from dask_blackbox.formatting import capital, counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
 
@@ -75,9 +75,9 @@ def _ask_data_lost(case: Case) -> Iterator[Finding]:
             "data lives on the workers that received it, and Dask cannot recompute it."
         ),
         remedy=(
-            "Load the data in a task instead of scattering it, so that Dask can repeat it; "
-            "or `client.scatter(…, broadcast=True)`, so that one lost worker does not "
-            "matter. " + _and_fix(case, losses)
+            "Load the data in a task instead of scattering it, so that Dask can "
+            "recompute it. Or use `client.scatter(…, broadcast=True)`, so that losing "
+            "one worker does not matter. " + _and_fix(case, losses)
         ),
         confidence="high" if losses else "medium",
         subject=Subject(
@@ -88,7 +88,10 @@ def _ask_data_lost(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
             *(
                 Evidence(
-                    text=f"With {name_of(case, death)} went {quoted(death.lost_scattered)}.",
+                    text=(
+                        f"{capital(name_of(case, death))} held "
+                        f"{quoted(death.lost_scattered)}."
+                    ),
                     source="events",
                     at=death.at,
                 )
@@ -109,7 +112,7 @@ def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
     slug = case.cause_of(losses[-1]).slug if losses else "unknown"
     if slug == "unknown":
         return "Keep a reference to futures that are still needed."
-    return f"And fix why the worker died: `dask blackbox rules {slug}`."
+    return f"Also fix why the worker died: `dask blackbox rules {slug}`."
 
 
 def _missing(case: Case) -> tuple[str, float] | None:
@@ -152,16 +155,16 @@ def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
             "recompute it."
         ),
         remedy=(
-            "Scatter again after workers were restarted, or load the data in a task instead, "
-            "so that Dask can repeat it; `client.scatter(…, broadcast=True)` keeps a copy on "
-            "every worker."
+            "Scatter again after workers were restarted, or load the data in a task, "
+            "so that Dask can recompute it. `client.scatter(…, broadcast=True)` keeps "
+            "a copy on every worker."
         ),
         confidence="high",
         subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
         evidence=(
             *case.exception_evidence(),
             Evidence(
-                text=f"With {case.name_of(worker)} went {quoted(lost)}.",
+                text=f"{capital(case.name_of(worker))} held {quoted(lost)}.",
                 source="events",
                 at=gone.at,
             ),
@@ -189,16 +192,16 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         return _elsewhere(case, key, gone, clusters, evidence)
     several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
     return DATA_LOST.found(
-        f"'{short(gone, 60)}' was needed, and had been released before",
+        f"'{short(gone, 60)}' was needed but had already been released",
         cause=(
-            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the "
-            f"scheduler no longer knew: {_why_released(case, at)}, and no worker that held scattered data "
-            f"died.{_requested_at(case)}"
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no "
+            f"longer knew: {_why_released(case, at)}. No worker that held scattered "
+            f"data died.{_requested_at(case)}"
         ),
         remedy=(
-            f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
-            "long as others need it, and hand futures on as arguments rather than by their "
-            "keys; or put what belongs together into one graph."
+            f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' "
+            "for as long as other tasks need it, and pass futures as arguments instead "
+            "of their keys. Or compute the dependent tasks in one graph."
             + (_ONE_OF_SEVERAL if several else "")
         ),
         confidence="medium" if several else "high",
@@ -208,8 +211,8 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
 
 
 _ONE_OF_SEVERAL = (
-    " This run used several clusters: check that the future belongs to the client that it is "
-    "passed to."
+    " This run used several clusters: check that each future is passed to its own "
+    "client."
 )
 
 
@@ -236,16 +239,17 @@ def _elsewhere(
     computed, asked = clusters
     prefix = short(case.prefix_of(gone), 40)
     return DATA_LOST.found(
-        f"'{short(gone, 60)}' was passed to another cluster than its own",
+        f"'{short(gone, 60)}' was passed to another cluster than the one that computed "
+        "it",
         cause=(
             f"'{short(key, 80)}' needs '{short(gone, 80)}', which the cluster at {computed} "
             f"had computed; it was submitted to the cluster at {asked}, which does not know "
             f"that key and cancelled the task.{_requested_at(case)}"
         ),
         remedy=(
-            f"Submit what needs the future of '{prefix}' with the client that made it, or "
-            "pass its result (`future.result()`), or write it to storage between the two "
-            "clusters."
+            f"Submit tasks that need '{prefix}' with the client that created its "
+            "future, pass the result (`future.result()`), or write the result to "
+            "storage for the other cluster."
         ),
         confidence="high",
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),
@@ -279,8 +283,8 @@ def _why_released(case: Case, at: float) -> str:
     ]
     if closed:
         return (
-            f"a client that had asked for it was closed before, at {closed[-1].file}:"
-            f"{closed[-1].line}, and its futures were released with it"
+            "a client that had requested it had been closed at "
+            f"{closed[-1].file}:{closed[-1].line}, which released its futures"
         )
     return "its last future had been released (deleted, out of scope, cancelled)"
 
@@ -307,7 +311,7 @@ def _never_here(
             f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler does "
             f"not know: no graph of this run had tasks of '{prefix}'. The collection "
             "was persisted by another client, in another session, or under another "
-            "name, and the graph refers to it as if it were done."
+            "name, and the graph refers to it as if it were computed."
         ),
         remedy=(
             "Compute with the client that persisted the collection; let others read "
@@ -370,8 +374,8 @@ def _empty_input_finding(row: Row) -> Finding:
             "table instead of an error. Everything computed from it is empty."
         ),
         remedy=(
-            "Check the path (its date, its bucket, its spelling) and whether the files "
-            "had arrived. Make the run fail next time: `if not ddf.columns.size: raise "
+            "Check the path (date, bucket, spelling) and whether the files had "
+            "arrived. Make the run fail next time: `if not ddf.columns.size: raise "
             "FileNotFoundError(path)`, or list the files first."
         ),
         confidence="medium",
@@ -404,8 +408,8 @@ def _without_a_task(case: Case) -> Iterator[Finding]:
             "row, none was found."
         ),
         remedy=(
-            "Check whether the input had arrived when the run began, and whether its path "
-            "is that of this run's day. Make the run fail when it finds no input."
+            "Check whether the input had arrived when the run began, and whether its "
+            "path has the date of this run. Make the run fail when it finds no input."
         ),
         confidence="medium",
         evidence=(
@@ -432,15 +436,15 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
     if _asked_otherwise(case) or _read_as_long(case):
         return
     yield SILENT_EMPTY_INPUT.found(
-        f"Only {size(now.nbytes)} were read; earlier runs read at least {size(usual)}",
+        f"Only {size(now.nbytes)} was read; earlier runs read at least {size(usual)}",
         cause=(
-            f"The tasks that read gave {size(now.nbytes)} in "
+            f"The read tasks returned {size(now.nbytes)} in "
             f"{counted(now.partitions or 0, 'piece')}. Good runs of this job read at "
             f"least {size(usual)}. The run succeeded on this small input."
         ),
         remedy=(
-            "Check whether the input had arrived when the run began, and whether its path "
-            "and filters are those of this run's day; then rerun it."
+            "Check whether the input had arrived when the run began, and whether its "
+            "path and filters have the date of this run; then rerun it."
         ),
         confidence="medium",
         evidence=(
@@ -516,10 +520,10 @@ def _ask_key_collision(case: Case) -> Iterator[Finding]:
         return
     keys = list(dict.fromkeys(key for _, key in reported))
     wrong = (
-        "The run succeeded, and its result is the older task's wherever the newer one was "
-        "meant"
+        "The run succeeded, but its result contains the older task's result wherever "
+        "the newer one was intended"
         if case.state == "succeeded"
-        else "What depends on it may have got the older task's result"
+        else "Tasks that depend on the key may have used the older task's result"
     )
     yield KEY_COLLISION.found(
         f"Different tasks had the same key: {quoted(keys)}",

@@ -112,12 +112,12 @@ def _configuration_finding(case: Case, exception: DriverException) -> Finding:
     return DRIVER_EXCEPTION.found(
         f"Configuration error: {short(message, 100)}",
         cause=(
-            "An argument or setting with which the run was started cannot work: "
+            "The run was started with an argument or setting that cannot work: "
             f"{_sentence(short(message, 400))}{begun}"
         ),
         remedy=(
-            "Correct it where the run is defined. The job's own code is not the cause, and "
-            "a retry fails in the same way."
+            "Correct it in the definition of the run. The job's own code is not the "
+            "cause, and a retry fails in the same way."
         ),
         confidence="high",
         evidence=_evidence(case, exception),
@@ -208,19 +208,19 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
     logged = next(_logged_errors(case), None)
     if logged is not None and logged.raised and not waited:
         found.append(
-            "Before, an exception had only been logged, and this may be its consequence: "
-            f"{logged.raised}"
+            "An earlier exception had only been logged, and this failure may be its "
+            f"consequence: {logged.raised}"
         )
     thread = _ended_thread(case, exception)
     if thread is not None:
         found.append(
-            f"Before, the thread '{thread.thread}' of the driver had ended with "
+            f"Earlier, the thread '{thread.thread}' of the driver had ended with "
             f"{short(thread.text, 200)}"
         )
     if _is_a_check_of_results(case, exception):
         found.append(
-            "The job's own code checked a result here: that reports what is wrong with it, "
-            "and not why"
+            "This is a check in the job's own code: it reports what is wrong with a "
+            "result, not why"
         )
     return found
 
@@ -289,8 +289,8 @@ def _thread_finding(
             f"{name}: {short(message, 200)}{where}."
         ),
         remedy=(
-            f"Look at {look}. Keep what it raises, and raise it again where the driver waits "
-            "for it (`concurrent.futures` does, for threads)."
+            f"Look at {look}. Store the exception and raise it again where the driver "
+            "waits (`concurrent.futures` does this for threads)."
         ),
         confidence="medium",
         evidence=(
@@ -321,7 +321,7 @@ def _tasks_then(case: Case) -> str:
             f"'{short(failures[-1].key, 60)}' with {short(str(failures[-1]), 120)}"
         )
     if case.failures:
-        return "It had handled the errors of all tasks that had failed"
+        return "The driver had handled the errors of all failed tasks"
     if released := _released(case):
         return released
     # Hosts have tasks of their own, one of which may have failed.
@@ -345,9 +345,9 @@ def _ran_again(case: Case) -> str:
     if not lost or not len(again):
         return ""
     return (
-        f", but {counted(len(again), 'task')} ({quoted(sorted(set(again['prefix'])))}) ran twice, "
-        "because workers that left or were restarted held the results: what such a task "
-        "appends to a file or inserts into a table is there twice"
+        f", but {counted(len(again), 'task')} ({quoted(sorted(set(again['prefix'])))}) "
+        "ran twice, because their results were on workers that left or were restarted: "
+        "whatever such a task appends to a file or inserts into a table is there twice"
     )
 
 
@@ -389,7 +389,8 @@ def _released(case: Case) -> str:
         return ""
     return (
         f"{never} of {counted(states.total(), 'task')} ({quoted(names)}) were released "
-        "before they had finished, as no client wanted them any more; no task had failed"
+        "before they had finished because no client needed them any more; no task had "
+        "failed"
     )
 
 
@@ -412,8 +413,9 @@ def _remedy(
     # An exception that is explained has not come of tasks that nobody wanted any more.
     if to_do or (released and not (known and known.fix)):
         return to_do or (
-            f"{look}, and keep the futures that `submit` and `map` return until their tasks "
-            "are done, or pass them to `fire_and_forget`: Dask cancels what nobody holds."
+            f"{look}, and keep the futures that `submit` and `map` return until their "
+            "tasks are done, or pass them to `fire_and_forget`. Dask cancels tasks "
+            "whose futures nobody holds."
         )
     if pace is not None:
         return (
@@ -424,8 +426,8 @@ def _remedy(
     if waited:
         return (
             f"{look}: the driver waited for something that did not arrive in time. "
-            "Check what the workers were doing then; raise the timeout only if they "
-            "were making progress."
+            "Check what the workers were doing; raise the timeout only if they were "
+            "making progress."
         )
     fix = hosts or (known.fix if known else None)
     if hint := fix or hint_on(exception.message):
@@ -439,7 +441,10 @@ def _remedy(
             "input."
         )
     elif advice == "transient":
-        more = ", and at the service that it calls: it may have been unavailable for a moment."
+        more = (
+            ", and at the service that it calls, which may have been unavailable "
+            "for a moment."
+        )
     return look + more
 
 
@@ -573,13 +578,13 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     advice = OF_UNKNOWN
     if printed := handled is not None and _is_of(last, handled):
         title = f"The command exited with code {code} after {_in_task(case, handled)}"
-        then = "It had printed last an error that it had received, and then exited"
+        then = "Its last output was an error that it had received"
         advice = advice_on_text(handled.exception, handled.message)
     # A job that counts its failures as it exits does so because of them.
     counts = _counts_errors(case, code, last)
     if handled is not None and counts and not printed:
         title = f"The command exited with code {code} after {_in_task(case, handled)}"
-        then = "It had reported as many failures as errors that it had received"
+        then = "It had reported as many failures as it had received errors"
         advice = advice_on_text(handled.exception, handled.message)
     return DRIVER_EXCEPTION.found(
         title,
@@ -589,8 +594,11 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         ),
         remedy=(
             (f"Look at {place}, and at" if place else "Look at")
-            + f" the last lines that the command printed (`{case.show_command('logs')}`). A script that "
-            "raises an exception instead has its traceback here."
+            + (
+                " the last lines that the command printed "
+                f"(`{case.show_command('logs')}`). If a script raises an exception "
+                "instead, the card shows its traceback."
+            )
         ),
         confidence="medium" if place or printed or counts else "low",
         retry_advice=advice.advice,
@@ -643,7 +651,7 @@ def _in_task(case: Case, handled: DriverCallFailed) -> str:
 def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
     if handled is not None:
         yield Evidence(
-            text=f"Before, the driver had received and handled {_reported(handled)}",
+            text=f"Earlier, the driver had received and handled {_reported(handled)}",
             source="driver",
             at=handled.at,
         )
@@ -695,8 +703,8 @@ def _ask_part_failed(case: Case) -> Iterator[Finding]:
         yield PART_FAILED.found(
             f"{capital(what)} failed: {short(part.title, 160)}",
             cause=(
-                f"This run ended with the exception of its {what}, which has its own "
-                f"recording. {part.cause}"
+                f"This run ended with the exception of its {what}, which has a "
+                f"recording of its own. {part.cause}"
             ),
             remedy=part.remedy,
             confidence=_one_of(part.confidence, Confidence, "low"),

@@ -57,15 +57,15 @@ _WAITS = ("gather", "result", "compute", "wait")
 
 _RECENT, _BLOCKED = 120.0, 10.0
 
-_KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
+_KERNEL = "The kernel's counter of out-of-memory kills increased on the driver's host. "
 
 _CHECK_HOST = (
     "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit code 137). "
-    "If it was memory, this helps. "
+    "If memory was the cause: "
 )
 
 _MORE_MEMORY = (
-    "Give the driver's container more memory, or hold less in the driver: write "
+    "give the driver's container more memory, or keep less in the driver: write "
     "results from the workers (`to_parquet`, `to_zarr`) or reduce them there instead "
     "of gathering them; keep large data out of the driver's own code. Workers of a "
     "`LocalCluster` share the container."
@@ -106,7 +106,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
                 "pod or container that both ran in was stopped"
                 if both
                 else f"The driver's process {f'was ended by {by}' if by else f'ended{itself}'} "
-                "without raising an exception or reporting an exit"
+                "without an exception and without reporting an exit"
             )
             + f", {after} after the start"
             + (" at the earliest: the recording ends there" if both else "")
@@ -116,7 +116,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             + _unresponsive(lasted)
             + _blocked_at(case.driver_position)
         ),
-        remedy=(_CHECK_HOST if grown else "") + _MORE_MEMORY
+        remedy=(_CHECK_HOST + _MORE_MEMORY if grown else capital(_MORE_MEMORY))
         if by_kernel or grown
         else _remedy_driver_killed(case, by, longest),
         confidence=sure,
@@ -140,8 +140,8 @@ def _grown(case: Case) -> str:
         return ""
     grown = how_the_scheduler_grew(case.run)
     return (
-        f"Its memory had {grown}: the kernel probably killed it, although no visible "
-        "counter shows it. "
+        f"Its memory had {grown}: the kernel probably killed the driver, although no "
+        "visible counter shows it. "
         if grown
         else ""
     )
@@ -208,15 +208,15 @@ def _remedy_driver_killed(
 ) -> str:
     if by in CRASHES:
         where = (
-            "With worker processes (`processes=True`) only the worker dies, and Dask names "
-            "the task. "
+            "With worker processes (`processes=True`), only the worker would have "
+            "died, and Dask would have named the task. "
             if _in_the_driver(case)
-            else "No worker crashed: it was the driver's own code. "
+            else "No worker crashed; the driver's own code did. "
         )
         return (
-            f"{where}Check the compiled libraries that are called there: their "
+            f"{where}Check the compiled libraries that this code calls: their "
             "versions, and whether they are thread-safe. `python -X faulthandler` "
-            "prints the line at which it happens."
+            "prints the line that crashes."
         )
     if (sender := _sender(by)) is not None:
         return sender.for_driver
@@ -228,13 +228,14 @@ def _remedy_driver_killed(
         what = f"{slow} {frame.file}:{frame.line}: no task had finished meanwhile. "
     if by in ASKED:
         return (
-            f"{what}Find what sent {by}: a timeout or a cancellation by the orchestrator, an "
-            "eviction or a scale-down, a shutdown of the host, a person."
+            f"{what}Find who sent {by}: the orchestrator (a timeout or a "
+            "cancellation), the platform (an eviction, a scale-down, a shutdown of the "
+            "host) or a person."
         )
     return (
-        f"{what}Check what the host reports for that time: an out-of-memory kill (exit code "
-        "137, `OOMKilled`), a timeout or a cancellation by the orchestrator, a lost node. If "
-        "results are gathered into the driver, it needs memory for them."
+        f"{what}Check what the host reports for that time: an out-of-memory kill (exit "
+        "code 137, `OOMKilled`), a timeout or a cancellation by the orchestrator, a "
+        "lost node. If the driver gathers results, it needs memory for them."
     )
 
 
@@ -402,8 +403,10 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
             yield CLUSTER_ORPHANED.found(
                 f"The recorder closed the cluster at {each.subject}",
                 cause=f"{_driver_text(each)} had started it and was gone.",
-                remedy="Nothing. A cluster that is meant to live on is started outside "
-                "the run and given by its address.",
+                remedy=(
+                    "No action is needed. To keep a cluster after its run, start it "
+                    "outside the run and pass its address."
+                ),
                 confidence="high",
                 severity="notice",
                 evidence=(evidence,),
@@ -429,8 +432,11 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
             continue
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {kind.scheduler} may still run",
-            cause=f"The driver had started it ({kind.kind}), and nobody reported its end.",
-            remedy=f"Close it if it does: {_REAP_COMMAND}.",
+            cause=(
+                f"The driver had started it ({kind.kind}), and its end was not "
+                "reported."
+            ),
+            remedy=f"If it does, close it: {_REAP_COMMAND}.",
             confidence="medium",
             evidence=(
                 Evidence(
@@ -469,9 +475,9 @@ _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
 _NO_REASON = "unknown"  # Dask's own word
 
 _UNREPORTED = (
-    "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that was "
-    "released while another still needed it. Pass `reason=` to `cancel`; it is shown "
-    "here."
+    "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that "
+    "was released while another one still needed it. Pass `reason=` to `cancel`, and "
+    "it will be shown here."
 )
 
 
@@ -565,8 +571,8 @@ _RESTARTED = "The cluster was restarted during the run"
 
 _RESTARTS_ITSELF = (
     "Nobody else was connected to this cluster, so the job's own code calls "
-    "`client.restart()`, which cancels all futures: fetch the results that are still needed "
-    "before it, and submit what comes after it again."
+    "`client.restart()`, which cancels all futures. Fetch the results that you need "
+    "before that call, and submit pending work again after it."
 )
 
 
@@ -606,13 +612,16 @@ def _what_happened(
 def _what_the_driver_closed(closing: DriverClosing) -> tuple[str, str]:
     """Return the title, and what to do, where the driver's own code closed what it used."""
     remedy = (
-        f"{_where_closed(closing)}: call it only once all results have been fetched."
+        f"{_where_closed(closing)}: call it only after all results have been fetched."
     )
     if closing.what != _CLIENT:
         return _CLUSTER_CLOSED, remedy
     return (
         "The client was closed while the run still needed it",
-        f"{remedy} `get_client()` returns a client that others use, too: don't close that.",
+        (
+            f"{remedy} Don't close the client that `get_client()` returns: other code uses "
+            "it, too."
+        ),
     )
 
 
@@ -650,9 +659,10 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
             " Pass `reason=`; it will be shown here."
         )
     elif in_a_task:
-        by, who = " by one of its tasks", f"a client inside of a task ({client})"
+        by, who = " by one of its tasks", f"a client inside a task ({client})"
         remedy = (
-            "Find `cancel` in what the tasks do with `worker_client` or `get_client`."
+            "Find the call of `cancel` in the tasks that use `worker_client` or "
+            "`get_client`."
         )
     else:
         by, who = " by another client of the cluster", f"another client, {client}"
@@ -718,9 +728,9 @@ def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
     return CANCELLED.found(
         _CLUSTER_CLOSED,
         cause=(
-            f"{who} asked to close "
-            f"({_CLOSED}) while '{short(failure.key, 80)}' and others were unfinished: "
-            "Dask counted that as worker deaths and gave up the task. No worker died."
+            f"{who} asked to close ({_CLOSED}) while '{short(failure.key, 80)}' and "
+            "other tasks were unfinished. Dask counted that as worker deaths and gave "
+            "up on the task. No worker died."
         ),
         remedy=_WHO_CLOSES,
         confidence="medium",
@@ -792,8 +802,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
             f"{_where_it_was(case)}"
         ),
         remedy=(
-            "Nothing needs a fix if that was intended. Rerun it when its result is "
-            "needed."
+            "If this was intended, no fix is needed: rerun it when you need the result."
             if person
             else "Find why the host ended the process: an eviction, a deployment, a "
             "scale-down, a spot notice. Then rerun it."
@@ -822,14 +831,15 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
     return STOPPED_BY_HOST.found(
         f"Suspended after {after}{_progress(case, _moment(case, stopped))}",
         cause=(
-            f"{host} suspended this {case.dialect.run}{where}, {after} after its start"
-            f"{_progress(case, _moment(case, stopped))}. Its process and the clusters that it had started "
-            "ended with that, and so did what was running on them."
+            f"{host} suspended this {case.dialect.run}{where}, {after} after its "
+            f"start{_progress(case, _moment(case, stopped))}. That ended its process "
+            "and the clusters that it had started, with everything that was running on "
+            "them."
         ),
         remedy=(
-            f"Nothing needs a fix. Resume it in {host} when it may go on: a new attempt "
-            "begins at its first line, on a new cluster, and only results that were "
-            "persisted are not computed again."
+            f"No fix is needed. Resume it in {host} when it may continue. A new "
+            "attempt then starts from the first line, on a new cluster; only persisted "
+            "results are not computed again."
         ),
         confidence="high",
         retry_advice="unknown",
@@ -866,7 +876,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         title,
         cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{reported}{more}",
         remedy=(
-            f"Find what closing the cluster waits for, or raise `{name}`."
+            f"Find out what delays the closing of the cluster, or raise `{name}`."
             if closing
             else _remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet)
         ),

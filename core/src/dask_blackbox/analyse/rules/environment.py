@@ -69,7 +69,7 @@ def _ask_environment_mismatch(case: Case) -> Iterator[Finding]:
             did="exited",
             how=f"because the module '{missing[1]}' is missing"
             if missing
-            else f"because their '{other}' is not the driver's"
+            else f"because their '{other}' differs from the driver's"
             if other
             else _how(text),
             more=_versions_reported(case, other, deaths[-1].address) if other else "",
@@ -103,11 +103,11 @@ def _remedy_of_reading(case: Case, text: str) -> str:
     if not _RAISED.search(text):
         return _remedy_environment_mismatch(case, None)
     return (
-        "Each worker rebuilds what the driver pickled (by an import, `__setstate__` or "
-        "`__reduce__`), and that raised: provide on the workers what it needs (a "
+        "Unpickling the driver's objects on the worker (by an import, `__setstate__` "
+        "or `__reduce__`) raised this error. Provide on the workers what it needs (a "
         "variable, a file, a package of the driver's version), or send plain values "
         "and create the object inside the task. The last lines of the worker's log "
-        "show the line."
+        "show where it failed."
     )
 
 
@@ -128,8 +128,8 @@ def _python_version_findings(
         remedy=(
             f"Use the same minor version of Python for driver and workers: {ours} for "
             f"the workers, or {theirs} for the driver. A retry in the same environment "
-            "fails again. If it still crashes then, look at the compiled library that "
-            "the task calls."
+            "fails again. If it still crashes, look at the compiled library that the "
+            "task calls."
         ),
     )
 
@@ -215,7 +215,8 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
         f"have '{name}' {theirs}, the driver has {ours}",
         cause=(
             f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
-            f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."
+            f"{short(str(failure))}. That worker has {name} {theirs}, and the driver "
+            f"has {ours}."
         ),
         remedy=_remedy_environment_mismatch(case, module),
     )
@@ -242,17 +243,17 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
             case,
             ENVIRONMENT_MISMATCH,
             failure,
-            f"have another '{short(name, 60)}' than the driver",
+            f"import another '{short(name, 60)}' than the driver",
             cause=(
-                f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker or '')} "
-                f"with {short(str(failure))}. It called '{name}' of "
-                f"{short(files[name], 160)}, whose code differs from the module of that "
-                "name in the driver."
+                f"'{short(failure.key, 80)}' failed on "
+                f"{case.name_of(failure.worker or '')} with {short(str(failure))}. It "
+                f"called '{name}' from {short(files[name], 160)}, whose code differs "
+                "from the driver's module of that name."
             ),
             remedy=(
-                f"Deploy the same version of '{name}' to driver and workers, or send it: "
-                "`client.upload_file(…)`. Where workers find it depends on their working "
-                "directory and `PYTHONPATH`."
+                f"Deploy the same version of '{name}' to driver and workers, or send "
+                "it: `client.upload_file(…)`. Which file a worker imports depends on "
+                "its working directory and `PYTHONPATH`."
             ),
         )
         first, *more = found.evidence
@@ -261,8 +262,10 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
             evidence=(
                 first,
                 Evidence(
-                    text=f"The code of {short(files[name], 160)} on the worker is not that "
-                    "of the driver's module.",
+                    text=(
+                        f"The code of {short(files[name], 160)} on the worker differs "
+                        "from the driver's module."
+                    ),
                     source="events",
                     at=failure.at,
                 ),
@@ -290,12 +293,13 @@ def _shadowing_file_finding(
         case,
         ENVIRONMENT_MISMATCH,
         failure,
-        f"have another '{module}': {short(file, 60)}",
+        f"import another '{module}' than the driver: {short(file, 60)}",
         cause=(
-            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker or '')} with "
-            f"{short(str(failure))}. The driver has the package '{name}' installed; "
-            "the worker imported "
-            f"{short(file, 120)} instead, which is not in a packages folder."
+            f"'{short(failure.key, 80)}' failed on "
+            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. The "
+            f"driver has the package '{name}' installed; the worker imported "
+            f"{short(file, 120)} instead, which is not in a folder of installed "
+            "packages."
         ),
         remedy=(
             f"Remove or rename {short(file, 120)} on the workers, or start them in "
@@ -413,7 +417,7 @@ def _uploaded_file_findings(
     yield MODULE_NOT_SHIPPED.found(
         f"The uploaded '{file}' imports '{module}', which the cluster cannot import",
         cause=(
-            f"`upload_file` sent '{file}' to the cluster, which imports it there: its line "
+            f"`upload_file` sent '{file}' to the cluster and imported it there: line "
             f"{frame and frame.line} failed with {class_of(exception.exception)}: "
             f"{short(exception.message)}. Only that one file was sent."
         ),
@@ -430,8 +434,8 @@ def _uploaded_file_findings(
 def _remedy_module_not_shipped(own: OwnModule) -> str:
     if own.loaded_by_a_host:
         return (
-            "Functions defined at the top of a DAG or flow file are pickled by that "
-            "file's name, which only the host can import. Define them inside the "
+            "Functions defined at the top of a DAG or flow file are pickled by the "
+            "name of that file, which only the host can import. Define them inside the "
             "task's function, or in a package that is installed on the workers."
         )
     top = own.name.partition(".")[0]
@@ -441,9 +445,9 @@ def _remedy_module_not_shipped(own: OwnModule) -> str:
         else f"`client.upload_file({own.file!r})`"
     )
     return (
-        f"Ship it before computing: {ship}; or make it a package "
-        "that is installed on the workers, or define the function in the script "
-        "itself. A retry without this change fails again."
+        f"Ship it before computing: {ship}. Or install it as a package on the workers, "
+        "or define the function in the script itself. A retry without this change "
+        "fails again."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -43,8 +43,10 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    capital,
     counted,
     duration,
+    listed,
     need,
     quoted,
     short,
@@ -92,7 +94,7 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
             else f"No worker was left, and {counted(hang.wanted, 'task')} waited"
             if not hang.workers and case.deaths
             else f"No task ran for {duration(hang.lasted)}: "
-            f"{counted(hang.wanted, 'task')} waited, none was executing"
+            f"{counted(hang.wanted, 'task')} waited, and none was running"
         ),
         cause=f"{_who_waits_for_whom(case, hang, idle)} {how_it_ended(case, hang)}",
         remedy=_remedy_stalled(hang, longest),
@@ -137,8 +139,8 @@ def _idled(task: HangingTask, idle: float) -> str:
     innermost = task.stack[-1]
     into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
     return (
-        f"It was waiting{line}{into if innermost != frame else ''}, not computing: its "
-        f"worker used {idle:.0%} of a core meanwhile."
+        f"It was waiting{line}{into if innermost != frame else ''}, not computing: "
+        f"meanwhile, its worker used {idle:.0%} of a core."
     )
 
 
@@ -183,25 +185,27 @@ def _silent_worker_findings(case: Case) -> Iterator[Finding]:
     if silent is None or since is None or since < _SILENT:
         return
     who, lasted = case.name_of(silent.subject), duration(since)
+    pid = f"pid {silent.pid}"
+    whole = f"{who[:-1]}, {pid})" if who.endswith(")") else f"{who} ({pid})"
     keys = [each.key for each in case.outcome.received if each.key]
     wanted = f" for '{short(keys[-1], 60)}'" if keys else ""
     yield STALLED.found(
-        f"{who} had sent no heartbeat for {lasted} when the driver gave up",
+        f"{capital(who)} had sent no heartbeat for {lasted} when the driver gave up",
         cause=(
-            f"The driver waited{wanted}; {who} (pid {silent.pid}) had sent nothing for "
-            f"{lasted} by then: its process was stopped or suspended, or a task held "
-            "Python's GIL. Its results, and those of the tasks assigned to it, never arrived."
+            f"The driver waited{wanted}. By then, {whole} had sent nothing for {lasted}: "
+            "its process was stopped or suspended, or a task held Python's GIL. Its "
+            "results, and those of the tasks assigned to it, never arrived."
         ),
         remedy=(
-            "Look at that process on its host: `ps -o stat= -p PID` shows T for one that is "
-            "stopped, which SIGCONT resumes. `distributed.scheduler.worker-ttl` has the "
-            "scheduler give up such a worker and run its tasks elsewhere."
+            "Look at that process on its host: `ps -o stat= -p PID` prints T if it is "
+            "stopped, and SIGCONT resumes it. Set `distributed.scheduler.worker-ttl` so "
+            "that the scheduler removes such a worker and runs its tasks elsewhere."
         ),
         confidence="medium",
         subject=Subject(worker=silent.subject),
         evidence=(
             Evidence(
-                text=f"{who} had sent no heartbeat for {lasted}.",
+                text=f"{capital(who)} had sent no heartbeat for {lasted}.",
                 source="events",
                 at=silent.at - since,
             ),
@@ -220,13 +224,13 @@ def _ended_by_us_finding(case: Case) -> Finding:
     return STALLED.found(
         f"No task had finished{position}, so `blackbox.stall.end-run` ended the run",
         cause=(
-            f"No task had finished{position}, so that option cancelled the pending tasks. "
-            "What they waited for was not recorded."
+            f"No task had finished{position}, so this setting cancelled the pending tasks. "
+            "The recording does not show what they waited for."
         ),
         remedy=(
             "Set `blackbox.stall.after` below `blackbox.stall.end-run`, so that the "
-            "next recording shows which task waits for what; if the tasks are only "
-            "slow, raise the latter."
+            "next recording shows which task waits for what. If the tasks are only "
+            "slow, raise `blackbox.stall.end-run`."
         ),
         confidence="low",
         evidence=case.exception_evidence(),
@@ -239,18 +243,18 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
         longest = hang.executing[0]
         at = f", at {longest.own_frame}" if longest.own_frame else ""
         sentences.append(
-            f"'{short(longest.key, 80)}' had been executing on "
+            f"'{short(longest.key, 80)}' had been running on "
             f"{case.name_of(longest.worker)} for "
             f"{duration(longest.executing_for or 0)} when last sampled{at}."
         )
         if shared := _shared(longest):
             sentences.append(
-                f"It waited for {shared[0]}{_line(longest)}; no task was there to "
+                f"It waited for {shared[0]}{_line(longest)}, and no running task could "
                 f"{shared[1]}."
             )
             if shared[0] in _HELD and hang.taken:
                 sentences.append(
-                    f"No lease was free of {quoted(list(hang.taken))} by then."
+                    f"By then, all leases of {quoted(list(hang.taken))} were taken."
                 )
             sentences += [
                 f"'{short(other.key, 60)}' also waited, at {other.own_frame}"
@@ -267,20 +271,17 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
     held = [task for task in hang.tasks if task.executing_for is None]
     if held:
         first = held[0]
-        on = [f"{key} ({state})" for key, state in first.waits_for]
+        on = _with_states(first.waits_for)
         sentences.append(
-            f"{counted(len(held), 'task')} had been assigned to workers and did not "
-            f"start, such as '{short(first.key, 60)}' on {case.name_of(first.worker)}"
-            + (f", in state {first.state} there" if first.state else "")
-            + (f", which waits for {quoted(on, most=2, longest=80)}" if on else "")
+            f"{counted(len(held), 'task')} had been assigned but did not start, such as "
+            f"'{short(first.key, 60)}' on {case.name_of(first.worker)}"
+            + (f", in state {first.state}" if first.state else "")
+            + (f", which waits for {on}" if on else "")
             + "."
         )
     if hang.waiting:
         key, on_keys = hang.waiting[0]
-        on = [f"{name} ({state})" for name, state in on_keys]
-        sentences.append(
-            f"'{short(key, 60)}' waited for {quoted(on, most=2, longest=80)}."
-        )
+        sentences.append(f"'{short(key, 60)}' waited for {_with_states(on_keys)}.")
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     were = "There was" if hang.workers == 1 else "There were"
     paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
@@ -290,43 +291,51 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
     if not hang.workers and case.deaths:
         last = case.deaths[-1]
         sentences.append(
-            f"The last, {name_of(case, last)}: {case.cause_of(last).because}."
+            f"The last one was {name_of(case, last)}: {case.cause_of(last).because}."
         )
     return " ".join(sentences)
+
+
+def _with_states(keys: Sequence[tuple[str, str]]) -> str:
+    """Return tasks with their states, for people; nothing for none."""
+    if not keys:
+        return ""
+    return listed([f"'{short(key, 60)}' ({state})" for key, state in keys], most=2)
 
 
 def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
     if not hang.workers:
         return (
-            "Find what happened to the workers, and why no new ones start: a nanny, a "
-            "cluster manager (`cluster.adapt(minimum=1)`), the host that they ran on. "
-            "`distributed.scheduler.no-workers-timeout` makes such tasks fail soon."
+            "Find what happened to the workers and why no new ones started: check their "
+            "nannies, the cluster manager (`cluster.adapt(minimum=1)`) and their hosts. "
+            "`distributed.scheduler.no-workers-timeout` makes such tasks fail early."
         )
     if longest is None:
         return (
             "No task was running, so waiting longer would not have helped. Check the "
-            "workers named here; if it happens again with the newest Dask, report it "
+            "workers named here. If it happens again with the newest Dask, report it "
             "to Dask with this recording."
         )
     frame = longest.own_frame
     look = f"Look at {frame.file}:{frame.line}: " if frame else ""
     if shared := _shared(longest):
         return (
-            f"{look}find who should {shared[1]} (another task, or the driver), and "
-            "whether it could (did it fail, or wait for the same thread?). Use `with` "
-            "for what must be released, and add a timeout to the "
+            f"{look}{'f' if look else 'F'}ind the code that should {shared[1]} (in another "
+            "task or in the driver), and why it did not: it may have failed, or be "
+            "waiting for the same thread. Use `with` for everything that must be "
+            "released, and add a timeout to the "
             f"wait.{_waits_crosswise(longest, _others_of(hang))}"
         )
     if longest.silent:
         return (
             f"{look}{'c' if look else 'C'}heck what '{short(longest.prefix, 40)}' does with this "
-            "input: a regular expression that backtracks without end, or native code that "
-            "keeps the GIL. `py-spy dump --native` shows where such a worker is."
+            "input: a regular expression that backtracks endlessly, or native code that "
+            "holds the GIL. `py-spy dump --native` shows the line that such a worker runs."
         )
     return (
-        f"{look}does it wait without a timeout (for a connection, a lock, a service)? "
-        "Dask has no timeout for tasks: add one. If it is only slow, give the run "
-        "more time or the task less work."
+        f"{look}{'i' if look else 'I'}f it waits for a connection, a lock or a service, "
+        "add a timeout there; Dask itself has no timeout for tasks. If it is only slow, "
+        "give the run more time or the task less work."
     )
 
 
@@ -360,11 +369,11 @@ class Full(NamedTuple):
         of = f" of {size(self.limit)}" if self.limit else ""
         share = f" ({self.memory / self.limit:.0%})" if self.limit else ""
         unmanaged = size(max(self.memory - self.managed, 0))
-        managed = f"{size(self.managed)} of it" if self.managed else "none of it"
+        managed = f"{size(self.managed)} of results" if self.managed else "no results"
         spilled = size(self.spilled) if self.spilled else "nothing"
         return (
-            f"{size(self.memory)}{of}{share}, {managed} results that Dask keeps and "
-            f"{unmanaged} unmanaged; {spilled} spilled"
+            f"{size(self.memory)}{of}{share}: {managed} and {unmanaged} of unmanaged "
+            f"memory; {spilled} spilled"
         )
 
 
@@ -414,19 +423,24 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
         _LEAKING * first.memory
     )
     every = (
-        "The only worker was"
+        "The only worker"
         if hang.workers == 1
-        else "Both workers were"
+        else "Both workers"
         if hang.workers == 2  # noqa: PLR2004
-        else f"All {hang.workers} workers were"
+        else f"All {hang.workers} workers"
+    )
+    were = "was" if hang.workers == 1 else "were"
+    fullest_one = (
+        f"The fullest was {case.name_of(first.worker)}, at {first}. " if first else ""
     )
     yield WORKERS_PAUSED.found(
-        f"{every} paused for lack of memory, and {counted(hang.wanted, 'task')} waited",
+        f"{every} {were} paused for lack of memory, and "
+        f"{counted(hang.wanted, 'task')} waited",
         cause=(
-            f"{every} above the share of memory at which Dask stops starting tasks "
-            f"(`distributed.worker.memory.pause`{_paused_at(case)}), and none went below it again."
-            f"{f' The fullest, {case.name_of(first.worker)}: {first}.' if first else ''} "
-            f"{how_it_ended(case, hang)}"
+            f"{every} exceeded the share of memory at which Dask stops starting tasks "
+            f"(`distributed.worker.memory.pause`{_paused_at(case)}), and "
+            f"{'did not go' if hang.workers == 1 else 'none went'} below it again. "
+            f"{fullest_one}{how_it_ended(case, hang)}"
         ),
         remedy=_remedy_workers_paused(first, unmanaged=unmanaged),
         confidence=case.hang_confidence,
@@ -434,7 +448,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
         evidence=(
             *(
                 Evidence(
-                    text=f"{case.name_of(each.worker)} was paused: {each}.",
+                    text=f"{capital(case.name_of(each.worker))} was paused at {each}.",
                     source="metrics",
                 )
                 for each in full[:3]
@@ -455,12 +469,12 @@ def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
         return (
             "Most of it is memory that Dask does not manage and cannot spill: data "
             "that the tasks' code keeps (global lists, caches), or freed memory that "
-            "was not returned (`MALLOC_TRIM_THRESHOLD_=0`). Fix that, or: "
-            f"{more[0].lower()}{more[1:]}, or use fewer threads per worker."
+            "was not returned to the system (`MALLOC_TRIM_THRESHOLD_=0`). Fix that; "
+            f"otherwise {more[0].lower()}{more[1:]}, or use fewer threads per worker."
         )
     return (
-        f"{more}, or hold less at once: use smaller pieces, keep fewer futures in the "
-        "driver, write results to storage."
+        f"{more}, or keep less in memory at once: use smaller pieces, hold fewer futures "
+        "in the driver, write results to storage."
     )
 
 
@@ -487,19 +501,21 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     spilled = sum(each.spilled for each in fullest(case))
     capped = SPILL_CAPPED.search(line) is not None
     too_large = FILE_TOO_LARGE.search(line) is not None
-    where = "its own limit (`max-spill`)" if capped else "the capacity of the disk"
-    where = "the size that its host allows a file" if too_large else where
-    had = f" It had {full[0]}." if full else ""
+    until = "it reached its own limit (`max-spill`)" if capped else "the disk was full"
+    until = "a file reached the size limit of its host" if too_large else until
+    had = f" Its memory was at {full[0]}." if full else ""
     yield DISK_FULL.found(
         (
-            "Spilling met a limit on the size of files"
+            "Spilling reached the file size limit"
             if too_large
-            else "Spilling found no space"
+            else "Spilling reached its limit (`max-spill`)"
+            if capped
+            else "Spilling failed because the disk was full"
         )
         + f", and {counted(len(hang.paused), 'worker')} stayed paused",
         cause=(
-            f"{case.name_of(worker)} spilled to disk until it reached {where}; the "
-            f"rest stays in memory, so the worker remained paused.{had} "
+            f"{capital(case.name_of(worker))} spilled to disk until {until}. The rest "
+            f"stayed in memory, so the worker remained paused.{had} "
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(
@@ -511,7 +527,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
             else "Give the workers a larger disk (`--local-directory`, "
             "`temporary-directory`; in containers often a small or memory-backed /tmp), "
             "more memory, or less data at once."
-            + (f" {size(spilled)} were spilled in the last sample." if spilled else "")
+            + (f" The last samples show {size(spilled)} spilled." if spilled else "")
         ),
         confidence=case.hang_confidence if hang.all_paused else "medium",
         subject=Subject(worker=worker),
@@ -563,15 +579,15 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
         cause=(
             f"'{short(first.key, 80)}' on {case.name_of(first.worker)} blocks its "
             "thread while it waits for the result of other "
-            f"tasks{of}{f', at {frame}' if frame else ''}. Every thread {of_whom} is "
-            f"held by a task that waits like this ({many} in all), so {behind} cannot "
-            f"start. {how_it_ended(case, hang)}"
+            f"tasks{of}{f', at {frame}' if frame else ''}. Tasks that wait like this "
+            f"({many} in all) hold every thread {of_whom}, so {behind} cannot start. "
+            f"{how_it_ended(case, hang)}"
         ),
         remedy=(
             "Wait inside `with worker_client() as client:`, which releases the thread "
-            "meanwhile unless called with `separate_thread=False`"
-            " (or call `secede()` before waiting and `rejoin()` after it); or let "
-            "the driver submit the inner tasks. More threads only move the deadlock."
+            "during the wait unless called with `separate_thread=False` (or call "
+            "`secede()` before waiting and `rejoin()` after it). Or let the driver "
+            "submit the inner tasks. More threads only postpone the deadlock."
         ),
         confidence="medium" if polling else case.hang_confidence,
         subject=first.subject,
@@ -609,8 +625,8 @@ def _over_resources(
             cause=(
                 f"'{short(outer.key, 80)}' on {case.name_of(outer.worker)} waits for the "
                 f"result of another task{f', at {frame}' if frame else ''}. '{behind}' "
-                f"cannot start there: the resources that it asks for are in use. A task "
-                "holds its resources until it ends, also while it waits in "
+                "cannot start there because the resources that it asks for are in use. "
+                "A task holds its resources until it ends, even while it waits in "
                 f"`worker_client`. {how_it_ended(case, hang)}"
             ),
             remedy=(
@@ -698,19 +714,18 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
     if not died and not _was_restarted(case, last):
         return  # nothing was restarting: somebody scaled the cluster down
     before = (
-        f"Its process had died before ({case.cause_of(died[-1]).slug}); "
+        f"Its process had died before ({case.cause_of(died[-1]).slug}). "
         if died
-        else "It was being restarted on request (`client.restart`); "
+        else "It was being restarted on request (`client.restart`). "
     )
     yield CLUSTER_LOST_WORKER.found(
         f"The cluster closed its last worker while {counted(hang.wanted, 'task')} waited",
         cause=(
-            f"{case.name_of(last['address'])} was closed by the cluster object itself "
-            f"({_CLOSED}) during the run, and no worker was left. "
-            f"{before}after a worker has left, the cluster waits `distributed.deploy.lost-worker-timeout` "
-            f"({_worker_timeout(case)}) and closes a worker that is restarting at that "
-            "moment. "
-            f"{how_it_ended(case, hang)}"
+            f"The cluster object itself closed {case.name_of(last['address'])} during "
+            f"the run (reason: {_CLOSED}), and no worker was left. {before}When a worker "
+            "leaves, the cluster object waits for `distributed.deploy.lost-worker-timeout` "
+            f"({_worker_timeout(case)}) and then closes the worker, even if it is "
+            f"restarting. {how_it_ended(case, hang)}"
         ),
         remedy=(
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
@@ -727,7 +742,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
         evidence=(
             *(
                 Evidence(
-                    text=f"{case.name_of(worker['address'])} left: {_CLOSED}.",
+                    text=f"{capital(case.name_of(worker['address']))} left: {_CLOSED}.",
                     source="workers",
                     at=worker["left"],
                 )

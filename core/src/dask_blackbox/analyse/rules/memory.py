@@ -76,10 +76,10 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
         remedy=(
             f"{_RAISE if held else 'Make'} the input of one task smaller ("
             f"{more_pieces(of_host=is_of_host(case.run, failure.key))})"
-            + (f": it asked for {wanted} in one piece" if wanted else "")
-            + (f"; a worker has {size(limit)}" if limit else "")
+            + (f": it requested {wanted} at once" if wanted else "")
+            + (f", and a worker has {size(limit)}" if limit else "")
             + _split(wanted, limit, rows["nthreads"].max())
-            + ". Check the shape or join that grew so large."
+            + ". Check which shape or join grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
         retry_advice="code" if beyond else "environment" if held else None,
@@ -97,11 +97,11 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
 
 
 _OTHER_LIMIT = (
-    " It had used {held} of that when sampled, so another limit was probably met: of the "
-    "process's address space (`ulimit -v`, RLIMIT_AS), of its container, or the memory of the "
-    "host."
+    " Its last sample was {held} of that, so it probably reached another limit: that of "
+    "the process's address space (`ulimit -v`, RLIMIT_AS), of its container, or of the "
+    "host's memory."
 )
-_RAISE = "Raise the limit that was reached, where workers are started, or make"
+_RAISE = "Raise that limit where workers are started, or make"
 _SURELY = 0.7  # of the worker's limit
 
 
@@ -151,7 +151,7 @@ def _that_closed_workers(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     limits = {death.memory_limit for death in deaths}
-    unknown = "Dask has no limit there, so it neither spilled nor paused."
+    unknown = "Dask has no memory limit there, so it neither spilled nor paused."
     yield from verdict_on_deaths(
         case,
         TASK_MEMORY_ERROR,
@@ -160,10 +160,10 @@ def _that_closed_workers(case: Case) -> Iterator[Finding]:
         how="and closed themselves" if len(deaths) > 1 else "and closed itself",
         more=unknown if limits == {None} else "",
         remedy=(
-            "Something other than Dask limits what a process may allocate there: `ulimit -v` "
-            "(login nodes and batch systems set it), or a machine without overcommit. Set "
-            "`--memory-limit` below that, so that Dask spills in time; make the pieces "
-            "smaller, or have the limit raised."
+            "Something other than Dask limits the memory of a process there: `ulimit "
+            "-v` (login nodes and batch systems set it), or a machine without "
+            "overcommit. Set `--memory-limit` below that limit, so that Dask spills in "
+            "time. Otherwise make the pieces smaller, or have the limit raised."
         ),
     )
 
@@ -177,8 +177,8 @@ def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     if pieces < 2:  # noqa: PLR2004
         return ""
     return (
-        f"; a thread's share of that holds {size(share)}, so it takes at least "
-        f"{pieces:,} pieces"
+        f". One thread's share of that is {size(share)}, so split the input into at "
+        f"least {pieces:,} pieces"
     )
 
 
@@ -201,15 +201,15 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
         cause=(
             f"The scheduler refused to run '{short(key, 80)}': its inputs are "
             f"{inputs}, and {case.name_of(refused['worker'])} has a memory limit of "
-            f"{limit}. That is `compute()` on a whole collection, `repartition` to "
-            f"one, or a task that takes all partitions at once{_asked_at(case)}."
+            f"{limit}. Usual reasons are `compute()` on a whole collection, "
+            "`repartition` to one partition, or a task that takes all partitions at "
+            f"once{_asked_at(case)}."
         ),
         remedy=(
-            "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
-            f"compute(). If it must come to one place, that worker (and the driver) needs "
-            f"well over {inputs}: give it "
-            f"{need(2 * _bytes(inputs))}, for the inputs and the "
-            "result."
+            "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it "
+            "before `compute()`. If it must be in one place, that worker (and the "
+            f"driver) needs well over {inputs}: give it {need(2 * _bytes(inputs))}, "
+            "for the inputs and the result."
         ),
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=refused["worker"]),
@@ -228,7 +228,7 @@ def _asked_at(case: Case) -> str:
     exception = case.exception
     if exception is None or not exception.file:
         return ""
-    return f"; it was requested at {exception.file}:{exception.line}"
+    return f". It was requested at {exception.file}:{exception.line}"
 
 
 RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
@@ -261,8 +261,8 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
     yield MEMORY_NEAR_LIMIT.found(
         f"Memory reached {peak / limit:.0%} of a worker's limit",
         cause=(
-            f"{case.name_of(top['source'])} reached {size(peak)} of {size(limit)}; at "
-            f"95 % its nanny would have terminated it: {size(left)} were left. "
+            f"{case.name_of(top['source'])} reached {size(peak)} of {size(limit)}; "
+            f"{size(left)} more, and its nanny would have terminated it at 95 %. "
             f"{counted(len(near), 'worker')} of {len(peaks)} came as close"
             + (
                 f", and {counted(paused, 'worker')} paused for memory."
@@ -325,7 +325,7 @@ def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
             f"{counted(workers, 'worker')} on {host.name} may use "
             f"{size(host.limits / max(workers, 1))} each according to Dask, "
             f"{size(host.limits)} together: {size(excess)} more than the host has. "
-            "They will not spill or pause in time; the kernel kills a process first."
+            "They will not spill or pause in time: the kernel kills a process first."
             + (
                 " Dask lowered a limit that was above the host's memory."
                 if lines
@@ -405,7 +405,7 @@ def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
         remedy=(
             f"Give each worker at least {need(reported.needed)}"
             + (
-                f" ({reported.ahead} runs ahead at this growth)"
+                f" (enough for {reported.ahead} more runs at this growth)"
                 if reported.growth
                 else ""
             )
@@ -484,8 +484,9 @@ def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Check what changed: larger partitions, more threads per worker, code that "
-            "keeps more. If it is permanent, give workers "
-            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their limit."
+            "keeps more in memory. If the growth is permanent, give workers "
+            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their "
+            "limit."
         ),
         confidence="medium",
         severity="warning" if unusual.factor >= _GRAVE else "notice",

@@ -63,7 +63,7 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
         max(60.0, 0.5 * worst.limit / a_second) if worst.limit else 10 * worst.seconds
     )
     yield MEMORY_LEAK.found(
-        f"Workers kept {size(total)} of memory that belongs to no result, and it kept growing",
+        f"Workers retained {size(total)} of unmanaged memory, and it kept growing",
         cause=(
             f"The unmanaged memory of {case.name_of(worst.worker)} grew from "
             f"{size(worst.floors[1])} to {size(worst.floors[-1])} and never went down: "
@@ -71,12 +71,12 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
             f"of them '{short(name, 40)}'.{left}"
         ),
         remedy=(
-            f"Look for what '{short(name, 40)}' keeps: module-level lists and caches "
-            "(`functools.cache` without a size), clients and sessions that are never closed, "
-            "native libraries. If malloc does not return the memory, set "
-            "`MALLOC_TRIM_THRESHOLD_=65536`, or `MALLOC_ARENA_MAX=2`. Until then, "
-            f"`--lifetime {time_argument(life)} --lifetime-restart` replaces each worker in "
-            "time."
+            f"Look for what '{short(name, 40)}' keeps in memory: module-level lists "
+            "and caches (`functools.cache` without a size), clients and sessions that "
+            "are never closed, native libraries. If malloc does not return the memory, "
+            "set `MALLOC_TRIM_THRESHOLD_=65536`, or `MALLOC_ARENA_MAX=2`. Until then, "
+            f"`--lifetime {time_argument(life)} --lifetime-restart` replaces each "
+            "worker in time."
         ),
         confidence="medium",
         subject=Subject(prefix=name, worker=worst.worker),
@@ -176,26 +176,27 @@ def _ask_spilling(case: Case) -> Iterator[Finding]:
     first = spilled.row(0, named=True)
     more = int(first["spilled"])
     waited = (
-        f" Tasks waited {duration(disk)} for it and computed {duration(compute)}."
+        f" Tasks waited {duration(disk)} for spilled data and computed for "
+        f"{duration(compute)}."
         if disk
         else ""
     )
     yield SPILLING.found(
         f"Workers spilled {size(total)} to disk",
         cause=(
-            f"{counted(len(spilled), 'worker')} spilled, {size(total)} at the same time, most "
-            f"of all {case.name_of(first['source'])} with {size(first['spilled'])}.{waited}"
+            f"{counted(len(spilled), 'worker')} spilled up to {size(total)} at the "
+            f"same time; {case.name_of(first['source'])} spilled most "
+            f"({size(first['spilled'])}).{waited}"
             + (
-                f" They wrote {size(written)} and read {size(read)} back: "
-                f"{size(read)} would have stayed in memory."
+                f" Workers wrote {size(written)} to disk and read {size(read)} back."
                 if read
                 else ""
             )
         ),
         remedy=(
-            f"About {size(more)} more memory for each worker would hold it. Otherwise "
-            "release unneeded results (don't `persist` what is read once), or compute "
-            "in fewer, smaller stages."
+            f"With about {size(more)} more memory, each worker would not need to "
+            "spill. Otherwise release results that are no longer needed (don't "
+            "`persist` what is read once), or compute in smaller stages."
         ),
         confidence="high" if slow else "medium",
         severity="warning" if slow else "notice",
@@ -275,9 +276,9 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Split into pieces of about {size(target)}, a tenth of the memory per "
-            f"thread: {worst.number * times:,} instead of {worst.number:,} "
+            f"thread: {worst.number * times:,} pieces instead of {worst.number:,} "
             "(`repartition(partition_size=…)`, `rechunk`, `chunks=`, or `blocksize=` "
-            f"where it is read). Or give each thread {need(worst.piece / _GOOD)}."
+            f"when reading). Or give each thread {need(worst.piece / _GOOD)}."
         ),
         confidence="medium",
         subject=Subject(prefix=worst.prefix, worker=worst.worker),
@@ -438,11 +439,11 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
     else:
         remedy = (
             f"The scheduler did not treat '{name}' as root tasks that it can queue: "
-            "they were submitted one by one, pinned to workers, or have dependencies. "
-            "Submit each with its reduction (one function, `map_partitions`, a graph "
-            "of `delayed`), or a few at a time with `as_completed`: about "
-            f"{size(enough)} would be in memory at a time, instead of "
-            f"{size(pile.bytes)}."
+            "they were submitted one by one, were pinned to workers, or have "
+            "dependencies. Submit each one together with its reduction (one function, "
+            "`map_partitions`, a graph of `delayed`), or a few at a time with "
+            f"`as_completed`: about {size(enough)} would be in memory at a time, "
+            f"instead of {size(pile.bytes)}."
         )
     yield OVERPRODUCTION.found(
         f"'{name}' ran ahead: {size(pile.bytes)} waited in memory",

@@ -83,8 +83,8 @@ def _ask_scheduler_overloaded(case: Case) -> Iterator[Finding]:
         return  # that is why, and `tiny-tasks` tells of it
     threads = max(1, round(loads.threads.highest))
     yield SCHEDULER_OVERLOADED.found(
-        f"The scheduler was the bottleneck: {duration(found.cost)} of core time idled "
-        "while it worked",
+        f"The scheduler was the bottleneck: {duration(found.cost)} of core time was "
+        "idle while it was busy",
         cause=_cause(case, found, threads) + (_reasons(case) if slow else ""),
         remedy=_remedy(case, found, threads, slow=slow),
         confidence="medium",
@@ -133,7 +133,7 @@ def _cause(case: Case, found: _Overload, threads: int) -> str:
     rate = found.number / max(found.seconds, 1e-9)
     return (
         f"The scheduler's process was at its limit for {duration(found.seconds)} of "
-        f"{duration(window)}, and handed out {rate:,.0f} tasks a second meanwhile; "
+        f"{duration(window)} and assigned {rate:,.0f} tasks a second in that time; "
         f"{counted(threads, 'thread')} waited for it while tasks were ready. It "
         f"received {counted(len(loads.graphs), 'graph')} of "
         f"{counted(len(loads.tasks), 'task')} in {duration(case.task_activity.graphs)}."
@@ -171,8 +171,8 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
     edges, asked = case.task_activity.edges
     if edges >= MANY_EDGES * max(asked, 1):
         return (
-            f"Add a step: where {edges / asked:.0f} inputs are first joined into one, "
-            "each task depends on that one: "
+            f"Add a step that first joins the {edges / asked:.0f} inputs into one, so "
+            "that each task depends on one input: "
             f"{asked:,} edges instead of {edges:,}. " + fewer
         )
     if plugins := _plugins(case):
@@ -255,7 +255,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
             f"The event loops of {roles} were blocked for {duration(worst)} or more "
             f"{counted(len(long), 'time')}, {duration(cost.amount)} in total in the "
             f"worst process, {cost.share or 0:.0%} of the run.{ran} One long call held "
-            "the GIL, or very large data was moved. Meanwhile the process sends no "
+            "the GIL, or very large data was moved. A blocked process sends no "
             "results, no data and no heartbeats."
         ),
         remedy=(

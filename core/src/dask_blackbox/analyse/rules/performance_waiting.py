@@ -132,15 +132,16 @@ def _ask_gil_bound(case: Case) -> Iterator[Finding]:
             f"{counted(worst.threads, 'thread')} and used {worst.cpu:.1f} of "
             f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every "
             f"100 ms had to wait for it {worst.late:.0%} of the time. Python runs one "
-            "thread of a process at a time. Separate processes would have saved "
-            f"{duration(cost)} of it on these cores."
+            "thread of a process at a time. On these cores, separate processes would "
+            f"have saved {duration(cost)} of that wait."
         ),
         remedy=(
-            f"Use processes instead of threads: {counted(len(held) * worst.threads, 'worker')} "
-            f"of one thread (`n_workers={len(held) * worst.threads}, threads_per_worker=1`; "
-            f"`--nworkers {worst.threads} --nthreads 1`) instead of {len(held)} of "
-            f"{worst.threads}. Or do the work of '{name}' in numpy, pandas or Arrow, "
-            "which release the GIL."
+            "Use processes instead of threads: "
+            f"{counted(len(held) * worst.threads, 'worker')} with one thread each "
+            f"(`n_workers={len(held) * worst.threads}, threads_per_worker=1`; "
+            f"`--nworkers {worst.threads} --nthreads 1`) instead of {len(held)} with "
+            f"{worst.threads} threads. Or do the work of '{name}' in numpy, pandas or "
+            "Arrow, which release the GIL."
         ),
         confidence="high",
         subject=Subject(prefix=first.prefix, worker=worst.address),
@@ -223,7 +224,7 @@ def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
 
 def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
     libraries = (
-        f" Libraries computed {duration(native)} in their own threads meanwhile: "
+        f" Meanwhile, libraries computed for {duration(native)} in their own threads: "
         f"OMP_NUM_THREADS or a similar variable is {worst.native} there."
         if native
         else ""
@@ -300,30 +301,32 @@ def _ask_io_bound(case: Case) -> Iterator[Finding]:
     name = short(first.prefix, 40)
     factor = first.waited / max(first.cpu, 1e-3)
     wanted = min(8 * cores, max(2 * threads, math.ceil(threads * min(factor, 8))))
-    share = duration(first.cpu) if first.cpu >= _LEAST else "hardly any"
+    share = duration(first.cpu) if first.cpu >= _LEAST else "almost none"
     used = sum(host.load * host.cores for host in hosts)
     yield IO_BOUND.found(
         f"Tasks of '{name}' waited {duration(cost)} for I/O, locks or other processes, "
         "not for a core",
         cause=(
-            f"Tasks of '{name}' used a core for {share} of "
-            f"{duration(first.cpu + first.waited)}; the rest they waited for storage, "
-            f"a database, a service, a lock or a sleep. {counted(threads, 'thread')} "
-            f"used {used:.1f} of {counted(cores, 'core')}."
+            f"Of {duration(first.cpu + first.waited)}, tasks of '{name}' used a core "
+            f"for {share}. The rest of the time they waited for storage, a database, a "
+            f"service, a lock or a sleep. {counted(threads, 'thread')} used {used:.1f} "
+            f"of {counted(cores, 'core')}."
         ),
         remedy=(
-            f"Give these workers more threads: about {wanted} in place of {threads} "
-            "(`threads_per_worker`, `--nthreads`) could wait in parallel. If other "
-            "tasks of the run compute, give "
-            f"'{name}' separate workers, or fetch more per task, asynchronously."
+            f"Give these workers more threads: about {wanted} instead of {threads} "
+            "(`threads_per_worker`, `--nthreads`), so that more tasks wait in "
+            f"parallel. If other tasks of the run compute, give '{name}' separate "
+            "workers, or fetch more per task, asynchronously."
         ),
         confidence="medium",
         subject=Subject(prefix=first.prefix),
         cost=Cost(amount=cost, share=cost / whole),
         evidence=tuple(
             Evidence(
-                text=f"'{short(each.prefix, 60)}': on a core {duration(each.cpu)}, waiting "
-                f"{duration(each.waited)}",
+                text=(
+                    f"'{short(each.prefix, 60)}': {duration(each.cpu)} on a core, "
+                    f"{duration(each.waited)} waiting"
+                ),
                 source="events",
             )
             for each in waiting[:5]
@@ -382,18 +385,18 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
     yield GC_TIME.found(
         f"Garbage collection took {duration(cost)}, {cost / cpu:.0%} of the workers' CPU time",
         cause=(
-            f"Full collections took {duration(cost)} of {duration(cpu)} that the "
-            f"workers' processes computed, most of all {duration(sums[worst]['gc'])} "
-            f"on {case.name_of(worst)}. A full collection visits every live object: "
-            "there are many small ones, or `gc.collect()` is called often. Most of the "
+            f"Full collections took {duration(cost)} of the {duration(cpu)} that the "
+            f"workers' processes computed; {duration(sums[worst]['gc'])} of it on "
+            f"{case.name_of(worst)}. A full collection visits every live object: there "
+            "are many small objects, or `gc.collect()` is called often. Most of the "
             f"computing was '{name}'."
         ),
         remedy=(
-            f"Keep data in arrays and frames rather than in lists and dicts of Python objects; "
-            f"work on smaller batches; remove `gc.collect()` from "
-            f"'{name}'. At most {duration(cost)} of core time can be saved; "
-            "`gc.freeze()` after loading, or `gc.set_threshold(100_000, 50, 50)` in a "
-            "worker preload, saves most of it without a change of the code."
+            "Keep data in arrays and frames rather than in lists and dicts of Python "
+            f"objects; work on smaller batches; remove `gc.collect()` from '{name}'. "
+            f"At most {duration(cost)} of core time can be saved; `gc.freeze()` after "
+            "loading, or `gc.set_threshold(100_000, 50, 50)` in a worker preload, "
+            "saves most of it without changing the code."
         ),
         confidence="high",
         subject=Subject(prefix=name, worker=worst),
@@ -464,13 +467,13 @@ def _ask_network_bound(case: Case) -> Iterator[Finding]:
         return  # they waited for a busy worker, not for the network
     each = moved / int(by_prefix["number"].sum())
     yield NETWORK_BOUND.found(
-        f"Threads idled {duration(cost)} while workers sent each other {size(moved)}",
+        f"Threads were idle for {duration(cost)} while workers sent each other "
+        f"{size(moved)}",
         cause=(
             f"Tasks waited {duration(transfer)} for their inputs and computed "
-            f"{duration(loads.compute)}; most of all "
-            f"{counted(first['number'], 'task')} of '{name}' "
-            f"({duration(first['transfer'])}). Workers sent each other {size(moved)}, "
-            f"about {size(each)} for each task that waited."
+            f"{duration(loads.compute)}; {counted(first['number'], 'task')} of "
+            f"'{name}' waited longest ({duration(first['transfer'])}). Workers sent "
+            f"each other {size(moved)}, about {size(each)} for each task that waited."
         ),
         remedy=(
             f"Move '{name}' to the data: reduce before you combine (`split_every`, "
@@ -515,11 +518,11 @@ def _ask_driver_bound(case: Case) -> Iterator[Finding]:
         f"The cluster waited {duration(waste.paused)} of {duration(waste.whole)} for the "
         "driver",
         cause=(
-            f"In {duration(waste.paused)}, {waste.paused / waste.whole:.0%} of the "
-            "run, nothing was computed because the driver had submitted no work: "
+            f"For {duration(waste.paused)} ({waste.paused / waste.whole:.0%} of the "
+            "run), nothing was computed because the driver had submitted no work: "
             f"{duration(first)} before the first graph, {duration(between)} between "
-            f"the {counted(graphs, 'graph')} that it sent one after the other, "
-            f"{duration(last)} after the last task. {duration(waste.cost)} of core "
+            f"the {counted(graphs, 'graph')} that the driver sent one after the other, "
+            f"and {duration(last)} after the last task. {duration(waste.cost)} of core "
             f"time was idle.{_meanwhile(case, waste)}"
         ),
         remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
@@ -610,7 +613,7 @@ def _meanwhile(case: Case, waste: _LostTime) -> str:
         return ""
     text = f" Its main thread was on a core for {duration(driver.cpu)} in all"
     if waste.idle:
-        text += ": it was waiting, for a person, a file, a service or a sleep"
+        text += ": it was waiting for a person, a file, a service or a sleep"
     if driver.delayed >= 1:
         text += (
             f"; {duration(driver.delayed)} of waiting for a core that other processes "
@@ -622,9 +625,9 @@ def _meanwhile(case: Case, waste: _LostTime) -> str:
 def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
     if idle:
         return (
-            "If that waiting is intended, release the cluster meanwhile: "
-            "`cluster.adapt(minimum=0, …)` retires idle workers; or start it when "
-            "there is work, and close it before waiting. If the driver fetches "
+            "If that waiting is intended, release the cluster during the wait: "
+            "`cluster.adapt(minimum=0, …)` retires idle workers. Or start the cluster "
+            "when there is work, and close it before waiting. If the driver fetches "
             "something, fetch it in tasks."
         )
     return (
@@ -633,7 +636,7 @@ def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
         "cluster with `.persist()` instead of fetching them. "
         + (
             "Work before the first graph or after the last task needs no cluster: "
-            "start it later, close it sooner."
+            "start the cluster later and close it sooner."
             if beside > between
             else f"At most {duration(between)} can be saved between the graphs."
         )

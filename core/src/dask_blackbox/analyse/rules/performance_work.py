@@ -58,8 +58,8 @@ def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
     threads = max(1, round(loads.threads.highest))
     batch = max(2, min(batch, math.ceil(first["number"] / (4 * threads))))
     yield TINY_TASKS.found(
-        f"{first['number']:,} tasks of '{name}' computed {duration(mean)} each, and "
-        f"scheduling them idled {duration(cost)} of core time",
+        f"{first['number']:,} tasks of '{name}' computed for {duration(mean)} each, "
+        f"and scheduling them left {duration(cost)} of core time idle",
         cause=(
             f"{counted(number, 'task')} computed {duration(loads.compute)} in total, "
             f"{duration(loads.compute / number)} each; those of '{name}' "
@@ -69,11 +69,11 @@ def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
             f"{duration(cost)}, {share:.0%} of the available core time." + _asked(case)
         ),
         remedy=(
-            f"{_join(case)}Batch about {batch:,} of '{name}' into one (then they take "
-            f"{duration(batch * mean)} each): {math.ceil(first['number'] / batch):,} tasks "
-            f"instead of {first['number']:,}. For frames and arrays that is the size of "
-            f"partitions and chunks: about 100 MiB each; for futures, a function that "
-            f"takes a list."
+            f"{_join(case)}Batch about {batch:,} tasks of '{name}' into one (of "
+            f"{duration(batch * mean)} each): {math.ceil(first['number'] / batch):,} "
+            f"tasks instead of {first['number']:,}. For frames and arrays, use larger "
+            "partitions and chunks: about 100 MiB each. For futures, submit a function "
+            "that takes a list."
         ),
         confidence="high",
         subject=Subject(prefix=str(first["prefix"])),
@@ -156,16 +156,16 @@ def _reported_alone(case: Case, first: Row, same: list[Row], cost: Cost) -> Find
         f"A task of '{name}' ran alone for {duration(first['alone'])} of "
         f"{duration(window)}, while {threads - 1} of {threads} threads had no task",
         cause=(
-            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed for "
-            f"{duration(first['compute'])}, {duration(first['alone'])} of it while no other "
-            f"task ran. Threads without a task idled for {duration(cost.amount)} meanwhile, "
-            f"{cost.share or 0:.0%} of the core time."
+            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed "
+            f"for {duration(first['compute'])}, {duration(first['alone'])} of it while "
+            "no other task ran. Meanwhile, threads without a task were idle for "
+            f"{duration(cost.amount)}, {cost.share or 0:.0%} of the core time."
         ),
         remedy=(
             f"Split the work of '{name}' into pieces that run in parallel (more "
             "partitions, `split_out=…`, a tree of smaller reductions), or submit "
             "independent work before it finishes. If it cannot be split, fewer threads "
-            "take the same time."
+            "would finish in the same time."
         ),
         confidence="high",
         subject=Subject(
@@ -239,11 +239,12 @@ def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
         "long as similar tasks, and "
         f"{duration(cost.amount)} of core time waited for it",
         cause=(
-            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed for "
-            f"{duration(first['compute'])}; half of the {first['number']:,} tasks of "
-            f"'{name}' took {duration(first['median'])} or less.{weight}{slow} While such tasks ran, "
-            f"threads without a task idled for {duration(cost.amount)}, "
-            f"{cost.share or 0:.0%} of the available core time."
+            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed "
+            f"for {duration(first['compute'])}; half of the {first['number']:,} tasks "
+            f"of '{name}' took {duration(first['median'])} or less.{weight}{slow} "
+            "While such tasks ran, threads without a task were idle for "
+            f"{duration(cost.amount)}, {cost.share or 0:.0%} of the available core "
+            "time."
         ),
         remedy=(
             f"{_move(case, first['worker'])}"
@@ -418,9 +419,9 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Split the work into more pieces: '{name}' into {2 * threads:,} or more "
-            "(partitions, chunks, inputs), twice the number of threads, and don't "
-            "make each step wait for the previous one. If it cannot be split, "
-            f"{counted(enough, 'thread')} would do it in the same time."
+            "(partitions, chunks, inputs), twice the number of threads, and don't make "
+            "each step wait for the previous one. If it cannot be split, "
+            f"{counted(enough, 'thread')} would finish it in the same time."
         ),
         confidence="high",
         subject=Subject(prefix=str(first["prefix"])),
@@ -463,7 +464,7 @@ def _ask_recomputed_work(case: Case) -> Iterator[Finding]:
             "needed."
         )
         remedy = (
-            "See why workers died in the other findings. Until that is fixed, write "
+            "The other findings say why workers died. Until that is fixed, write "
             f"expensive results to storage: '{name}' made {size(held)} in total."
         )
     else:
@@ -519,7 +520,7 @@ def _keep(name: str, held: int, memory: int) -> str:
             f"to be kept during other work in {size(memory)}."
         )
     return (
-        f"`.persist()` what '{name}' makes: {size(held)} altogether"
+        f"Keep the results of '{name}' with `.persist()`: {size(held)} in total"
         + (f", of {size(memory)} that the workers have" if memory else "")
         + "; or ask for everything at once, `dask.compute(a, b, c)`."
     )
@@ -571,13 +572,13 @@ def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
             "for each new name) or the size of their inputs."
         ),
         remedy=(
-            "Put the inputs where the tasks will run before they are submitted: create "
-            "them on all workers (no `workers=`), `client.rebalance()`, or, for one "
-            "that all tasks need, `client.replicate` or `client.scatter(…, "
-            f"broadcast=True)`. Batch tasks that take less than {duration(0.1)}. At "
-            f"most {duration(cost)} of core time can be won. Without stealing "
-            "(`distributed.scheduler.work-stealing: false`) tasks stay with their "
-            "data, which is even slower if that is on one worker."
+            "Put the inputs where the tasks will run before you submit the tasks: "
+            "create them on all workers (no `workers=`), or call `client.rebalance()`. "
+            "For an input that all tasks need, use `client.replicate` or "
+            "`client.scatter(…, broadcast=True)`. Batch tasks that take less than "
+            f"{duration(0.1)}. At most {duration(cost)} of core time can be saved. "
+            "Without stealing (`distributed.scheduler.work-stealing: false`) tasks "
+            "stay with their data, which is even slower if all data is on one worker."
         ),
         confidence="medium",
         cost=Cost(amount=cost, share=share),

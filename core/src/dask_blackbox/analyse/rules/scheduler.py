@@ -41,8 +41,8 @@ _OPEN = "although its port is still open"
 _SILENT = (
     "Check what its process and its host were doing then: an event loop that is "
     "blocked (a graph with large literals, a plugin), a machine that swaps or was "
-    "suspended, a lost network. Nothing shows that it died; if it is still blocked, a "
-    "retry hangs, too."
+    "suspended, a lost network. Nothing shows that it died. If it is still blocked, a "
+    "retry will hang, too."
 )
 
 _OUTLIVED = 3.0  # seconds
@@ -50,8 +50,8 @@ _OUTLIVED = 3.0  # seconds
 _MORE_MEMORY = (
     "Check how its process or pod ended (out of memory: exit code 137, `OOMKilled`), "
     "and what it held: graphs with large literals (`client.scatter` them, or load them "
-    "in tasks), very many tasks, futures that are never released. Then give it memory "
-    "for the rest, and a quarter more."
+    "in tasks), very many tasks, futures that are never released. Then give it a "
+    "quarter more memory than the rest needs."
 )
 
 _CANCELLED = r"cancelled for reason: unknown"
@@ -113,6 +113,11 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _of_scheduler(how: str) -> str:
+    """Return how the scheduler was lost, as the beginning of a sentence."""
+    return f"The scheduler{how[2:]}" if how.startswith("it ") else capital(how)
+
+
 def _finding(
     case: Case,
     *,
@@ -127,9 +132,9 @@ def _finding(
     memory = _memory(case) if reason is None and advice != "memory" else ""
     if (act := _act_of_the_script(case, [*closing, *lost])) is not None:
         at = f" at {act.file}:{act.line}" if act.file else ""
-        how, advice = f"its own script ended it ({act.signal}{at})", "code"
+        how, advice = f"the run's own script ended it ({act.signal}{at})", "code"
         remedy = (
-            f"Check why the script stops its scheduler{at} before its work is done."
+            f"Check why the script stops its scheduler{at} before the work is done."
         )
     seen = (
         lost
@@ -141,8 +146,8 @@ def _finding(
         f"The scheduler was lost: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{capital(how)}{_asked_by(closing)}.{memory} Lost workers and closed connections "
-            "after that are consequences."
+            f"{_of_scheduler(how)}{_asked_by(closing)}.{memory} Workers lost and connections "
+            "closed after that are consequences."
         ),
         remedy=remedy,
         confidence="high" if reported and seen else "medium",
@@ -319,7 +324,7 @@ def _how(reason: str | None) -> tuple[str, RetryAdvice]:
         return "a client shut it down", "unknown"
     if reason:
         return f"it closed ({short(reason, 60)})", "unknown"
-    return "it closed in an orderly way without a reason", "unknown"
+    return "it closed in an orderly way and gave no reason", "unknown"
 
 
 def _remedy(reason: str | None) -> str:
@@ -327,18 +332,19 @@ def _remedy(reason: str | None) -> str:
         return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
     if signal_in(reason):
         return (
-            "Find who stopped its host: a deleted pod, a spot notice, a walltime. Run "
-            "the scheduler where nothing is preempted; then retry."
+            "Find what stopped it: a deleted pod, a spot notice, a walltime. Run the "
+            "scheduler on a host that is not preempted, then retry."
         )
     if reason is not None:
         return (
-            "Find who closed it: `client.shutdown()` or `cluster.close()`, in the run itself "
-            "or in another one that shares this cluster."
+            "Find the code that closed it: `client.shutdown()` or `cluster.close()`, "
+            "in this run or in another one that shares the cluster."
         )
     return (
         "Check how its process or pod ended (out of memory: exit code 137, "
-        "`OOMKilled`; a lost node). If it was memory: smaller graphs, no large "
-        "literals in tasks, futures released when done. Otherwise retry."
+        "`OOMKilled`; a lost node). If memory was the cause, send smaller graphs, "
+        "avoid large literals in tasks, and release futures when they are done. "
+        "Otherwise retry."
     )
 
 

@@ -107,7 +107,8 @@ def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
     yield GRAPH_NOT_SERIALIZABLE.found(
         f"{title}: {holds}" if holds else title,
         cause=(
-            f"{class_of(exception.exception)} before {this} reached the scheduler: "
+            f"Pickling raised {class_of(exception.exception)} before {this} reached the "
+            "scheduler: "
             + (
                 f"an input of a task holds {article(what)} {what}."
                 if what
@@ -145,11 +146,11 @@ def _refusal(exception: DriverException) -> tuple[str | None, str]:
 def _remedy_graph_not_serializable(what: str | None, why: str) -> str:
     if _DEEP.search(why):
         return (
-            "The task's input is nested too deeply for pickle: pass a flat form (a "
+            "The task's input is nested too deeply for pickle. Pass a flat form (a "
             "list, an array, a table of parents), or build it inside the task."
         )
     return (
-        f"Don't carry {f'{article(what)} {what}' if what else 'it'} into a task: open "
+        f"Don't pass {f'{article(what)} {what}' if what else 'it'} to a task. Open "
         "connections, locks, files and clients inside the task, and pass only their "
         "description (a path, a URL). Check what the function closes over, and `self` "
         "if it is a method."
@@ -167,12 +168,13 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
     return GRAPH_NOT_SERIALIZABLE.found(
         f"The graph could not be pickled: {what} cannot be hashed",
         cause=(
-            "TokenizationError before anything reached the scheduler: Dask names tasks "
-            f"by the pickle of their inputs, and {what} has no deterministic one. "
-            "Usually it holds or closes over something that cannot be pickled."
+            "Dask raised TokenizationError before anything reached the scheduler. It "
+            f"derives the names of tasks from their pickled inputs, and {what} cannot "
+            "be pickled deterministically. Usually it holds or closes over something "
+            "that cannot be pickled."
         ),
         remedy=(
-            "Check what the function closes over and its arguments: open connections, "
+            "Check the arguments and what the function closes over. Open connections, "
             "locks, files and clients inside the task. If it can be pickled, add "
             "`__dask_tokenize__` to the class, or name the tasks with `key=`."
         ),
@@ -186,9 +188,9 @@ def _holds(case: Case, what: str, held: str, refusal: str) -> Finding:
     return GRAPH_NOT_SERIALIZABLE.found(
         f"The graph could not be pickled: {what} holds {article(held)} {held}",
         cause=(
-            "TokenizationError before anything reached the scheduler: Dask names tasks "
-            f"by the pickle of their inputs, and {what} holds {article(held)} {held}, which "
-            "cannot be pickled."
+            "Dask raised TokenizationError before anything reached the scheduler. It "
+            f"derives the names of tasks from their pickled inputs, and {what} holds "
+            f"{article(held)} {held}, which cannot be pickled."
         ),
         remedy=_remedy_graph_not_serializable(held, refusal),
         confidence="high",
@@ -246,10 +248,12 @@ def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
             "The driver sent a graph that the scheduler could not unpickle"
             + (f": {because}{at}. " if because else ". ")
             + (
-                "Its environment lacks that module, which the driver has."
+                "The scheduler's environment lacks that module, which the driver has."
                 if root and class_of(root[0]) == "ModuleNotFoundError"
-                else "Its environment lacks something that the driver has, or has another "
-                "version of it."
+                else (
+                    "The scheduler's environment lacks something that the driver has, "
+                    "or has another version of it."
+                )
             )
         ),
         remedy=_remedy_graph_not_deserializable(case, root, frame),
@@ -284,13 +288,13 @@ def _remedy_graph_not_deserializable(
     module = missing_module(text)
     if module is None and _ABSENT in text:
         return (
-            "An object in the graph opens that file when it is unpickled, also on the "
-            "scheduler: open it in the task, or put the file where scheduler and "
-            "workers have it under that path."
+            "An object in the graph opens that file when it is unpickled, which also "
+            "happens on the scheduler. Open the file in the task, or put it under that "
+            "path on scheduler and workers."
         )
     if module is None and frame is not None and name not in _OF_PACKAGES:
         return (
-            f"Look at {frame.file}:{frame.line}: it runs wherever the object is "
+            f"Look at {frame.file}:{frame.line}: this line runs wherever the object is "
             "unpickled, first on the scheduler. Provide there what it needs (a "
             "variable, a file, a service), or send plain values and create the object "
             "inside the task."
@@ -303,7 +307,10 @@ def _remedy_graph_not_deserializable(
     version = driver_has_package(case, module)
     if version:
         name = module.partition(".")[0]
-        return f"Install '{name}=={version}', as the driver has it, where the scheduler runs; {image}"
+        return (
+            f"Install '{name}=={version}', as the driver has it, where the "
+            f"scheduler runs; {image}"
+        )
     own = own_module(case, module)
     if own is not None and own.loaded_by_a_host:
         return (
@@ -387,8 +394,8 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Return plain data from {what} (arrays, frames, paths, settings) and "
-            f"create the {kind} where it is used; or, if only workers need it, don't "
-            "fetch it: pass the future."
+            f"create the {kind} where it is used. If only workers need it, don't fetch "
+            "it: pass the future."
         ),
         confidence="high" if dropped else "medium",
         subject=Subject(
@@ -407,7 +414,7 @@ def _unpicklable_result_text(
 ) -> Finding:
     suspects = _that_returned(case, kind)
     if not suspects and (holders := _that_may_hold(case)):
-        suspects, inside = holders, f" inside of a {class_of(holders[0]['typename'])}"
+        suspects, inside = holders, f" inside a {class_of(holders[0]['typename'])}"
     else:
         inside = ""
     why = _why(exception.message)
@@ -417,7 +424,7 @@ def _unpicklable_result_text(
     whose = f"of {what} ({kind}{inside})" if suspects else f"of type {kind}"
     held = f"'{short(key, 80)}'" if key else "A task"
     if inside:
-        held += ", or one like it,"
+        held += ", or a similar task,"
     on = f" on {case.name_of(worker)}" if worker else ""
     return RESULT_NOT_SERIALIZABLE.found(
         f"A result {whose} cannot be sent to the driver",
@@ -433,9 +440,9 @@ def _unpicklable_result_text(
             )
         ),
         remedy=(
-            f"Return plain data from {what if suspects else 'the task'} (arrays, frames, "
-            f"paths, settings) and create the {_refused(why, kind)} where it is used; "
-            "or, if only workers need it, don't fetch it: pass the future."
+            f"Return plain data from {what if suspects else 'the task'} (arrays, "
+            f"frames, paths, settings) and create the {_refused(why, kind)} where it "
+            "is used. If only workers need it, don't fetch it: pass the future."
         ),
         confidence="high",
         subject=Subject(key=key, prefix=first.get("prefix"), worker=worker),
@@ -488,8 +495,8 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
 def _remedy_of_reading(made: str | None, *, lacks: bool) -> str:
     if lacks:
         return (
-            "Install what the result's class needs in the driver's environment, in the "
-            "workers' version; or return plain data."
+            "Install in the driver's environment what the result's class needs, in the "
+            "workers' version. Or return plain data."
         )
     if made:
         return (
@@ -591,10 +598,10 @@ def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
             f"Dask logs that once and waits forever. {how_it_ended(case, hang)}"
         ),
         remedy=(
-            f"Return plain data from '{short(case.prefix_of(dependency), 40)}' (paths, arrays, "
-            f"settings) and create the {kind} inside the task that uses it; or define "
-            "`__reduce__` on its class. It works on one worker only because nothing "
-            "is sent."
+            f"Return plain data from '{short(case.prefix_of(dependency), 40)}' (paths, "
+            f"arrays, settings) and create the {kind} inside the task that uses it; or "
+            "define `__reduce__` on its class. On a single worker it works only "
+            "because nothing is sent."
         ),
         confidence=case.hang_confidence,
         subject=Subject(

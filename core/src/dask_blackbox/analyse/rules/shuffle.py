@@ -276,7 +276,7 @@ def _remedy_p2p_failed(
         what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
         return (
             f"Find why the workers died{what}; keep preemptible workers out of the "
-            "shuffle, or use `method='tasks'`, which repeats only what was lost."
+            "shuffle, or use `method='tasks'`, which recomputes only what was lost."
         )
     if root is not None and root[0].endswith(_UNREACHED):
         return (
@@ -287,7 +287,7 @@ def _remedy_p2p_failed(
     if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
         return (
             "The workers' scratch folder was removed or became unreachable: a cleanup "
-            "of temporary files, a lost disk. Keep it in a folder that is not cleaned "
+            "of temporary files, a lost disk. Put it in a folder that is not cleaned "
             "up (`--local-directory`, `temporary-directory`)."
         )
     if root is not None:
@@ -298,8 +298,8 @@ def _remedy_p2p_failed(
             f"{shuffle.kind}, and pass the actual types as `meta=`."
         )
     return (
-        "Check the workers' first error at that time; `method='tasks'` shuffles "
-        "without P2P meanwhile."
+        "Check the workers' first error at that time. Until it is fixed, "
+        "`method='tasks'` shuffles without P2P."
     )
 
 
@@ -357,7 +357,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
                 else ""
             )
             + (f", in {listed(where, most=2)}" if where else "")
-            + f". {shuffle.progress()}"
+            + f". {shuffle.progress()}".rstrip()
         ),
         remedy=_remedy_p2p_out_of_disk(case, shuffle, where),
         confidence=sure,
@@ -415,12 +415,12 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
         sentences[0] += f": it needs at least {factor:.1f} times the space"
         if workers:
             sentences.append(
-                f"Or spread it over more workers with disks of their own: "
-                f"{workers} had space for {shuffle.share:.0%} of it, so at least "
-                f"{max(workers + 1, round(workers * factor + 0.5))}"
+                "Or use more workers, each with its own disk: "
+                f"{counted(workers, 'worker')} had space for {shuffle.share:.0%} of the "
+                f"data, so use at least {max(workers + 1, round(workers * factor + 0.5))}"
             )
     else:
-        sentences.append("Or spread it over more workers with disks of their own")
+        sentences.append("Or use more workers, each with its own disk")
     sentences.append(
         "Or shuffle less: drop columns and filter before `set_index`, `merge`, `shuffle` or "
         "`rechunk`; `method='tasks'` shuffles in memory"
@@ -454,14 +454,15 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
         f"{counted(len(shuffles), 'shuffle')} restarted "
         f"({counted(len(restarts), 'time')}) because a worker left",
         cause=(
-            f"Shuffle {short(shuffles[0], 40)} restarted {counted(len(restarts), 'time')}"
-            f"{_departed_worker_text(case, restarts[0][1]['at'])}. A peer-to-peer shuffle keeps its "
-            f"pieces on all workers: when one leaves, all of it restarts.{repeated}"
+            f"Shuffle {short(shuffles[0], 40)} restarted "
+            f"{counted(len(restarts), 'time')}{_departed_worker_text(case, restarts[0][1]['at'])}. "
+            "A peer-to-peer shuffle keeps its pieces on all workers: when one leaves, "
+            f"the whole shuffle restarts.{repeated}"
             + (f" {counted(len(case.deaths), 'worker')} died{died}." if died else "")
         ),
         remedy=(
-            "Keep the workers: see in the other findings why they left. Don't scale "
-            "down while a shuffle runs (raise `distributed.adaptive.wait-count`, or "
+            "Keep the workers: the other findings say why they left. Don't scale down "
+            "while a shuffle runs (raise `distributed.adaptive.wait-count`, or "
             '`minimum` = `maximum`). On preemptible hosts, `shuffle_method="tasks"` '
             "loses only the pieces of the worker that left."
         ),

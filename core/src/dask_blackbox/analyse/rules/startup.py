@@ -236,8 +236,8 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
             "later log such an error and run without the plugin."
         ),
         remedy=(
-            "Fix the plugin's `setup`: it runs on every worker, with the worker's files and "
-            f"packages, not the driver's.{look}"
+            "Fix the plugin's `setup`: it runs on every worker, with the worker's "
+            f"files and packages instead of the driver's.{look}"
         ),
         confidence="high",
         evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
@@ -288,8 +288,10 @@ def _cluster_object_finding(
             + f"{where}. The cluster closed the others."
         ),
         remedy=(f"Look at {frame.file}:{frame.line}, and check" if frame else "Check")
-        + " what the batch system, the container service or the host reports of that worker: "
-        "quotas, limits, the command that starts it.",
+        + (
+            " what the batch system, the container service or the host reports about "
+            "that worker: quotas, limits, the command that starts it."
+        ),
         confidence="high",
         evidence=evidence,
     )
@@ -381,11 +383,11 @@ def _cause(
     if root is None and code is not None:
         sentences.append(
             f"Its process ended with exit code {code} before it could report why. New "
-            "worker processes import the main module again; if that raises, they exit "
-            "like this"
+            "worker processes import the main module again; if that import raises an "
+            "exception, they exit like this"
         )
     if root is not None and "in use" in root[1]:
-        sentences.append(f"Something else listens at the port that the {who} was given")
+        sentences.append(f"Another process listens on the port of the {who}")
     plugin = _plugin(lines)
     if plugin:
         sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
@@ -407,14 +409,14 @@ def _remedy_worker_start_failed(
         return hosts
     if "in use" in message:
         return (
-            f"Another process, or the driver itself, uses the {who}'s port: let Dask choose the port (`:0`), "
-            "give a range (`--worker-port 40000:40100`), or end the leftover process "
-            "of an earlier run."
+            f"Another process, or the driver itself, uses the {who}'s port: let Dask "
+            "choose the port (`:0`), give a range (`--worker-port 40000:40100`), or "
+            "end the process that an earlier run left running."
         )
     if "name taken" in message:
         return (
-            "Two workers have the same name: use a unique `--name` for each, or none, "
-            "or end the leftover worker of an earlier run."
+            "Two workers have the same name: give each a unique `--name` or none, or "
+            "end the worker that an earlier run left running."
         )
     if name in ("ModuleNotFoundError", "ImportError"):
         return (
@@ -423,10 +425,10 @@ def _remedy_worker_start_failed(
         )
     if root is None:
         return (
-            "Read what the process printed to its standard error: a preload that "
-            "raises, a port or a folder that it cannot use, or"
-            " a main module that starts the cluster "
-            'again when the worker imports it (put that under `if __name__ == "__main__":`).'
+            "Read what the process printed to its standard error. Usual reasons are a "
+            "preload that raises, a port or a folder that it cannot use, or a main "
+            "module that starts the cluster again when the worker imports it (put that "
+            'under `if __name__ == "__main__":`).'
         )
     return (
         "Fix that, and test it where workers run: `python -c 'import …'` for a "
@@ -458,8 +460,8 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
     died = ""
     if case.deaths:
         died = (
-            f" Before that, {counted(len(case.deaths), 'worker')} joined and died"
-            f"{how_died(case, case.deaths)}; find out why first."
+            f" Before that, {counted(len(case.deaths), 'worker')} joined and "
+            f"died{how_died(case, case.deaths)}. Find out why first."
         )
     too_few = bool(came) and not died and _is_local(case)
     yield WORKERS_NEVER_ARRIVED.found(
@@ -476,9 +478,9 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         else _ASKED_FOR_FEWER.format(came=came, wanted=wanted)
         if too_few
         else (
-            f"Check why the {'others' if came else 'workers'} are {_PENDING} If they only "
-            f"need longer, raise the timeout of `wait_for_workers` above {waited}, or "
-            f"continue with {came or 'fewer'}."
+            f"Check why the {'others' if came else 'workers'} are {_PENDING} If they "
+            "only need more time, raise the timeout of `wait_for_workers` above "
+            f"{waited}, or continue with {came or 'fewer'}."
         ),
         confidence="high",
         retry_advice="code" if too_few else None,
@@ -487,16 +489,17 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
 
 
 _ASKED_FOR_FEWER = (
-    "A LocalCluster starts all workers that it is asked for when it is made, and this one "
-    "had {came}: ask it for {wanted} (`LocalCluster(n_workers={wanted})`, "
-    "`cluster.scale({wanted})`), or wait for {came}."
+    "A LocalCluster starts all its workers when it is created, and this one had {came}. "
+    "Request {wanted} (`LocalCluster(n_workers={wanted})`, `cluster.scale({wanted})`), or "
+    "wait for {came}."
 )
 
 
 _ASKED_FOR_NONE = (
-    "A LocalCluster starts the workers that it is asked for at once, and this one had started "
-    "none: check what it is asked for (`n_workers=`, `cluster.scale(…)`, the `maximum=` of "
-    "`cluster.adapt(…)`), or the workers that the run starts by other means."
+    "A LocalCluster starts the requested workers at once, and this one had started "
+    "none. Check the requested number (`n_workers=`, `cluster.scale(…)`, the "
+    "`maximum=` of `cluster.adapt(…)`), and any workers that the run starts by other "
+    "means."
 )
 
 _PENDING = (
@@ -543,8 +546,8 @@ def _scatter_finding(case: Case) -> Finding:
             "was running, but no worker ever joined."
         ),
         remedy=(
-            "Check why workers are pending (quota, queue, image, network), and wait "
-            "for them first: `client.wait_for_workers(1, timeout=…)`."
+            "Check why workers are pending (quota, queue, image, network), and call "
+            "`client.wait_for_workers(1, timeout=…)` before scattering."
         ),
         confidence="high" if case.recorded_cluster else "medium",
         evidence=case.exception_evidence(),
@@ -569,8 +572,10 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
             f" {how_it_ended(case, hang)}"
         ),
         remedy=(_ASKED_FOR_NONE if local else f"Check why workers are {_PENDING}")
-        + " `client.wait_for_workers(1, timeout=…)` before computing makes it fail soon, "
-        "and `distributed.scheduler.no-workers-timeout` later.",
+        + (
+            " To make the run fail early, call `client.wait_for_workers(1, timeout=…)` "
+            "before computing, or set `distributed.scheduler.no-workers-timeout`."
+        ),
         confidence=case.hang_confidence,
         retry_advice="code" if local else None,
         retry_confidence="medium" if local else None,
@@ -586,14 +591,15 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
         f"The driver waited {duration(position.lasted)} for workers; "
         f"{there or 'none'} {'was' if there < 2 else 'were'} connected",  # noqa: PLR2004 - one of them
         cause=(
-            f"The driver had been in `wait_for_workers`{line} for {duration(position.lasted)} "
-            f"when it was stopped{f', at {frame}' if frame else ''}. "
-            f"{counted(there, 'worker') if there else 'No worker'} had arrived by then, fewer "
-            "than it waits for."
+            f"The driver had been in `wait_for_workers`{line} for "
+            f"{duration(position.lasted)} when it was "
+            f"stopped{f', at {frame}' if frame else ''}. "
+            f"{counted(there, 'worker') if there else 'No worker'} had arrived by "
+            "then, fewer than the driver waited for."
         ),
         remedy=(
-            f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes it "
-            "fail with a reason."
+            f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes "
+            "the driver fail with a reason."
         ),
         confidence="medium",
         evidence=(evidence_of_position(position), *case.exception_evidence()),
@@ -646,8 +652,10 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
             f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
             "(`resources=`, `workers=`, `dask.annotate`)."
             if asks
-            else "Start workers, or find why they left; see the deaths in this "
-            "recording."
+            else (
+                "Start workers, or find why they left: the recording lists the "
+                "workers that died."
+            )
         ),
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
@@ -693,8 +701,10 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
         evidence=(
             *case.exception_evidence(),
             Evidence(
-                text=f"{counted(stuck.number, 'task')} waited for a missing worker, "
-                f"'{short(key, 80)}' for {duration(stuck.lasted)} by then.",
+                text=(
+                    f"{counted(stuck.number, 'task')} waited for a missing worker; "
+                    f"'{short(key, 80)}' had waited for {duration(stuck.lasted)}."
+                ),
                 source="events",
                 at=stuck.at,
             ),
@@ -731,7 +741,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
     key, asks = task.key, asks_for(task)
     prefix = case.prefix_of(key)
     others = (
-        f" {counted(hang.states['no-worker'], 'task')} waited like this."
+        f" {counted(hang.states['no-worker'], 'task')} waited for the same reason."
         if hang.states.get("no-worker", 0) > 1
         else ""
     )
@@ -766,7 +776,8 @@ def _no_workers_finding(case: Case, hang: Hang) -> Finding:
         ),
         remedy=(
             "Keep at least one worker: `cluster.adapt(minimum=1)`; find who scaled the "
-            "cluster down. `distributed.scheduler.no-workers-timeout` makes it fail soon."
+            "cluster down. `distributed.scheduler.no-workers-timeout` makes such tasks "
+            "fail early."
         ),
         confidence="medium",
         retry_advice="transient",
@@ -842,8 +853,7 @@ def offered(case: Case, task: RestrictedTask) -> str:
     spelt = {name.casefold() for name in names}
     case_only = [n for n in task.resources if n not in names and n.casefold() in spelt]
     hint = "; upper and lower case are different names" if case_only else ""
-    number = "is the resource" if len(there) == 1 else "are the resources"
-    return f" (there {number} {listed(list(there))}{hint})"
+    return f" (available resources: {listed(list(there))}{hint})"
 
 
 def _departed_worker(case: Case, task: RestrictedTask) -> str:
@@ -856,8 +866,8 @@ def _departed_worker(case: Case, task: RestrictedTask) -> str:
     last = gone[-1]
     ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
     return (
-        f" any more (worker '{last['name']}' left {ago} before the end; Dask takes a name that "
-        "no worker has for a host)"
+        f" any more (worker '{last['name']}' left {ago} before the end; Dask treats a "
+        "name that no worker has as a host)"
     )
 
 

@@ -110,8 +110,8 @@ _TIMEOUTS = ("Timeout", "TimeoutError", "TimeoutExpired")
 _PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
 
 _HANDLED = (
-    "If the driver expects that, return a value for it instead of raising, and this "
-    "warning disappears. If not, its result lacks these tasks' results. "
+    "If these failures are expected, return a value instead of raising, and this "
+    "warning disappears. If not, the driver's result lacks the results of these tasks. "
 )
 
 
@@ -188,7 +188,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             for pattern, reported in _NOT_TASKS.items()
             if re.search(pattern, exception.traceback)
         ),
-        ("a task", "Which task that was is not recorded."),
+        ("a task", "The recording does not show which task that was."),
     )
     advice, sure = advice_on_text(
         exception.exception, exception.message, exception.bases
@@ -313,8 +313,8 @@ def _cause(
         sentences = [f"{over.cause(first.key)}{_with_files(case, first)}"]
     if (nothing := case.none_result_behind(first)) is not None:
         sentences.append(
-            f"Its input came from '{nothing.prefix}': {nothing.number:,} of the "
-            f"{counted(nothing.finished, 'task')} of it that finished had returned None, "
+            f"Its input came from '{nothing.prefix}': {nothing.number:,} of "
+            f"{counted(nothing.finished, 'finished task')} had returned None, "
             f"such as '{short(nothing.key, 80)}'"
         )
     sentences.extend(where_it_was(case, first))
@@ -325,14 +325,16 @@ def _cause(
         sentences.append(lone.reported)
     if first.attempts > 1:
         earlier = raised_before(case, first)
-        before = f"; before, it had raised {listed(earlier)}" if earlier else ""
+        before = f"; earlier attempts raised {listed(earlier)}" if earlier else ""
         sentences.append(f"It was attempted {first.attempts} times{before}")
     if first.dependents:
         sentences.append(
             f"{counted(first.dependents, 'task')} that needed it could not run"
         )
     if len(failures) > 1:
-        sentences.append(f"So did {quoted([f.key for f in failures[1:]])}")
+        sentences.append(
+            f"{quoted([f.key for f in failures[1:]])} failed in the same way"
+        )
     if not case.failed:
         them = "it" if len(failures) == 1 else "them"
         sentences.append(f"The driver continued without {them}")
@@ -352,8 +354,12 @@ def _cause(
         )
     sentences.extend(how_many_failed(case, first, known=len(failures)))
     if case.failed and not case.blame.proven and first is case.blame.failure:
-        own = "exception does not say" if case.exception else "exit code does not prove"
-        sentences.append(f"The driver's own {own} that it came from there")
+        own = (
+            "exception does not refer to this failure"
+            if case.exception
+            else ("exit code does not prove that this failure caused it")
+        )
+        sentences.append(f"The driver's {own}")
     return ". ".join(sentences) + "."
 
 
@@ -405,14 +411,14 @@ def _remedy_task_exception(
     if (nothing := case.none_result_behind(failure)) is not None:
         return (
             f"Look at why '{nothing.prefix}' returns None: an `except` that returns nothing, "
-            "or a branch without a `return`. Raise there, or handle None where it is used "
+            "or a branch without a `return`. Raise an exception there, or handle None where it is used "
             f"({look.removeprefix('Look at ')})."
         )
     if dead := dead_at(case, failure):
         return (
-            f"{look}, and at the partial output of an attempt whose worker died: write "
-            "to a temporary name and rename, or overwrite it. And fix why the worker "
-            f"died: `dask blackbox rules {next(iter(dead))}`."
+            f"{look}, and check for partial output of the attempt whose worker died: "
+            "write to a temporary name and rename it, or overwrite it. Also fix why the "
+            f"worker died: `dask blackbox rules {next(iter(dead))}`."
         )
     if more := _remedy_of_worker(case, failure, lone) or _remedy_of_first_failure(
         case, failure
@@ -435,7 +441,7 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     advice = failure.advice.advice
     if NO_SPACE.search(failure.message_of[1]):
         return (
-            ": the disk that it writes to is full, and a retry does not change that. "
+            ". The disk that it writes to is full, and a retry does not change that. "
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
     if advice in ("transient", "unknown"):
@@ -452,9 +458,9 @@ def _retry(case: Case, failure: TaskFailure, what: str) -> str:
         start = f"It is not known whether {what} is temporary"
     if failure.attempts > 1:
         return (
-            f"{start}, but all {failure.attempts} attempts failed: look at what the task "
-            "calls, whether it is down or allows fewer requests at a time, before "
-            "you add retries; if it needs time, retry later."
+            f"{start}, but all {failure.attempts} attempts failed. Before you add "
+            "retries, check whether the service that the task calls is down or allows "
+            "fewer requests at a time. If it needs time, retry later."
         )
     then = ":" if often else "; if it is,"
     retries = _retries(case, failure)
@@ -491,9 +497,9 @@ def _remedy_of_first_failure(case: Case, failure: TaskFailure) -> str | None:
         return None
     full = " (a disk that is full)" if NO_SPACE.search(before[1]) else ""
     return (
-        f"; but start with {class_of(before[0])}{full}, which an earlier attempt "
-        "raised. A later attempt may have failed on its partial output: an incomplete "
-        "file, an input changed in place."
+        f", but start with {class_of(before[0])}{full}, which an earlier attempt "
+        "raised. Later attempts may have failed because of its partial output: an "
+        "incomplete file, or an input that it changed in place."
     )
 
 
@@ -503,9 +509,10 @@ def _remedy_of_worker(
     """Return what to do about the worker, if it is the worker that was different."""
     if setup_failed_before(case, failure):
         return (
-            ": does it need what failed to set up on that worker? Then fix that, and "
-            "make `setup` succeed on workers that start later, even with leftovers of "
-            "earlier ones: Dask continues without it and logs the error only there."
+            ". If it needs what failed to set up on that worker, fix `setup`. It must also "
+            "succeed on workers that start later, even if earlier workers left files "
+            "behind. If it fails, Dask continues without it and logs the error only on "
+            "that worker."
         )
     return None if lone is None else f". {lone.remedy}"
 
@@ -584,8 +591,8 @@ def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
                 f"at the latest. For example: {short(example['message'] or '', 200)}"
             ),
             remedy=(
-                "If a service fails occasionally, keep the retries and watch the "
-                "number. If it is a random bug, it still exists; at least "
+                "If a service fails occasionally, keep the retries and watch their "
+                "number. If this is a random bug, it still exists, and at least "
                 f"{attempts - 1} retries are needed to hide it."
             ),
             confidence="high",
@@ -627,9 +634,9 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
     who = f"the actor '{short(key, 80)}'" if key else "an actor"
     why = f": {case.cause_of(death).because}" if death else ""
     where = (
-        f"{name_of(case, death)} held it and died{why}"
+        f"{name_of(case, death)}, which held it, died{why}"
         if death
-        else f"{case.name_of(worker)} held it and is gone"
+        else f"{case.name_of(worker)}, which held it, is gone"
         if worker
         else "the worker that held it is gone"
     )
@@ -681,17 +688,17 @@ def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
     keep = (
         "Keep an actor's state outside its worker (in a database, a file), or recreate "
         "the actor when it is lost: catch the error, submit its class again and repeat "
-        "its calls"
+        "the calls"
     )
     slug = case.cause_of(death).slug if death else "unknown"
     if slug == "unknown":
         return f"{keep}."
-    return f"{keep}; and fix why its worker died: `dask blackbox rules {slug}`."
+    return f"{keep}. Also fix why its worker died: `dask blackbox rules {slug}`."
 
 
 def _running_at(death: WorkerExit | None) -> str:
     keys = death.executing if death else ()
-    return f", executing {quoted(keys[:3])}" if keys else ""
+    return f", running {quoted(keys[:3])}" if keys else ""
 
 
 def _advice_actor_lost(case: Case, death: WorkerExit | None) -> RetryAdvice | None:
@@ -705,7 +712,10 @@ def _advice_actor_lost(case: Case, death: WorkerExit | None) -> RetryAdvice | No
 def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
     if actor is not None:
         yield Evidence(
-            text=f"The scheduler gave up the actor {actor.subject}: its worker was gone.",
+            text=(
+                f"The scheduler gave up on the actor {actor.subject}: its worker was "
+                "gone."
+            ),
             source="events",
             at=actor.at,
         )

@@ -52,9 +52,9 @@ from dask_blackbox.formatting import (
 
 
 _HOLD_LESS = (
-    "Results filled the workers, more than any one task: reduce them sooner, write them from "
-    "the workers instead of `persist()`, or let workers spill "
-    "(`distributed.worker.memory.target` and `spill`). Or: "
+    "Results filled the workers' memory, more than any single task did. Reduce them "
+    "sooner, write them from the workers instead of calling `persist()`, or let "
+    "workers spill (`distributed.worker.memory.target` and `spill`). Otherwise: "
 )
 
 
@@ -67,8 +67,8 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
     limit = f"{size(need.limit)} " if need.limit else ""
     left = retained_memory_of(case, deaths[-1])
     holds = (
-        f"Just before, {'it' if len(deaths) == 1 else 'each of them'} held results of "
-        f"{size(need.held)} or more."
+        f"Just before, {'the worker' if len(deaths) == 1 else 'each worker'} held "
+        f"results of {size(need.held)} or more."
         if need.held
         else ""
     )
@@ -105,7 +105,7 @@ def _before_any_task(case: Case) -> Iterator[Finding]:
     limit = f"{size(min(limits))} " if limits else ""
     own = case.run.metrics.filter(pl.col("source") != "scheduler")["memory"]
     seen = max(int(own.max() or 0), *(each.rss or 0 for each in restarts))  # type: ignore[arg-type]
-    used = f" {size(seen)} were seen." if seen else ""
+    used = f" The largest sample was {size(seen)}." if seen else ""
     need = f"more than {size(seen)}" if seen else "a few hundred MiB"
     yield WORKER_MEMORY_LIMIT.found(
         f"Workers were restarted {len(restarts)} times at their {limit}memory limit "
@@ -161,7 +161,7 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
     if guessed:
         limit = (
             "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit "
-            f"code 137). If it was for memory: {limit}"
+            f"code 137). If memory was the reason: {limit}"
         )
     left = retained_memory_of(case, deaths[-1])
     yield from verdict_on_deaths(
@@ -191,9 +191,11 @@ def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
         return
     where = where_it_was(deaths)
     look = (
-        "Check the compiled library that is called there: "
+        "Check the compiled library that this line calls: its version, whether it "
+        "supports several threads (try `threads_per_worker=1`), and whether it was "
         if where
-        else "Check the compiled libraries that the task calls: "
+        else "Check the compiled libraries that the task calls: their versions, whether "
+        "they support several threads (try `threads_per_worker=1`), and whether they were "
     )
     yield from verdict_on_deaths(
         case,
@@ -203,9 +205,8 @@ def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
         how=f"in native code ({deaths[-1].signal})",
         more=where or _no_stack(deaths),
         remedy=(
-            f"{look}its version, whether it is safe to use from several threads (try "
-            "threads_per_worker=1), and whether it was built for this machine. A retry "
-            "without a change will most likely crash again."
+            f"{look}built for this machine. A retry without a change will most likely "
+            "crash again."
         ),
     )
 
@@ -217,7 +218,7 @@ def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
     return (
         "Python's stack could not be written at the crash, which points to a stack "
         "overflow: very deep recursion in native code, such as `repr`, pickling or "
-        "parsing of deeply nested data, with `sys.setrecursionlimit` raised."
+        "parsing of deeply nested data, after `sys.setrecursionlimit` was raised."
     )
 
 
@@ -305,10 +306,11 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
         yield WORKER_EXIT.found(
             f"'{short(case.prefix_of(key), 40)}' called sys.exit in the driver's own process",
             cause=(
-                f"'{short(key, 80)}' raised SystemExit({short(found['said'], 120)}){at}. Its "
-                "worker is a thread of the driver's process (`processes=False`), so it "
-                "ended the event loop of scheduler and workers: no process ended, and "
-                "nothing ran until the driver was stopped."
+                f"'{short(key, 80)}' raised "
+                f"SystemExit({short(found['said'], 120)}){at}. Its worker is a thread "
+                "of the driver's process (`processes=False`), so this ended the event "
+                "loop of scheduler and workers. No process ended, and nothing ran "
+                "until the driver was stopped."
             ),
             remedy=(
                 f"Raise an exception instead of `sys.exit`{look}: it reaches the client with "
@@ -348,8 +350,8 @@ def _printed(case: Case, death: WorkerExit) -> str:
         return f"It had printed: “{short(lines[-1], 200)}”."
     shared = last_error_before(case.run, death.at, within=_JUST_NOW)
     return (
-        f"The last line before, on the standard error that it shares with the driver: "
-        f"“{short(shared, 200)}”."
+        "The last line before that, on the standard error that it shares with the "
+        f"driver: “{short(shared, 200)}”."
         if shared
         else ""
     )
@@ -369,8 +371,8 @@ WORKER_EXIT = documented("worker-exit", ask=_ask_worker_exit)
 # worker-heartbeat-timeout
 
 _STOPPED = (
-    "Its process was not busy but suspended: a paused machine or container, a batch "
-    "system that suspends jobs, SIGSTOP or a debugger. Find what suspends it; then "
+    "Its process was suspended, not busy: by a paused machine or container, a batch "
+    "system that suspends jobs, SIGSTOP or a debugger. Find what suspends it, then "
     "retry."
 )
 
@@ -396,8 +398,8 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
         if all(death.alive == "stopped" for death in deaths)
         else (
             "Code in the task held Python's global lock (or the host was suspended or "
-            f"swapping) for longer than the timeout{patience}. Call a version that "
-            "releases the lock, or split the call; if it must take that long, raise "
+            f"swapping) for longer than the timeout{patience}. Use a function that "
+            "releases the lock, or split the call. If it must take that long, raise "
             "`distributed.scheduler.worker-ttl`"
             + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
         ),
@@ -408,9 +410,9 @@ def _blocked(deaths: tuple[WorkerExit, ...]) -> str:
     if any(death.alive == "stopped" or not death.executing for death in deaths):
         return ""
     return (
-        "Its event loop did not run meanwhile: a task that does not release Python's "
-        "global lock (GIL) blocks it, or a coroutine that computes or sleeps without "
-        "`await`, or a host that suspends or swaps it."
+        "Its event loop did not run during that time. It was blocked by a task that "
+        "does not release Python's global lock (GIL), by a coroutine that computes or "
+        "sleeps without `await`, or by a host that was suspended or swapping."
     )
 
 
@@ -441,16 +443,18 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
     same = case.blame.always and len(deaths) > 1
     hint = (
         "The same task was running each time, so its own code (or a program that it "
-        "starts) may send the signal: look for os.kill, killpg and timeouts in it."
+        "starts) may send the signal. Look for `os.kill`, `killpg` and timeouts in it."
         if same
-        else "Find what ends processes on that host: a job scheduler's limit, a spot "
-        "notice, another user, an earlyoom daemon."
+        else (
+            "Find what ends processes on that host: a limit of the job scheduler, a "
+            "spot notice, another user, an earlyoom daemon."
+        )
     )
     if last.was_full:
         hint = (
             "Check the log of such a daemon (`journalctl -u earlyoom -u "
-            "systemd-oomd`), and "
-            "how full the host was; with a lower `memory_limit` Dask spills before."
+            "systemd-oomd`), and how full the host's memory was. With a lower "
+            "`memory_limit`, Dask spills earlier."
         )
     sender = sender_of(last.signal)
     if sender is not None:
@@ -471,7 +475,7 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
         did=f"got {last.signal}",
         how="from outside Dask",
         more=_memory(last),
-        remedy=f"{hint} If it was a single event, a retry is enough.",
+        remedy=f"{hint} If this happened once, a retry is enough.",
         retry_advice="memory" if last.was_full else "unknown" if same else "transient",
     )
 
@@ -482,9 +486,10 @@ _FROM_SCRIPT = "from the run's own script"
 def _change_sender(last: WorkerExit) -> str:
     """Return what to do about a line of the driver's own script that ends workers."""
     return (
-        f"Look at {last.sent_from}, which sends the signal: under which condition (a size, a "
-        "time, a state of the job) does it end a worker, and is that what is wanted? Either "
-        "change the condition, or what the tasks do to meet it."
+        f"Look at {last.sent_from}, which sends the signal, and find the condition "
+        "under which it ends a worker (a size, a time, a state of the job). If that "
+        "was not intended, change the condition. If it was, change what the tasks do, "
+        "so that the condition is not met."
     )
 
 
@@ -493,7 +498,7 @@ def _memory_then(last: WorkerExit) -> str:
     if not last.peak_memory:
         return ""
     of = f" of {size(last.memory_limit)}" if last.memory_limit else ""
-    return f"It had used {size(last.peak_memory)}{of} at most."
+    return f"Its peak memory was {size(last.peak_memory)}{of}."
 
 
 def _memory(last: WorkerExit) -> str:
@@ -507,9 +512,9 @@ def _memory(last: WorkerExit) -> str:
     if not last.peak_memory or not last.memory_limit:
         return ""
     return (
-        f"Nothing points to memory: it used {size(last.peak_memory)} of "
-        f"{size(last.memory_limit)} at most, and neither its nanny nor the kernel's "
-        "counter reports it."
+        f"Memory was probably not the cause: its peak was {size(last.peak_memory)} of "
+        f"{size(last.memory_limit)}, and neither its nanny nor the kernel's counter "
+        "reports an out-of-memory kill."
     )
 
 
@@ -547,8 +552,8 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
         if one
         else "by their hosts",
         remedy=(
-            "The task is not at fault. A retry helps; if it happens often, let workers "
-            "retire in time (`--lifetime` below the walltime, with "
+            "The task is not at fault, and a retry helps. If it happens often, let "
+            "workers retire in time (`--lifetime` below the walltime, with "
             "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
             f"above {max(len(deaths) - 1, 3)}, because Dask counts such exits against "
             "the task."
@@ -561,9 +566,9 @@ WORKER_PREEMPTED = documented("worker-preempted", ask=_ask_worker_preempted)
 # worker-host-lost
 
 _FULL = (
-    "Memory was high, or climbing steeply, when that happened, and a full container "
-    "may be killed as a whole, with its nanny: Dask's own limit has to be well below "
-    "the container's (`--memory-limit`). "
+    "Memory was high or growing fast when that happened, and a full container may be "
+    "killed as a whole, with its nanny. Set Dask's own limit well below the "
+    "container's (`--memory-limit`). "
 )
 
 _AGAIN = " A retry helps unless the pod was killed for memory."
@@ -586,8 +591,13 @@ def _ask_worker_host_lost(case: Case) -> Iterator[Finding]:
         else "together with their nannies",
         remedy=(
             (_FULL if of_memory else "")
-            + f"Check on the platform what happened to {listed(hosts) if hosts else 'the host'}: a pod that was evicted or killed for memory (`kubectl describe pod`: OOMKilled, exit code 137), a lost node, a network failure."
-            "" + ("" if of_memory else _AGAIN)
+            + (
+                "Check what the platform reports about "
+                f"{listed(hosts) if hosts else 'the host'}: a pod that was evicted or "
+                "killed for memory (`kubectl describe pod`: OOMKilled, exit code 137), a "
+                "lost node, a network failure."
+            )
+            + ("" if of_memory else _AGAIN)
         ),
         retry_advice="memory" if of_memory else None,
     )
@@ -661,10 +671,10 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         f"Every worker left at the end of its lifetime, with {_work(case)} still "
         "pending",
         cause=(
-            f"{counted(len(closings), 'worker')} reached the end of `--lifetime`"
-            f"{lifetime_of(case.run, last.subject)} and left; "
-            f"none was replaced. The last one, {case.name_of(last.subject)}, was "
-            f"running {quoted(had) if had else 'nothing'}.{position}"
+            f"{counted(len(closings), 'worker')} reached the end of "
+            f"`--lifetime`{lifetime_of(case.run, last.subject)} and left, and none was "
+            f"replaced. The last one, {case.name_of(last.subject)}, was running "
+            f"{quoted(had) if had else 'nothing'}.{position}"
         ),
         remedy=_REMEDY,
         retry_advice="environment",  # the next ones leave as early
@@ -711,10 +721,10 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
         f"Workers reached the end of their lifetime while running "
         f"'{short(key, 40)}' {times} times",
         cause=(
-            f"{counted(len(leaving), 'worker')} reached the end of `--lifetime`"
-            f"{lifetime_of(case.run, list(leaving)[-1])}; "
+            f"{counted(len(leaving), 'worker')} reached the end of "
+            f"`--lifetime`{lifetime_of(case.run, list(leaving)[-1])}; "
             f"{counted(len(again), 'task')} had been assigned to several of them and "
-            f"never finished, such as '{short(key, 80)}': a task that takes longer "
+            f"never finished, such as '{short(key, 80)}'. A task that takes longer "
             "than a worker's lifetime restarts forever."
         ),
         remedy=_REMEDY,
@@ -768,13 +778,13 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
     running_tasks = list(
         dict.fromkeys(case.prefix_of(k) for d in deaths for k in d.running_on)
     )
-    doing = f" Running then: {quoted(running_tasks)}." if running_tasks else ""
+    doing = f" Running at that time: {quoted(running_tasks)}." if running_tasks else ""
     ended = ", but the run succeeded" if case.state == "succeeded" else ""
     yield WORKERS_DIED.found(
         f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}",
         cause=(
             f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}{ended}. "
-            f"The last one, {name_of(case, last)}: "
+            f"The last one was {name_of(case, last)}: "
             f"{case.cause_of(last).because}.{doing}{_cost(case)}"
         ),
         remedy=(
@@ -796,8 +806,10 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
 def _relevance_text(case: Case, main: str) -> str:
     """Return why it matters, in a sentence: of a failed run, luck is no word."""
     if case.state == "succeeded":
-        return f"The same cause ({main}) can fail the next run."
-    return f"The verdict names what failed this run; {main} may fail the next one."
+        return f"The same cause ({main}) can make the next run fail."
+    return (
+        f"The verdict explains this run's failure; {main} may make the next run fail."
+    )
 
 
 def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
@@ -836,10 +848,10 @@ def _cost(case: Case) -> str:
     costs = []
     if len(killed):
         lost = f" ({duration(seconds)} of work)" if seconds else ""
-        costs.append(f"{counted(len(killed), 'execution')} cut short{lost}")
+        costs.append(f"{counted(len(killed), 'execution')} interrupted{lost}")
     if again:
         costs.append(f"{counted(again, 'result')} to recompute")
-    return f" It cost {listed(costs)}." if costs else ""
+    return f" Lost: {listed(costs)}." if costs else ""
 
 
 WORKERS_DIED = documented("workers-died", ask=_ask_workers_died)
