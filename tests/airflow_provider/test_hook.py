@@ -159,7 +159,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
                     "tls_client_key": "/no/key.pem",
                 },
             },
-            "No file '/no/ca.pem' here",
+            "There is no file '/no/ca.pem' on this machine",
         ),
         (
             {"extra": {"cluster_class": "no_such_package.Cluster"}},
@@ -175,7 +175,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
         ),
         (
             {"host": "tls://127.0.0.1", "port": 1},
-            "takes TLS: fill in the CA certificate",
+            "uses TLS: fill in the CA certificate",
         ),
         (
             {"host": "s", "extra": {"dashboard_link": "https://proxy/{host"}},

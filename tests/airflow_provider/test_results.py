@@ -43,13 +43,15 @@ with DAG("lazy"):
     card = json.loads((tmp_path / folder / "card.json").read_text())
     assert ran.state == "failed"
     assert ran.xcoms["caught"][1].startswith(
-        "work returned something lazy, a Delayed: call .compute(), "
+        "work returned an uncomputed value, a Delayed: call .compute(), "
     )
     assert card["state"] == "failed"
-    assert "returned something lazy, a Delayed: call .compute()" in card["headline"]
+    assert (
+        "returned an uncomputed value, a Delayed: call .compute()" in card["headline"]
+    )
     assert card["verdict"]["retry_advice"] == "code"
     assert re.match(
-        r"In `work` \(\S+/lazy\.py:\d+\), call \.compute\(\), as a task's result is ",
+        r"In `work` \(\S+/lazy\.py:\d+\), call \.compute\(\), because Airflow stores ",
         card["verdict"]["remedy"],
     )
     assert "results.py" not in card["verdict"]["cause"]

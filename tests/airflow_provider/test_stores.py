@@ -89,7 +89,7 @@ def test_a_role_is_refused_where_nobody_can_assume_it() -> None:
         store_settings_of("role", None)
 
     assert str(caught.value) == (
-        "connection 'role' has role_arn, which takes Airflow's amazon provider: install "
+        "connection 'role' has role_arn, which needs Airflow's amazon provider: install "
         "apache-airflow-providers-amazon where tasks run, or name a profile in the "
         "connection's extra (profile_name)"
     )

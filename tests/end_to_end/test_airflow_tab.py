@@ -341,7 +341,9 @@ def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     refused = page.goto(private)
     assert refused is not None
     assert refused.status == 403
-    expect(page.get_by_role("heading")).to_have_text("You may not see this")
+    expect(page.get_by_role("heading")).to_have_text(
+        "You do not have access to this page"
+    )
     _pictures(page, screenshots, "refused")
     context.close()
 

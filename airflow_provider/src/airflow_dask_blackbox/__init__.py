@@ -86,9 +86,9 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "record_every_client": {
                         "description": (
-                            "Record every Dask client that a @task, a PythonOperator or "
-                            "the Python of a BashOperator makes. DAGs with the tag "
-                            "no-dask-recording are left alone."
+                            "Record every Dask client that a @task, a PythonOperator "
+                            "or the Python of a BashOperator makes. DAGs with the tag "
+                            "no-dask-recording are not recorded."
                         ),
                         "version_added": "0.1.0",
                         "type": "boolean",
@@ -110,8 +110,8 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "progress_interval": {
                         "description": (
-                            "Seconds between two lines in a task's log that say how far "
-                            "its Dask run is, once it has run for a while; 0: none."
+                            "Seconds between two progress lines in a task's log, once "
+                            "its Dask run has taken a while; 0: no lines."
                         ),
                         "version_added": "0.1.0",
                         "type": "float",

@@ -24,16 +24,17 @@ __all__ = ["DaskClusterSetup", "DaskClusterTeardown", "dask_cluster"]
 class dask_cluster:  # noqa: N801 - a context manager, used like a function
     """A task group with a cluster of its own: started before its tasks, closed after them.
 
-    The cluster is closed however its tasks end.  A task that is cleared is run again on a
-    new cluster, as Airflow runs its setup again.
+    The cluster is closed however its tasks end.  A cleared task runs again on a new
+    cluster, because Airflow runs its setup again.
 
     Args:
-        group_id: Of the task group.
-        cluster: As of `DaskObservedOperator`, but for an address: that one is there.
+        group_id: Id of the task group.
+        cluster: As for `DaskObservedOperator`, except an address: such a cluster already
+            exists.
         cluster_kwargs: More arguments for the cluster's class (or callable).
         adapt: Arguments for the cluster's `adapt()`.
-        idle_timeout: After how long without work the cluster closes by itself, should
-            nobody be left to do it.
+        idle_timeout: Time without work after which the cluster closes itself, in case no
+            task is left to close it.
         kwargs: Arguments of the setup task and the teardown task: `queue`, `retries`,
             `executor_config`, …
 
@@ -160,7 +161,7 @@ class DaskClusterSetup(BaseOperator):
         return str(reported["address"])
 
     def on_kill(self) -> None:
-        """Close what has started: nobody knows its address yet."""
+        """Close what has started, because no other task knows its address yet."""
         if self._kept is not None:
             self._kept.abandon()
 

@@ -49,7 +49,7 @@ _DATABASE: Final = (
 _OURS: Final = ("dashboard_address", "env", "plugins")
 """Arguments of a `LocalCluster` that have values though nobody gave any."""
 _CHOICES: Final = (
-    "give nothing for a LocalCluster, an address such as 'tcp://scheduler:8786', "
+    "omit it for a LocalCluster, or give an address such as 'tcp://scheduler:8786', "
     "{'class': 'package.Class', 'kwargs': {…}}, or a callable that returns a cluster"
 )
 
@@ -232,7 +232,7 @@ def _check_adapt(kind: type, adapt: Mapping[str, Any]) -> None:
     scale, name = getattr(kind, "adapt", None), kind.__name__
     if scale is None:
         raise OperatorConfigurationError(
-            f"{name} has no adapt(); leave adapt= out, or take another class of cluster"
+            f"{name} has no adapt(); leave adapt= out, or use another class of cluster"
         )
     names = accepted_by(scale)
     if names is not None and "Adaptive" in names:  # as Dask's own: it hands on the rest

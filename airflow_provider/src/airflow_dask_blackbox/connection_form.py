@@ -9,30 +9,36 @@ __all__ = ["CONNECTION_TYPE"]
 _CONN_FIELDS: Final[dict[str, tuple[str, str]]] = {
     "tls_ca_file": (
         "TLS: CA certificate",
-        "Path of the file where tasks run; with it, the connection is encrypted.",
+        (
+            "Path of the file on the machine where tasks run; if set, the connection is "
+            "encrypted."
+        ),
     ),
     "tls_client_cert": (
         "TLS: client certificate",
-        "Path of the file where tasks run.",
+        "Path of the file on the machine where tasks run.",
     ),
     "tls_client_key": (
         "TLS: client key",
-        "Path of the file where tasks run.",
+        "Path of the file on the machine where tasks run.",
     ),
     "cluster_class": (
         "Cluster class",
         (
-            "Without a scheduler address: what each task starts, as "
-            "dask_kubernetes.operator.KubeCluster. Empty: a LocalCluster."
+            "Cluster that each task starts if no scheduler address is given, for "
+            "example dask_kubernetes.operator.KubeCluster. Empty: a LocalCluster."
         ),
     ),
     "cluster_kwargs": (
         "Cluster arguments",
-        'JSON, as {"n_workers": 4}.',
+        'JSON, for example {"n_workers": 4}.',
     ),
     "dashboard_link": (
         "Dashboard address",
-        "Behind a proxy, as https://proxy.example.com/{host}/{port}/status.",
+        (
+            "Address behind a proxy, for example "
+            "https://proxy.example.com/{host}/{port}/status."
+        ),
     ),
 }
 """Label and description of what stands in the connection's extra, by name."""

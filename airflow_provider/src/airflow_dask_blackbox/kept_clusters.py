@@ -58,7 +58,7 @@ class KeptCluster:
         if isinstance(start, str):
             raise AirflowException(
                 f"the cluster at {start!r} already exists, so no task has to start it; "
-                "give its address to the tasks"
+                "pass its address to the tasks"
             )
         process = self._process = self._start_process()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018

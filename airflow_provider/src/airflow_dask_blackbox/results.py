@@ -64,14 +64,15 @@ def _check(
     name = getattr(function, "__name__", None) or repr(function)
     for lazy, call in _lazy_in(value):
         raise ResultError(
-            f"{name} returned something lazy, {_named(lazy, value)}: call {call}, as a task's "
-            "result is stored, and the cluster that could compute it closes with the task",
+            f"{name} returned an uncomputed value, {_named(lazy, value)}: call {call}, "
+            "because Airflow stores the result, and the cluster that could compute it "
+            "closes with the task",
             function,
         )
     if multiple_outputs and value is not None and not isinstance(value, Mapping):
         raise ResultError(
-            f"{name} returned {_named(value, value)}: return a dict, each of whose values "
-            "is stored by itself (multiple_outputs)",
+            f"{name} returned {_named(value, value)}: return a dict, because "
+            "multiple_outputs stores each of its values separately",
             function,
         )
     error = _storing_fails(value)
@@ -155,7 +156,7 @@ def _because(error: Exception) -> str:
 def _instead_of(value: object) -> str:
     """Return what to return in the place of a value that cannot be stored."""
     if isinstance(value, float):
-        return "return None in its place"
+        return "return None instead"
     if isinstance(value, PathLike):
         return "return it as text, by str()"
     if isinstance(value, Iterator):
@@ -166,7 +167,7 @@ def _instead_of(value: object) -> str:
         if call
         else "return numbers, text, lists or dicts"
     )
-    return f"{small}, or write it where other tasks find it and return its address"
+    return f"{small}, or write it to storage and return its address"
 
 
 _CALLS: Final = {

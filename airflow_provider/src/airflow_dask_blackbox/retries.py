@@ -98,5 +98,5 @@ def why_not_at_all(
             card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
             why = why_no_retry(card, hopeless)
         if why is not None:
-            log.info("Try %s failed for good: %s", ti.try_number - 1, why)
+            log.info("Try %s failed permanently: %s", ti.try_number - 1, why)
     return why

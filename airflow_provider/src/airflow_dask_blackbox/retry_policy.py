@@ -1,4 +1,4 @@
-"""`DaskRetryPolicy`: Airflow 3.3 asks it, before it tries a failed task again.
+"""`DaskRetryPolicy`: Airflow 3.3 calls it before it retries a failed task.
 
 On older versions, use the operator's argument `fail_without_retry`.
 """
@@ -30,17 +30,17 @@ __all__ = ["DaskRetryPolicy"]
 
 
 class DaskRetryPolicy(RetryPolicy):
-    """Fail a task at once where the recorder is sure that a retry fails, too.
+    """Fail a task at once if it is certain that a retry would fail, too.
 
-    `unknown` advice, advice that is not sure, a run without a card and whatever goes
-    wrong here leave the decision to the task's `retries`.
+    `unknown` advice, advice of lower confidence, a run without a card and any error in
+    this policy leave the decision to the task's `retries`.
 
     Args:
-        fail: Advice on which the task fails at once.
-        transient_delay: Wait so long where the failure passes by itself; None: the task's
+        fail: Advice with which the task fails at once.
+        transient_delay: Delay of the retry after a transient failure; None: the task's
             `retry_delay`.
-        store: Of tasks of other operators, whose code records by itself: where to.
-        store_conn_id: Its connection.
+        store: Store of the recordings that tasks of other operators make themselves.
+        store_conn_id: Connection of that store.
         job: The recording's job, if it is not `<dag_id>.<task_id>`.
     """
 

@@ -80,7 +80,7 @@ def _options_of_connection(connection: Any) -> dict[str, Any]:
         return _options_of_provider(connection.conn_id)
     if more:
         raise ConfigurationError(
-            f"connection {connection.conn_id!r} has {', '.join(more)}, which takes "
+            f"connection {connection.conn_id!r} has {', '.join(more)}, which needs "
             "Airflow's amazon provider: install apache-airflow-providers-amazon where "
             "tasks run, or name a profile in the connection's extra (profile_name)"
         )

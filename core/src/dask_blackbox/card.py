@@ -44,15 +44,15 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         schema: Name and version of this contract.
         job: Job name; runs of one job are compared.
         run_id: Run id. Default: derived from host and start time.
-        attempt: Which try of that run, from 1.
+        attempt: Number of the attempt, from 1.
         state: How it ended.
-        headline: The one line to read.
-        verdict: The finding that explains a failed run; null where nothing failed.
+        headline: Summary in one line.
+        verdict: The finding that explains a failed run; null if nothing failed.
         chain: The steps that led to the outcome, from the root to the last one, the
-            outcome itself; empty where nothing failed.
-        findings: All other findings, gravest first.
+            outcome itself; empty if nothing failed.
+        findings: All other findings, most severe first.
         changes: What changed since the last good run, the most relevant first.
-        past: What is known of the job's earlier runs; null where nobody has looked.
+        past: What is known of the job's earlier runs; null if the history was not read.
         numbers: Measures by name: durations in seconds, memory in bytes, counts.
         completeness: Whether the recording is in the store, and what it lacks.
         links: URLs or store addresses by name (`report`, `performance_report`,
@@ -125,14 +125,14 @@ NON_RETRYABLE: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
 def why_not_again(
     card: RunCard | None, non_retryable: Collection[str] = NON_RETRYABLE
 ) -> str | None:
-    """Return why a retry of a run would fail again; None where that is not sure.
+    """Return why a retry of a run would fail again; None if that is not certain.
 
     Only a run that has ended counts, and retry advice of high confidence; hosts that
     follow it leave everything else as it is.
 
     Args:
         card: The run's card, if there is one.
-        non_retryable: The advice that is to be followed.
+        non_retryable: The kinds of advice to follow.
     """
     if card is None or card.state in {"running", "succeeded"} or card.verdict is None:
         return None
@@ -143,7 +143,7 @@ def why_not_again(
 
 
 def may_pass(card: RunCard | None) -> str | None:
-    """Return why a retry of a failed run as it is may well succeed; None where it may not.
+    """Return why an identical retry of a failed run may succeed; None if it probably would not.
 
     Args:
         card: The run's card, if there is one.
@@ -174,9 +174,9 @@ def card_of(
         links: URLs or store addresses by name.
         recorded: Whether the recording is in the store.
         reason: Why not, if not.
-        history: The runs before it, where somebody has looked for them.
+        history: The runs before it, if the history was read.
     """
-    # Reading a card, which hosts do all day, needs none of this.
+    # Reading a card, which hosts do often, needs none of this.
     from dask_blackbox.analyse import Case, state_of, verdict_of
     from dask_blackbox.analyse.causes import chain_of
     from dask_blackbox.analyse.completeness import completeness_of

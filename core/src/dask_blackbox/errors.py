@@ -74,7 +74,7 @@ class BlobNotFoundError(StoreError):
     """The store is there, the blob is not."""
 
     def __init__(self, name: str, where: str) -> None:
-        super().__init__(f"{where} holds no {name!r}")
+        super().__init__(f"{where} contains no {name!r}")
 
 
 class RecordingError(BlackboxError):

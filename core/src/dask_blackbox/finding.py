@@ -1,4 +1,4 @@
-"""What analysis says: findings with evidence, severity and confidence.
+"""The results of analysis: findings with evidence, severity and confidence.
 
 A finding is data; text, HTML, Markdown and the hosts' pages only arrange it.
 """
@@ -39,7 +39,7 @@ def weaker(*confidences: Confidence) -> Confidence:
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fact of the recording that a finding stands on.
+    """One fact of the recording that supports a finding.
 
     Attributes:
         text: The fact, in a sentence or as the recorded line.
@@ -56,7 +56,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a finding is about: any of a task's key, its prefix, a worker's address."""
+    """What a finding is about: any of a task's key, its prefix, a worker's address."""
 
     key: str | None = None
     prefix: str | None = None
@@ -69,8 +69,8 @@ class ChainStep(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         at: When, in epoch seconds, if that is known.
         text: What happened, in a few words.
-        subject: Whom it is about.
-        evidence: What shows it.
+        subject: What it is about.
+        evidence: The evidence for it.
     """
 
     at: float | None = None
@@ -84,9 +84,9 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         amount: How much.
-        unit: `core-seconds` (of threads that were there to be used), `seconds` (of the
-            run's own time) or `bytes`.
-        share: Of all that the run had of it, 0 to 1, where that is known.
+        unit: `core-seconds` (of available threads), `seconds` (of the run's own time) or
+            `bytes`.
+        share: Share of the run's total, 0 to 1, if that is known.
     """
 
     amount: float
@@ -101,16 +101,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         rule: The rule's slug, e.g. `worker-memory-limit`.
         title: What happened, in a line without a full stop.
         cause: Why, naming the concrete key, prefix, worker and numbers.
-        severity: How bad.
-        confidence: How sure.
+        severity: How severe it is.
+        confidence: How certain it is.
         remedy: What to do, with computed numbers.
         retry_advice: Whether a retry would help.
-        retry_confidence: How sure the advice is, which is not how sure the verdict is;
-            `low` in cards of before there was one.
-        subject: Whom it is about.
-        evidence: What it stands on, strongest first.
-        cost: What it cost, where that can be said.
-        follows: What had failed before and may have led to this; the title begins with it.
+        retry_confidence: How certain the advice is, independently of the verdict; `low` in
+            cards that are older than this field.
+        subject: What it is about.
+        evidence: The evidence, strongest first.
+        cost: What it cost, if that is known.
+        follows: An earlier failure that may have led to this; the title begins with it.
     """
 
     rule: str
@@ -131,15 +131,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One difference from the last good run of the same job.
 
     Attributes:
-        kind: A word of `package`, `python`, `dask-config`, `code`, `parameters`,
+        kind: One of `package`, `python`, `dask-config`, `code`, `parameters`,
             `graph-shape`, `input-size`, `cluster-shape`, `host`.
         what: Which one (a package, a setting, a prefix).
-        before: As it was, or null if it was not there.
-        after: As it is, or null if it is gone.
+        before: The value before, or null if there was none.
+        after: The value now, or null if there is none.
         rarity: Share of earlier runs of the job without such a change, 0 to 1.
-        why: What it has to do with the verdict, in a few words, or null.
+        why: Its relation to the verdict, in a few words, or null.
         diff: Unified diff of the functions that changed, where source was recorded, or null.
-        explains: Other differences that this one brought about: code that differs because
+        explains: Other differences that this one caused: code that differs because
             its package was upgraded, functions that a commit changed.
     """
 

@@ -3,7 +3,7 @@
 @observed_flow(store="s3://bucket/dask", name="etl", retries=2)
 def etl() -> None: ...
 
-@observed_flow                      # or over a flow that is there already
+@observed_flow                      # or on an existing flow
 @flow(task_runner=DaskTaskRunner(cluster_kwargs={"n_workers": 4}))
 def etl() -> None: ...
 """
@@ -100,26 +100,27 @@ def observed_flow(
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
 
-    Recorded are the clusters of the flow's task runner, if that is a `DaskTaskRunner` or
-    derived from one, and of all Dask clients that the flow makes itself, whatever its task
-    runner.
+    The clusters of the flow's task runner are recorded, if that is a `DaskTaskRunner` or
+    derived from it, and the clusters of all Dask clients that the flow itself creates,
+    whatever its task runner is.
 
     Args:
-        fn: A function, or a flow that `@flow` made.
+        fn: A function, or a flow that `@flow` returned.
         store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: as in `blackbox.store.url`.
-        job: What is run again and again; None: the flow's name, with its deployment's.
+        job: Job name, by which runs are compared; None: the flow's name, with that of its
+            deployment.
         parameters: What to record as the run's parameters; None: the flow run's own.
-        required: Fail the flow run when it can't be recorded.
+        required: Fail the flow run if it can't be recorded.
         store_settings: Settings of the store that differ from `blackbox.store`.
-        fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
-            workers fails instead of ending green.
-        follow_retry_advice: Where the advice is sure that the flow would fail again
-            (advice `code`, `data` or `environment`, high confidence), its retries are
-            not used.
-        transient_retries: How often the flow is tried again, beside its own retries, where
-            the verdict is sure that the failure was transient.
-        fast_submit: Serialise Prefect's settings once, and not for each task.
-        **flow_options: Arguments of Prefect's `@flow`; over a flow, they change it.
+        fail_flow_on_lost_tasks: Fail a flow that doesn't notice that its tasks died with
+            their workers, instead of completing it.
+        follow_retry_advice: Don't use the flow's retries if the advice says with high
+            confidence that it would fail again (`code`, `data` or `environment`).
+        transient_retries: How often to retry the flow, in addition to its own retries, if
+            the verdict says with medium or high confidence that the failure was
+            transient.
+        fast_submit: Serialise Prefect's settings once per flow run, not for each task.
+        **flow_options: Arguments of Prefect's `@flow`; on an existing flow, they change it.
 
     Raises:
         ConfigurationError: if the store's URL can't work.

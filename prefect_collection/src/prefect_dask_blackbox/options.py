@@ -20,18 +20,20 @@ class RecordingOptions:
 
     Attributes:
         store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: the setting
-            `blackbox.store.url`, else the user's default folder.
-        job: What is run again and again; None: the flow's name, with its deployment's.
+            `blackbox.store.url`, otherwise the user's default folder.
+        job: Job name, by which runs are compared; None: the flow's name, with that of its
+            deployment.
         parameters: What to record as the run's parameters; None: the flow run's own.
-        required: Fail the flow run when it cannot be recorded.
+        required: Fail the flow run if it cannot be recorded.
         store_settings: Settings of the store that differ from `blackbox.store`.
-        fail_flow_on_lost_tasks: A flow that does not notice that its tasks died with
-            their workers fails instead of ending green.
-        follow_retry_advice: A flow run whose verdict is sure that it would fail again is
-            not tried again.
-        transient_retries: How often a flow run is tried again whose verdict is sure that
-            the failure was transient, beside its own retries.
-        fast_submit: Serialise Prefect's settings once, and not for each task.
+        fail_flow_on_lost_tasks: Fail a flow that does not notice that its tasks died with
+            their workers, instead of completing it.
+        follow_retry_advice: Don't retry a flow run if its retry advice says with high
+            confidence that it would fail again.
+        transient_retries: How often to retry a flow run, in addition to its own retries, if
+            the verdict says with medium or high confidence that the failure was
+            transient.
+        fast_submit: Serialise Prefect's settings once per flow run, not for each task.
     """
 
     store: str | None = None
@@ -55,7 +57,7 @@ class RecordingOptions:
         return self
 
     def with_settings(self) -> RecordingOptions:
-        """Return these options, with Prefect's settings where they say nothing."""
+        """Return these options, completed by Prefect's settings."""
         from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
         known = DaskBlackboxSettings()
@@ -81,7 +83,7 @@ class RecordingOptions:
         return url, {**settings, **own}
 
     def given(self) -> dict[str, Any]:
-        """Return the options that are not as by default."""
+        """Return the options that differ from their defaults."""
         mine = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             field.name: mine[field.name]

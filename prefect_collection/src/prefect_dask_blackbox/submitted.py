@@ -254,8 +254,9 @@ class Ledger:
         self._too_many_secrets = len(fits) < len(new)
         if self._too_many_secrets:
             _logger.warning(
-                "dask-blackbox masks no further values of tasks' parameters with secret "
-                "names: there are more than %d; name them by a block, or mask_secret",
+                "dask-blackbox masks no more values of task parameters with secret "
+                "names, because there are more than %d; put the secrets into a block, "
+                "or pass them to mask_secret",
                 _MOST_SECRETS,
             )
 

@@ -194,29 +194,31 @@ class RecordedRunner(DaskTaskRunner):
 
 
 class BlackboxTaskRunner(RecordedRunner):
-    """Run tasks on Dask and record the run; arguments as of `DaskTaskRunner`, and more.
+    """Run tasks on Dask and record the run; takes the arguments of `DaskTaskRunner` and more.
 
     Args:
-        cluster: A cluster that runs already.
-        address: The address of a scheduler that runs already.
-        cluster_class: What to make a cluster with; by default `distributed.LocalCluster`.
+        cluster: A cluster that is already running.
+        address: The address of a scheduler that is already running.
+        cluster_class: The class of the cluster; by default `distributed.LocalCluster`.
         cluster_kwargs: Its arguments.
         adapt_kwargs: Arguments of `cluster.adapt`.
         client_kwargs: Arguments of `distributed.Client`.
-        performance_report_path: Where prefect-dask writes its report; not needed, since
-            the recording holds one.
+        performance_report_path: Where prefect-dask writes its report; not needed, because
+            the recording contains one.
         store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: as in `blackbox.store.url`.
-        job: What is run again and again; None: the flow's name, with its deployment's.
+        job: Job name, by which runs are compared; None: the flow's name, with that of its
+            deployment.
         parameters: What to record as the run's parameters; None: the flow run's own.
-        required: Fail the flow run when it can't be recorded.
+        required: Fail the flow run if it can't be recorded.
         store_settings: Settings of the store that differ from `blackbox.store`.
-        fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
-            workers fails instead of ending green.
-        follow_retry_advice: Of flows made by `observed_flow`, those whose verdict is sure
-            that they would fail again are not tried again.
-        transient_retries: Of flows made by `observed_flow`: how often they are tried again
-            where the verdict is sure that the failure was transient.
-        fast_submit: Serialise Prefect's settings once, and not for each task.
+        fail_flow_on_lost_tasks: Fail a flow that doesn't notice that its tasks died with
+            their workers, instead of completing it.
+        follow_retry_advice: Don't retry a flow if its retry advice says with high confidence
+            that it would fail again; only for flows made by `observed_flow`.
+        transient_retries: How often to retry a flow if the verdict says with medium or high
+            confidence that the failure was transient; only for flows made by
+            `observed_flow`.
+        fast_submit: Serialise Prefect's settings once per flow run, not for each task.
 
     Raises:
         ConfigurationError: if the store's URL can't work.

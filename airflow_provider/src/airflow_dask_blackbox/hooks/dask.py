@@ -15,7 +15,7 @@ from airflow_dask_blackbox.arguments import OperatorConfigurationError, connecti
 from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
 
 if TYPE_CHECKING:
-    # The real one takes a second to import, and DAG files are parsed all day.
+    # The real one takes a second to import, and DAG files are parsed often.
     from distributed import Client
 
 __all__ = ["DaskHook"]
@@ -26,7 +26,7 @@ _TIMEOUT = "5 s"
 
 
 class DaskHook(BaseHook):
-    """Gives a client of, or starts, the cluster that a connection names.
+    """Return a client of the cluster that a connection names, or start that cluster.
 
     Args:
         dask_conn_id: Id of the connection.
@@ -46,10 +46,11 @@ class DaskHook(BaseHook):
         return self.get_client()
 
     def get_client(self, **client_kwargs: Any) -> Client:
-        """Return a connected client of the cluster, or of one that this starts.
+        """Return a connected client of the named cluster, or of a cluster that this starts.
 
         Args:
-            client_kwargs: For `distributed.Client`, before what the connection says.
+            client_kwargs: Arguments for `distributed.Client`, which take precedence over those of
+                the connection.
         """
         import dask.config
         from distributed import Client
@@ -66,10 +67,11 @@ class DaskHook(BaseHook):
         return client
 
     def get_cluster(self, **cluster_kwargs: Any) -> Any:
-        """Start a cluster of the connection's class; close it when it is used no more.
+        """Start a cluster of the connection's class; the caller closes it.
 
         Args:
-            cluster_kwargs: For the class, before what the connection says.
+            cluster_kwargs: Arguments for the class, which take precedence over those of the
+                connection.
 
         Raises:
             OperatorConfigurationError: if the connection names a cluster that runs, or
@@ -102,7 +104,7 @@ class DaskHook(BaseHook):
 
     @property
     def cluster(self) -> str | dict[str, Any] | None:
-        """What the connection names, as `cluster=` of `DaskObservedOperator`."""
+        """The named cluster, as for `cluster=` of `DaskObservedOperator`."""
         if self.address:
             return self.address
         found = self._extra_of("cluster_class")
@@ -116,12 +118,13 @@ class DaskHook(BaseHook):
             value = json.loads(given) if isinstance(given, str) else given
         except ValueError as error:
             raise self._wrong(
-                f"its cluster arguments are no JSON ({error}); write them as "
+                f"its cluster arguments are not valid JSON ({error}); write them as "
                 '{"n_workers": 4}'
             ) from None
         if not isinstance(value, Mapping):
             raise self._wrong(
-                'its cluster arguments are no object; write them as {"n_workers": 4}'
+                "its cluster arguments are not a JSON object; write them as "
+                '{"n_workers": 4}'
             )
         return dict(value)
 
@@ -133,17 +136,17 @@ class DaskHook(BaseHook):
             return {}
         missing = [name for name in _TLS if name not in files]
         if missing:
-            raise self._wrong(f"TLS takes {' and '.join(missing)}, too")
+            raise self._wrong(f"TLS also needs {' and '.join(missing)}")
         absent = [path for path in files.values() if not Path(path).is_file()]
         if absent:
-            raise self._wrong(f"No file {absent[0]!r} here")
+            raise self._wrong(f"There is no file {absent[0]!r} on this machine")
         from distributed import Security
 
         return {"security": Security(require_encryption=True, **files)}
 
     @property
     def dask_config(self) -> dict[str, Any]:
-        """What the connection says of Dask's own configuration."""
+        """The connection's values for Dask's own configuration."""
         link = self._extra_of("dashboard_link").get("dashboard_link")
         return {"distributed.dashboard.link": link} if link else {}
 
@@ -184,8 +187,8 @@ class DaskHook(BaseHook):
             list(Formatter().parse(str(link)))
         except ValueError as error:
             raise self._wrong(
-                f"its dashboard address {link!r} is no template ({error}); write it as "
-                "https://proxy.example.com/{host}/{port}/status"
+                f"its dashboard address {link!r} is not a valid template ({error}); "
+                "write it as https://proxy.example.com/{host}/{port}/status"
             ) from None
 
     def _safe_address(self) -> str:
@@ -239,16 +242,16 @@ def _sentence(error: Exception, address: str) -> str:
     if isinstance(error, OSError) and not isinstance(error, OperatorConfigurationError):
         return (
             f"No Dask scheduler answers at {address}: it does not run there, cannot be "
-            "reached from here, or wants another protocol (tcp or tls)"
+            "reached from here, or requires another protocol (tcp or tls)"
         )
     if isinstance(error, MemoryError):  # the answer, read as the length of a message
         return (
-            f"What answers at {address} is no Dask scheduler; is it the port of a "
+            f"The server at {address} is not a Dask scheduler; is this the port of a "
             "dashboard (8787) instead of a scheduler's (8786)?"
         )
     if isinstance(error, TypeError) and "ssl_context" in f"{error}":
         return (
-            f"{address} takes TLS: fill in the CA certificate, the client certificate "
+            f"{address} uses TLS: fill in the CA certificate, the client certificate "
             "and the client key, or set distributed.comm.tls where tasks run"
         )
     return " ".join(f"{error}".split()) or type(error).__name__

@@ -30,15 +30,16 @@ __all__ = ["DaskCardNotifier"]
 class DaskCardNotifier(BaseNotifier):
     """Have other notifiers report why a task's Dask run failed.
 
-    A message is sent in every case: without a recording, it reports that the task failed.  Where the task's process was killed, Airflow calls
-    this elsewhere, and the card is read from the store.
+    A message is sent in every case: without a recording, it reports that the task failed.
+    If the task's process was killed, Airflow calls this in another process, and the card is
+    read from the store.
 
     Args:
         notifiers: What sends the message: notifiers, or functions of the context; each has
             the message as `dask` (`CardMessage`).  One that fails does not keep the
             others from sending.  Without any, the text goes to the log.
-        store: Of tasks of other operators, whose code records by itself: where to.
-        store_conn_id: Its connection.
+        store: Store of the recordings that tasks of other operators make themselves.
+        store_conn_id: Connection of that store.
         job: The recording's job, if it is not `<dag_id>.<task_id>`.
     """
 
@@ -57,7 +58,7 @@ class DaskCardNotifier(BaseNotifier):
         """Send the message.
 
         Raises:
-            Exception: the first that a notifier raised, when all have been called.
+            Exception: the first one that a notifier raised, after all have been called.
         """
         message = self.message(context)
         if not self.notifiers:
@@ -72,7 +73,7 @@ class DaskCardNotifier(BaseNotifier):
             raise errors[0]
 
     def message(self, context: Any) -> CardMessage:
-        """Return what there is to say of a task."""
+        """Return the message about a task."""
         card: RunCard | None = None
         with guard("the card of the task that failed"):
             card = self._card(context)

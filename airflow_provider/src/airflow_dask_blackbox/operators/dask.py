@@ -49,7 +49,7 @@ from airflow_dask_blackbox.shipping import (
 from airflow_dask_blackbox.task_recording import TaskRecording
 
 if TYPE_CHECKING:
-    # The real ones take a second to import, and DAG files are parsed all day.
+    # The real ones take a second to import, and DAG files are parsed often.
     from dask_blackbox import RunCard
     from distributed import Client
 
@@ -60,38 +60,38 @@ _WITH_NUMBERS: Final = ("cluster", "cluster_kwargs", "client_kwargs", "adapt")
 
 
 class DaskObservedOperator(OpenLineageFacets, PythonOperator):
-    """Run a callable whose Dask work goes to a cluster, and record what happens there.
+    """Run a callable with its Dask work on a cluster, and record that work.
 
-    Inside the callable the cluster's client is the default one: `dask.compute()` and
-    `df.compute()` use it, and a parameter named `client` receives it.  Everything else is
-    as for `PythonOperator`, of which this is one: `op_args`, `op_kwargs`,
-    `templates_dict`, context variables by name, and the callable's value as the task's XCom.
+    Inside the callable, the cluster's client is the default client: `dask.compute()` and
+    `df.compute()` use it, and a parameter named `client` receives it.  Everything else works
+    as in `PythonOperator`, its base class: `op_args`, `op_kwargs`, `templates_dict`, context
+    variables by name, and the callable's return value as the task's XCom.
 
     Args:
-        cluster: Where Dask's work is done: nothing for a `LocalCluster` of the task's own,
-            the address of a running scheduler (`tcp://…`, `tls://…`),
+        cluster: Where the Dask work runs: None for the task's own `LocalCluster`, the address
+            of a running scheduler (`tcp://…`, `tls://…`),
             `{"class": "package.Class", "kwargs": {…}}`, or a callable that returns a
-            cluster.  What was brought up for the task is closed with it.
+            cluster.  A cluster that the task starts is closed at the task's end.
         cluster_kwargs: More arguments for the cluster's class (or callable).
         client_kwargs: Arguments for `distributed.Client`, e.g. `security`.
         adapt: Arguments for the cluster's `adapt()`, to scale with the work.
-        keep_cluster: Leave the cluster that the task started running, whatever becomes of
-            the task.  For classes whose clusters live on without the task's process.
-        dask_conn_id: Airflow connection (type `dask`) that says the same; arguments of the
-            operator go before it.
-        store: Where to record to, `s3://bucket/prefix` or a folder.  Nothing: option
-            `store` in section `[dask_blackbox]` of Airflow's configuration, else
-            `blackbox.store.url` of Dask's.
+        keep_cluster: Don't close the cluster that the task started, however the task ends.
+            Only for classes whose clusters can outlive the task's process.
+        dask_conn_id: Airflow connection (type `dask`) with the same values; arguments of the
+            operator take precedence.
+        store: Where to record to: `s3://bucket/prefix` or a folder.  None: option `store` in
+            section `[dask_blackbox]` of Airflow's configuration, otherwise
+            `blackbox.store.url` in Dask's configuration.
         store_conn_id: Airflow connection (type `aws`) with the store's credentials.
         store_settings: Single settings of the store (`endpoint`, `region`, `profile`, …),
-            stronger than the connection's.
+            which take precedence over the connection's.
         job: Name under which runs are compared; `<dag_id>.<task_id>` if not given.
-        parameters: What this run was asked to do, for comparison with others.  Nothing:
-            the DAG run's params and the plain values among `op_kwargs`.
-        required: Fail, before the cluster costs anything, if the run cannot be recorded.
-        fail_without_retry: Advice of the verdict on which the task fails at once, whatever
-            its `retries`: any of `code`, `data`, `environment`, `memory`, `transient`.
-            Only a verdict of high confidence counts.  On Airflow 3.3, see also
+        parameters: The run's parameters, for comparison with other runs.  None: the DAG
+            run's params and the plain values among `op_kwargs`.
+        required: Fail before the cluster is created if the run cannot be recorded.
+        fail_without_retry: Retry advice with which the task fails at once, whatever its
+            `retries` are: any of `code`, `data`, `environment`, `memory`, `transient`.
+            Only advice of high confidence counts.  On Airflow 3.3, see also
             `DaskRetryPolicy`.
     """
 
@@ -181,7 +181,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
 
     @property
     def dask_links(self) -> dict[str, str] | None:
-        """What the buttons open, by XCom key; None if this object ran no task."""
+        """The addresses of the buttons, by XCom key; None if this object ran no task."""
         return self._recorded.links if self._recorded is not None else None
 
     @property
@@ -285,9 +285,9 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         given, rendered = self._as_given["cluster"], self._rendered("cluster")
         if given is not None and (rendered is None or rendered == ""):
             raise OperatorConfigurationError(
-                f"cluster= is {given}, which gives {rendered!r} in this run; have it "
-                "give an address such as 'tcp://scheduler:8786', or leave cluster= out "
-                "for a LocalCluster of the task's own"
+                f"cluster= is {given}, which gives {rendered!r} in this run; it has to "
+                "render to an address such as 'tcp://scheduler:8786', or leave out "
+                "cluster= to start a LocalCluster"
             )
         return self.make_cluster or rendered
 

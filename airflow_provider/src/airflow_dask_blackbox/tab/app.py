@@ -206,7 +206,7 @@ def _refused(request: Request, error: Exception) -> Response:
 _REFUSALS: Final = {
     401: ("You are not logged in", "Log in to Airflow, then open this page again."),
     403: (
-        "You may not see this",
+        "You do not have access to this page",
         "Dask runs of a DAG are shown to users who may read the logs of its tasks.",
     ),
     404: ("Not found", "There is no such page."),

@@ -116,8 +116,8 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Empty
         reported.append(
             f"Airflow's API server finds no recording of this try in {where}. The task "
             "may have ended before recording started, the recording may have been "
-            "deleted, or that path is a different one here. The task's own log has how "
-            "it ended."
+            "deleted, or that path is a different one here. The task's own log shows "
+            "how it ended."
         )
         if "://" not in where:
             reported.append(

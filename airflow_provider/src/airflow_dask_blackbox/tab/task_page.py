@@ -223,8 +223,8 @@ _CONTRADICTIONS: Final = {
         "after its Dask run had succeeded."
     ),
     ("failed", "success"): (
-        "According to Airflow this try succeeded: somebody marked it, or the task went "
-        "on after its Dask run had failed."
+        "According to Airflow this try succeeded: somebody marked it, or the task "
+        "continued after its Dask run had failed."
     ),
 }
 """What has to be said of a try, by how its recording ended and by Airflow's word."""

@@ -74,7 +74,8 @@ def mask_secret(secret: Any) -> None:
                 listener(taken)
     if len(taken) < len(new):
         logger.warning(
-            "%d secret values are not masked in the recording: more than %d are already",
+            "%d secret values are not masked in the recording, because at most %d are "
+            "masked",
             len(new) - len(taken), MOST_VALUES,
         )  # fmt: skip
 

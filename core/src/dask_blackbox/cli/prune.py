@@ -44,7 +44,7 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
     alive = [each for each in found if each.alive]
     going = [each for each in found if not each.alive]
     for each in alive:
-        click.echo(f"{_shown(each)} is being recorded and is kept.", err=True)
+        click.echo(f"{_shown(each)} is being recorded and is not deleted.", err=True)
     if not found:
         require_folder(store.url)
     if not going:

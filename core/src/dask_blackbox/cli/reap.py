@@ -42,7 +42,7 @@ _STATES = ("aborted", "lost")
     metavar="AGE",
     default="7 days",
     show_default=True,
-    help="Without JOB/RUN: runs that started since.",
+    help="Without JOB/RUN: only runs that started since then.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="List the clusters and close none.")
 def reap(
@@ -50,8 +50,9 @@ def reap(
 ) -> None:
     """Close clusters that were started for a run and outlived its process.
 
-    Without JOB/RUN, those of all runs that were aborted or lost recently. A scheduler is
-    asked for its id first; another cluster at the same address is left alone.
+    Without JOB/RUN, it closes the clusters of all runs that were recently aborted or
+    lost. It checks each scheduler's id first, so another cluster at the same address is
+    not closed.
     """
     from dask_blackbox.recorder.orphaned_clusters import close_now, owned_clusters
 
@@ -60,7 +61,9 @@ def reap(
     failed, count = 0, 0
     for name, run in _runs(store, names, after):
         if run.state == "running":
-            click.echo(f"{name} is being recorded; its cluster is kept.", err=True)
+            click.echo(
+                f"{name} is being recorded; its cluster is not closed.", err=True
+            )
             continue
         for cluster in owned_clusters(run):
             if dry_run:

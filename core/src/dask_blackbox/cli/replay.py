@@ -123,7 +123,9 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
 )
 @run_argument
 @store_option
-@click.option("--key", metavar="KEY", help="Task to rerun, if several were kept.")
+@click.option(
+    "--key", metavar="KEY", help=("Task to rerun, if the recording contains several.")
+)
 @click.option(
     "--pdb",
     "debug",
@@ -156,8 +158,8 @@ def replay(
     """Rerun a failed task of RUN with its inputs, in a new process.
 
     This unpickles data from the store, and unpickling can run any code: only stores that
-    you declare as trusted are replayed.  Tasks are kept in runs recorded with
-    blackbox.capture.values.  Exits with 0 if the recorded exception is raised again, 3 for
+    you declare as trusted are replayed.  Only runs recorded with blackbox.capture.values
+    contain failed tasks.  Exits with 0 if the recorded exception is raised again, 3 for
     another exception, 4 for none, 5 if the process dies.
     """
     from dask_blackbox.reader.task_bundles import find_bundle, is_trusted

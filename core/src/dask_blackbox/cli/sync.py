@@ -39,7 +39,7 @@ _CORRECTED = (
     help="Upload to this store. Default: the store that each recording was meant for.",
 )
 def sync(spool: Path | None, store_url: str | None) -> None:
-    """Upload recordings that could not be stored at the time.
+    """Upload recordings that could not be uploaded during their runs.
 
     Exits with 1 if any of them remains in the spool.
     """

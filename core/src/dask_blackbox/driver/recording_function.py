@@ -1,4 +1,4 @@
-"""`recording`: what users put around Dask work, and what the hosts are built on."""
+"""`recording`: the context manager around Dask work, on which the hosts are built."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def recording(
         client: A connected `distributed.Client`.  None: every client of this process, see
             `every_client`.
         store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
-            `blackbox.store.url`, else the user's default folder.
+            `blackbox.store.url`, otherwise the user's default folder.
         job: Job name; runs of one job are compared.  None: from the host's environment (Airflow,
-            Prefect, CI, a batch system), else the script's name.
-        run_id: Run id within the job.  None: from the host's environment, else new.
+            Prefect, CI, a batch system), otherwise the script's name.
+        run_id: Run id within the job.  None: from the host's environment, otherwise a new one.
         attempt: Attempt of that run, from 1; if it exists already, the next one is used.
-        host: What started the run.  None: from the environment.
+        host: The system that started the run.  None: from the environment.
         parameters: Parameters of the run; redacted before they are recorded.
         callable: The function that does the work; its name, place and a hash of its
             source are recorded.
@@ -74,8 +74,8 @@ def recording(
             unless `client`, `host` or `command` is given.
 
     Returns:
-        A context manager, synchronous and asynchronous; `start` and `finish` do the same
-        by hand.
+        A context manager, synchronous and asynchronous; `start` and `finish` are the explicit
+        form.
     """
     found = identity_from_environment()
     own_run = run_id is not None or job is not None

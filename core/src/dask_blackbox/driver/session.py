@@ -1,9 +1,9 @@
-"""`Recording`: the driver's side of one recording, from its first order to its card.
+"""`Recording`: the driver's side of one recording, from its start to its card.
 
-It starts a recorder process, puts capture on the cluster, and waits only for the report of the
-store and, at the end, for the card, both within set limits.  Our own
-failures become one log line and a fact on the card; only with `required=True` does a run
-that cannot be recorded fail, and then before it costs anything.
+It starts a recorder process and registers capture on the cluster.  It waits only for the
+check of the store and, at the end, for the card, both within set limits.  Our own failures
+become one log line and a fact on the card.  A run that cannot be recorded fails only with
+`required=True`, and then before any work starts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Recording:
     """One recording, seen from the driver.  Made by `recording`.
 
     Attributes:
-        card: The run's card: a `running` one at first, the final one after `finish`.
+        card: The run's card: its state is `running` at first, and final after `finish`.
         links: URLs by name (`report`, `performance_report`, `recording`), known once the
             store is; they open in a browser where the store can do that.
         overview: What a host's page shows beside the card, after `finish`, where wanted.
@@ -162,7 +162,7 @@ class Recording:
             client: A connected, synchronous `distributed.Client`.
             everything: Record the tasks of all clients of that cluster, not only those
                 of this one and of the tasks that it submits.
-            owned: The cluster ends with this process: if this process is killed, the
+            owned: The cluster belongs to this process: if the process is killed, the
                 recorder closes what is left of it.
         """
         from dask_blackbox.driver.plugin_registration import install_now
@@ -189,13 +189,13 @@ class Recording:
             self.attached = True
 
     def own(self, cluster: Any) -> None:
-        """Have a cluster closed if this process is killed before it does so.
+        """Have the recorder close a cluster if this process is killed before it does so itself.
 
-        `attach` with `owned` says it of a client's cluster; this is for the time before a
+        `attach` with `owned` does this for a client's cluster; this method is for the time before a
         client has connected.
 
         Args:
-            cluster: That was just started, and that this process is to close.
+            cluster: The cluster that was just started and that this process will close.
         """
         from dask_blackbox.driver.plugin_registration import owned_scheduler
 
@@ -230,12 +230,12 @@ class Recording:
             self.attached = True
 
     def drain(self, address: str) -> None:
-        """Have what a scheduler still holds pulled: it is about to close."""
+        """Have the recorder pull the rows that a scheduler still holds, before it closes."""
         if self._supervisor is not None and self.recorded_now:
             self._supervisor.drain(address, _DRAINING)
 
     def attach_address(self, address: str, security: object) -> None:
-        """Record whoever uses the cluster at an address, without being its client.
+        """Record all clients of the cluster at an address, without being a client itself.
 
         Args:
             address: Of the scheduler.
@@ -264,7 +264,7 @@ class Recording:
         setting: str = "",
         retries: int = 0,
     ) -> None:
-        """Note a failure that Dask takes for a result: frameworks return states, not raise.
+        """Report a failure that Dask treats as a result: frameworks return states instead of raising.
 
         Args:
             key: Of the task.
@@ -302,7 +302,7 @@ class Recording:
         *,
         timeout: float | None = None,
     ) -> RunCard:
-        """End the recording and return the card; again, and it returns the same card.
+        """End the recording and return the card; further calls return the same card.
 
         Takes `blackbox.finish-timeout` at most.
 
@@ -310,7 +310,7 @@ class Recording:
             exception: What ended the work, if something did.
             state: How it ended; None: `succeeded` without an exception, else `failed`
                 (`aborted` for KeyboardInterrupt).
-            timeout: Seconds to wait for the card, where a host grants fewer than
+            timeout: Seconds to wait for the card, if a host grants fewer than
                 `blackbox.finish-timeout`; what is left to upload is left to the recorder.
         """
         if os.getpid() != self._owner:  # a forked child: the end is not its to tell
@@ -366,7 +366,7 @@ class Recording:
         setting: str = "",
         at: float | None = None,
     ) -> None:
-        """Note that a host or a person has ended the run, and why; `finish` does not.
+        """Report that a host or a person has ended the run, and why; it does not finish the recording.
 
         Args:
             by: Who ended it: `airflow`, `prefect`, …
@@ -390,7 +390,7 @@ class Recording:
                 self._supervisor.event("host-stopped", reported, reported.pop("at"))
 
     def part_failed(self, what: str, name: str, card: RunCard, url: str = "") -> None:
-        """Note that a part of this run, recorded as a run of its own, ends this run.
+        """Report that a separately recorded part of this run ends this run.
 
         Args:
             what: What the host calls such a part: `subflow`.
@@ -419,7 +419,7 @@ class Recording:
     def task_named(
         self, key: str, name: str, *, identity: str = "", url: str = ""
     ) -> None:
-        """Note what the host calls a task: the card does so, too.  Never blocks.
+        """Report the host's name of a task, which the card then uses.  Never blocks.
 
         Args:
             key: Of the task.
@@ -438,13 +438,13 @@ class Recording:
             self._supervisor.row("event", row)
 
     def command_event(self, kind: str, detail: dict[str, object]) -> None:
-        """Report the command that does the work: when it started, what it was sent."""
+        """Report the command that does the work: when it started, and which signals it received."""
         if self._supervisor is not None:
             with guard("what happened to the command"):
                 self._supervisor.event(kind, detail)
 
     def command_lines(self, lines: list[list[object]]) -> None:
-        """Keep what the command wrote at last, as rows of `log`."""
+        """Record the last lines that the command wrote, as rows of `log`."""
         if self._supervisor is not None:
             for line in lines:
                 self._supervisor.row("log", line)
@@ -460,13 +460,13 @@ class Recording:
         return self.finish(state="aborted" if exit_code < 0 else state)
 
     def finish_attached(self) -> RunCard:
-        """End the recording of a cluster that others use: how it went, it knows itself."""
+        """End the recording of a cluster that others use; its outcome is derived from its own events."""
         self._left = True
         return self.finish()
 
     @property
     def id(self) -> str:
-        """The recording's own id, unlike that of any other."""
+        """The recording's own, unique id."""
         return self._manifest.recording
 
     @property
@@ -480,7 +480,7 @@ class Recording:
 
     @property
     def identity(self) -> Identity:
-        """Who the run is; another attempt, where that one was taken."""
+        """Job, run and attempt; another attempt, if the intended one was taken."""
         run = self._manifest
         return Identity(
             job=run.job, run_id=run.run_id, attempt=run.attempt, host=run.host

@@ -129,8 +129,8 @@ def _document(text: bytes, decode: Callable[[bytes], _T], name: str) -> _T:
 
 def _damaged(name: str, why: str) -> MalformedRecordingError:
     return MalformedRecordingError(
-        f"{name} is damaged or not of dask-blackbox ({why}); "
-        "fetch it again, or open another attempt of the run"
+        f"{name} is damaged or was not written by dask-blackbox ({why}); fetch it "
+        "again, or open another attempt of the run"
     )
 
 

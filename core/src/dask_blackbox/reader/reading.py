@@ -84,7 +84,7 @@ class Frames(dict[str, pl.DataFrame]):
         for name, blob in each_blob(self._store.get, names):
             short = name.removeprefix(folder)
             if blob is None:
-                self._damaged[short] = "it went away while it was read"
+                self._damaged[short] = "it disappeared while it was read"
                 continue
             same = (zlib.crc32(blob), len(blob))
             if same in seen:  # a copy: most rows would count twice

@@ -1,4 +1,4 @@
-"""`Run`: a recording, opened where it lies."""
+"""`Run`: a recording, read from its store."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _LINKS = {"report": "report.html", "performance_report": "performance_report.htm
 
 
 class Run(RunTables):
-    """The facts of one run, read back from a store, whatever state it is in.
+    """The facts of one run, read from a store, whatever the state of the recording is.
 
-    Open one with `Run.open`.  Tables are polars frames; of a run that has ended, each is
-    fetched when it is first asked for.
+    Open one with `Run.open`.  Tables are polars frames; for a run that has ended, each
+    table is fetched when it is first used.
     """
 
     store: Store
@@ -73,7 +73,7 @@ class Run(RunTables):
         Args:
             url: Its folder, in a bucket or on a disk, or a `card.json` or `report.html`
                 in it.
-            settings: Go before those under `blackbox.store`.
+            settings: Take precedence over those under `blackbox.store`.
 
         Raises:
             ConfigurationError: if this is no URL of a store.
@@ -89,7 +89,7 @@ class Run(RunTables):
 
     @classmethod
     def at(cls, store: Store, where: RunAddress | str) -> Run:
-        """Open the recording that lies in a store at an address, or in a folder of it.
+        """Open the recording at an address in a store, or in a folder of the store.
 
         Raises:
             StoreError: if the store cannot be read.
@@ -136,20 +136,20 @@ class Run(RunTables):
 
     @property
     def address(self) -> RunAddress:
-        """Where in its store this recording belongs."""
+        """The address of this recording in its store."""
         manifest = self.manifest
         return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
 
     @property
     def state(self) -> RunState:
-        """How it ended; `lost` if nobody could say so and nobody is alive to do it."""
+        """How it ended; `lost` if no process reported the end and none is left to do so."""
         from dask_blackbox.analyse.run_state import state_of
 
         return state_of(self)
 
     @cached_property
     def workers(self) -> pl.DataFrame:
-        """One row per worker process: when it came, when and how it left."""
+        """One row per worker process: when it joined, and when and how it left."""
         frames = self._frames
         stored = frames.stored("workers") if isinstance(frames, Frames) else None
         return super().workers if stored is None else stored
@@ -166,18 +166,18 @@ class Run(RunTables):
         return self._shown().to_markdown()
 
     def _shown(self) -> RunCard:
-        """Return the card as it was written, where it was: quickly."""
+        """Return the stored card, if there is one, which is faster."""
         try:
             return RunCard.from_json(self.store.get(f"{self.folder}card.json"))
         except (StoreError, msgspec.MsgspecError, UnicodeDecodeError):
             return self.card()
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return all that the rules find in this run, gravest first."""
+        """Return everything that the rules find in this run, most severe first."""
         return self._found(None)
 
     def card(self) -> RunCard:
-        """Return what a host shows of this run, made anew from its recording."""
+        """Return the card of this run, built from its recording."""
         from dask_blackbox.card import card_of
 
         # A run that goes on is looked at again and again, and has nothing to explain.
@@ -198,13 +198,13 @@ class Run(RunTables):
         )
 
     def history(self) -> History:
-        """Return what is known of the job's runs before this one, within 3 s."""
+        """Return what is known of the job's earlier runs; takes 3 s at most."""
         from dask_blackbox.reader.earlier_runs import earlier_runs
 
         return earlier_runs(self.store, self.manifest)
 
     def _write_sketch(self, card: RunCard) -> None:
-        """Leave for later runs what the recorder, which is lost, could not leave."""
+        """Write the sketch for later runs that the lost recorder could not write."""
         from dask_blackbox.reader.sketching import sketches_of, write_sketch
 
         try:
@@ -217,7 +217,7 @@ class Run(RunTables):
         """Read every blob of this recording and compare its checksum.
 
         Returns:
-            What is wrong with them, by name; also on the cards made from now on.
+            What is wrong with them, by name; cards made from now on show it, too.
 
         Raises:
             StoreError: if the store cannot be read.

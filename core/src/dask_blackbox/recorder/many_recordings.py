@@ -57,7 +57,7 @@ class Many:
             try:
                 parcel = decode_parcel(line)
             except msgspec.MsgspecError as error:
-                logger.warning("not an order: %s", error)
+                logger.warning("unknown request: %s", error)
                 continue
             if parcel.config is not None and parcel.run not in self._channels:
                 self._open(parcel.run, parcel.config)

@@ -76,7 +76,8 @@ class MaskConfirmations:
                 await all_sent.wait()
         except TimeoutError:
             logger.warning(
-                "a driver has not said for %g s what it masks", self._longest_wait
+                "a driver has not confirmed for %g s which values it masks",
+                self._longest_wait,
             )
             self._late |= missing & self._drivers
         finally:

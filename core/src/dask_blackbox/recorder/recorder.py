@@ -314,7 +314,7 @@ class Recorder:
         try:
             order = decode_order(line)
         except msgspec.MsgspecError as error:
-            logger.warning("not an order: %s", error)
+            logger.warning("unknown request: %s", error)
             return
         # Not found waits: what comes next may be the exception that ends the process.
         if isinstance(order, Attach):
@@ -346,8 +346,10 @@ class Recorder:
             return
         failed = {
             "doing": "masking values before they are written",
-            "error": "a driver sent them after it had not answered for a while: rows that "
-            "were written meanwhile may hold them",
+            "error": (
+                "a driver sent values to mask after it had not answered for a "
+                "while: rows that were written in between may contain them"
+            ),
         }
         row = [time.time(), "capture-failed", "recorder", json.dumps(failed)]
         self._take("recorder", None, time.time(), {"event": [row]}, {})

@@ -54,7 +54,7 @@ def finish_lost_runs(
             if _few_segments(store, address):
                 finish_lost_run(store, address, config)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:
-            logger.warning("%s stays lost: %s", address.folder, error)
+            logger.warning("%s remains lost: %s", address.folder, error)
 
 
 def _few_segments(store: Store, address: RunAddress) -> bool:

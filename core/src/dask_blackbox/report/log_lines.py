@@ -81,7 +81,7 @@ def _steps(run: RunTables, query: LogQuery) -> Iterator[_Step]:
         yield f"belong to task {query.task}", _task_filter(query.task)
     if query.since:
         at = _moment(run, "since", query.since)
-        yield f"are from {_clock(at)} on", _keeping(pl.col("at") >= at)
+        yield f"are from {_clock(at)} or later", _keeping(pl.col("at") >= at)
     if query.until:
         at = _moment(run, "until", query.until)
         yield f"are from before {_clock(at)}", _keeping(pl.col("at") <= at)

@@ -136,9 +136,12 @@ def _flame_graph(run: RunTables, of: str) -> object | None:
     flames, unseen = flames_of(tree)
     left_out = f"; {count(unseen)} too small to draw" if unseen else ""
     if (least := seen_at_least(run)) > 1:
-        left_out += f"; frames seen fewer than {least} times are not all here"
+        left_out += f"; not all frames seen fewer than {least} times are shown"
     plot = figure(
-        title=f"Where the workers' threads were, {duration(flames[0].seconds)} in all{left_out}",
+        title=(
+            f"What the workers' threads executed, {duration(flames[0].seconds)} in "
+            f"total{left_out}"
+        ),
         tools="pan,box_zoom,xwheel_zoom,reset",
         sizing_mode="stretch_both",
     )

@@ -81,7 +81,7 @@ def _time_bar(run: RunTables) -> TimeBar | None:
         ("disk", "reading back from disk", disk),
         ("scheduling", "waiting for the scheduler", overhead - data - disk),
         ("few", "fewer tasks than threads", lack),
-        ("driver", "nothing asked for by the driver", paused),
+        ("driver", "no work submitted by the driver", paused),
     ]
     # Samples are a second apart: reasons may add up to a little more than there was.
     left, explained = capacity - busy, sum(seconds for *_, seconds in idle)
@@ -89,7 +89,7 @@ def _time_bar(run: RunTables) -> TimeBar | None:
     parts = [("busy", "executing tasks", busy)]
     parts += [(tone, name, seconds * fitting) for tone, name, seconds in idle]
     parts.append(
-        ("unknown", "idle, not known why", max(0.0, left - explained * fitting))
+        ("unknown", "idle for an unknown reason", max(0.0, left - explained * fitting))
     )
     return TimeBar(_placed(parts, capacity), capacity, _bounds(run, loads, busy))
 

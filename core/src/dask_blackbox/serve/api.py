@@ -313,6 +313,6 @@ def _described(kind: type) -> dict[int | str, dict[str, object]]:
 
     return {
         200: answer(kind, (kind.__doc__ or "").strip().splitlines()[0]),
-        404: answer(Trouble, "It is not there."),
-        400: answer(Trouble, "The question cannot be understood."),
+        404: answer(Trouble, "Not found."),
+        400: answer(Trouble, "The request is not valid."),
     }

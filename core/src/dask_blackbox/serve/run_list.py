@@ -220,7 +220,7 @@ def _newest(store: Store, search: Search) -> Iterator[SketchName]:
     ]
     if not jobs and search.job:
         raise ConfigurationError(
-            f"no job's name holds {search.job!r}; leave it empty to see all jobs"
+            f"no job's name contains {search.job!r}; leave it empty to see all jobs"
         )
     by_job = [_within(sketched_runs(store, job), search) for job in jobs]
     return heapq.merge(*by_job, key=lambda each: -each.started_ms)

@@ -53,7 +53,7 @@ def place_of(url: str | os.PathLike[str]) -> Bucket | Path:
         raise ConfigurationError(f"the store's URL is empty; {_SUPPORTED}")
     if _CONTROL.search(text):
         raise ConfigurationError(
-            f"the store's URL {_shown(text)} holds a control character; {_SUPPORTED}"
+            f"the store's URL {_shown(text)} contains a control character; {_SUPPORTED}"
         )
     found = _SCHEME.match(text)
     if found is None:
@@ -85,8 +85,8 @@ def _bucket(rest: str, text: str) -> Bucket:
     name, _, prefix = rest.partition("/")
     if "@" in rest and ("@" in name or ":" in name):
         raise ConfigurationError(
-            f"{_shown(text)} holds credentials; they belong in blackbox.store.key and "
-            ".secret, a profile or the environment"
+            f"{_shown(text)} contains credentials; they belong in blackbox.store.key "
+            "and .secret, a profile or the environment"
         )
     if not name:
         raise ConfigurationError(f"{_shown(text)} contains no bucket; {_SUPPORTED}")
@@ -103,7 +103,7 @@ def _bucket(rest: str, text: str) -> Bucket:
         )
     if any(letter in prefix for letter in "?#"):
         raise ConfigurationError(
-            f"{_shown(text)} holds a ? or #; endpoint, region and the like are "
+            f"{_shown(text)} contains a ? or #; endpoint, region and the like are "
             "settings under blackbox.store"
         )
     if len(prefix.encode("utf-8", "surrogatepass")) > _LONGEST_PREFIX:

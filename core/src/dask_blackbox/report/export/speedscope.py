@@ -75,8 +75,8 @@ def speedscope_file(run: RunTables) -> dict[str, object]:
     whole = merged_profile(run)
     if whole is None:
         raise RecordingError(
-            "this recording holds no profile: no task ran long enough for a sample, or "
-            "blackbox.profile-interval is 0"
+            "this recording contains no profile: no task ran long enough for a sample, "
+            "or blackbox.profile-interval is 0"
         )
     stacks = _Stacks()
     profiles = [stacks.profile("all tasks", whole)]
