@@ -170,6 +170,21 @@ def _database() -> None:
 
 
 @pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a stopped task wait until all is said, on a busy machine too.
+
+    A supervisor would send SIGKILL five seconds after SIGTERM; `dag.test()` has none.
+    """
+    from airflow_dask_blackbox import plain_recordings, stopping, task_recording
+    from airflow_dask_blackbox.operators import dask
+
+    for module in (plain_recordings, stopping, task_recording):
+        monkeypatch.setattr(module, "GRACE", 120.0)
+    monkeypatch.setattr(stopping, "_ANSWER", 60.0)
+    monkeypatch.setattr(dask, "_CLOSING", 60.0)
+
+
+@pytest.fixture
 def airflow(
     _database: None, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[InProcessAirflow]:

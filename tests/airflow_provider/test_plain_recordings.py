@@ -208,6 +208,7 @@ with DAG("meaning"):
     assert (card["state"], (card["verdict"] or {}).get("rule")) == ended
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_recording_of_a_task_that_airflow_stops_says_who_stopped_it(
     airflow: Any, tab: Tab, tmp_path: Path
 ) -> None:

@@ -205,6 +205,44 @@ def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> Non
     assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
+@pytest.mark.parametrize(
+    ("work", "headline"),
+    [
+        (
+            "client.gather(client.map(share, [2, 1, 0]))",
+            "ZeroDivisionError in 'share': division by zero",
+        ),
+        ("raise LookupError('no orders')", "LookupError in the driver: no orders"),
+    ],
+)
+def test_the_verdict_on_a_bash_task_is_on_what_its_python_raised(
+    airflow: Any, store: Path, work: str, headline: str
+) -> None:
+    script = store / "job.py"
+    script.write_text(
+        "from distributed import Client\n"
+        "def share(n):\n"
+        "    return 1 / n\n"
+        "if __name__ == '__main__':\n"
+        "    with Client(processes=False, dashboard_address=':0') as client:\n"
+        f"        {work}\n"
+    )
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.bash import BashOperator
+
+        with DAG("bash_raises"):
+            BashOperator(task_id="work", bash_command="{sys.executable} {script}")
+        """,
+        "bash_raises",
+    )
+
+    card = _card(store, "bash_raises.work", ran.run_id)
+    assert card["headline"] == headline
+    assert card["verdict"]["confidence"] == "high"
+    assert "Bash command failed" not in json.dumps(card)
+
+
 def test_the_command_that_a_function_returns_is_recorded(
     airflow: Any, store: Path
 ) -> None:

@@ -42,6 +42,7 @@ def _card(store: Path, job: str, run_id: str) -> Any:
     return json.loads((store / folder / "card.json").read_text())
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_stopped_task_says_who_stopped_it_and_how_far_it_was(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ with DAG("stopped"):
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_task_that_failed_after_airflow_had_ended_it_was_stopped(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -111,6 +113,7 @@ with DAG("ended_before"):
     assert "(marked failed); 40 of 40 tasks were done" in card["headline"]
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(
     ("comes", "said"),
     [
@@ -159,6 +162,53 @@ with DAG("closing_slowly"):
         f"Airflow stopped this task ({said}) while its cluster was closing; its Dask work "
         "had succeeded by then"
     ) in ran.messages
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize(
+    ("moment", "state", "said"),
+    [
+        ("cluster", "failed", "this task was stopped before its work began"),
+        (
+            "work",
+            "success",
+            (
+                "This task continued although it was stopped, and returned a value; "
+                "its recording ends with the SIGTERM"
+            ),
+        ),
+    ],
+)
+def test_a_task_that_goes_on_after_a_signal_says_so(
+    airflow: Any, tmp_path: Path, moment: str, state: str, said: str
+) -> None:
+    ran = airflow.run(
+        f"""
+def stopped_at(moment):
+    import os, signal
+    if moment == {moment!r}:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+def cluster():
+    from distributed import LocalCluster
+    stopped_at("cluster")
+    return LocalCluster(**TINY, dashboard_address="127.0.0.1:0")
+
+with DAG("goes_on"):
+    Watched(
+        task_id="work",
+        python_callable=lambda: stopped_at("work") or "done",
+        cluster=cluster,
+        store={str(tmp_path)!r},
+    )
+""",
+        "goes_on",
+    )
+
+    card = _card(tmp_path, "goes_on.work", ran.run_id)
+    assert (ran.state, card["state"]) == (state, "aborted")
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert said in [*ran.messages, *ran.xcoms.get("caught", [])]
 
 
 @pytest.mark.parametrize("cleaning", ["pass", "{}['parts']"])

@@ -563,26 +563,31 @@ def test_a_time_limit_is_no_hang_of_tasks_that_finished_before_the_cluster_close
 
 
 @pytest.mark.parametrize(
-    ("last", "error", "when"),
+    ("last", "error", "progress"),
     [
-        (10.0, "Connect call failed", " when the scheduler last answered, 50 s before"),
-        (58.0, "Connect call failed", ""),
-        (10.0, None, ""),
+        (
+            10.0,
+            "Connect call failed",
+            "4 of 10 tasks were done when the scheduler last answered, 50 s before",
+        ),
+        (58.0, "Connect call failed", "at least 4 of 10 tasks were done"),
+        (10.0, None, "4 of 10 tasks were done"),
     ],
 )
 def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
-    last: float, error: str | None, when: str
+    last: float, error: str | None, progress: str
 ) -> None:
     kind, end = stopped_by("airflow", "marked-failed", at=60)
     account = SourceAccount(batches=3, first=1, last=3, error=error)
     end = msgspec.structs.replace(end, sources={"scheduler tcp://s": account})
     heard = a_sample(at=last, source="scheduler", memory=MIB)
 
-    found = verdict(a_run(a_worker(), a_graph(), heard, (kind, end)))
+    done = [a_task(f"load-{n}", start=1.0 + n, compute=1.0) for n in range(4)]
+
+    found = verdict(a_run(a_worker(), a_graph(), *done, heard, (kind, end)))
 
     assert found.title == (
-        "Airflow stopped this task after 1 m 00 s (marked failed); "
-        f"0 of 10 tasks were done{when}"
+        f"Airflow stopped this task after 1 m 00 s (marked failed); {progress}"
     )
 
 

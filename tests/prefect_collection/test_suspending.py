@@ -70,7 +70,7 @@ def test_a_suspended_flow_run_has_not_failed_and_goes_on_as_an_attempt(
 
     assert (seen.state_name, seen.card.state) == ("Suspended", "aborted")
     assert seen.card.headline.startswith("Suspended after ")
-    assert seen.card.headline.endswith("; 1 of 2 tasks were done")
+    assert seen.card.headline.endswith(" 1 of 2 tasks were done")
     assert "Resume it in Prefect" in seen.card.verdict.remedy
     assert prefect.tags(made.id) == []
     assert {task.message for task in seen.all_tasks if task.state == "CANCELLED"} == {

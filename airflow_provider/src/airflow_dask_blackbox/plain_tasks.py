@@ -232,6 +232,12 @@ def _begun(
 ) -> Any:
     """Begin the recording of a command, which ends with the stack."""
     recorded = recording_of(task, context, command=["bash", "-c", command])
+
+    def exit_code() -> int | None:
+        process = task.subprocess_hook.sub_process
+        return None if process is None else process.returncode
+
+    recorded.exit_code = exit_code
     kill = task.on_kill
 
     def on_kill() -> None:

@@ -55,6 +55,8 @@ class TaskRecording:
         links: What was pushed for the buttons, by XCom key.
         driver_thread: The thread of the user's callable, where it is not the one that
             begins the recording.
+        exit_code: Returns that of the command that does the work; None: there is none, or
+            it has not ended.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class TaskRecording:
     ) -> None:
         self.links: dict[str, str] = {}
         self.driver_thread: int | None = None
+        self.exit_code: Callable[[], int | None] = lambda: None
         self._context = context
         self._log = log
         self._required = required
@@ -142,6 +145,11 @@ class TaskRecording:
     def recording(self) -> Recording | None:
         """The recording itself, if there is one."""
         return self._rec
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Airflow has stopped the task, and the recording with it."""
+        return self._ending is not None
 
     @property
     def page(self) -> str:
@@ -265,6 +273,11 @@ class TaskRecording:
             return
         if self._ending is not None:
             self._ending.join(GRACE / 2)
+            if error is None:
+                self._log.warning(
+                    "This task continued although it was stopped, and returned a value; "
+                    "its recording ends with the SIGTERM"
+                )
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well, and so is coming again later.
             fine = isinstance(error, SIGNALS)
@@ -276,9 +289,14 @@ class TaskRecording:
             exits: RunState | None = None
             if isinstance(error, SystemExit):
                 exits = "failed"
-            card = self._announced.addressed(
-                rec.finish(exception=None if fine else error, state=exits)
+            # Of a command that failed, Airflow's exception says no more than the code.
+            code = None if fine or error is None else self.exit_code()
+            ended = (
+                rec.finish_command(code)
+                if code
+                else rec.finish(exception=None if fine else error, state=exits)
             )
+            card = self._announced.addressed(ended)
             self._publish(card)
             if error is not None and not fine:
                 error.add_note(exception_note(card))

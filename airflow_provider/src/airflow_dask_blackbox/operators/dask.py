@@ -29,6 +29,7 @@ from airflow_dask_blackbox.clusters import (
     is_owned,
 )
 from airflow_dask_blackbox.compat import (
+    AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
 )
@@ -57,6 +58,9 @@ __all__ = ["DaskObservedOperator"]
 
 _WITH_NUMBERS: Final = ("cluster", "cluster_kwargs", "client_kwargs", "adapt")
 """Templates whose text is a number where it reads as one."""
+
+_CLOSING: Final = 1.0
+"""Seconds for closing the client of a task that is stopped."""
 
 
 class DaskObservedOperator(OpenLineageFacets, PythonOperator):
@@ -229,6 +233,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             self._recorded as recorded,
         ):
             self._client = afterwards.enter_context(self._connected(recorded.own))
+            if recorded.stopped:  # and no client was there that `on_kill` could close
+                raise AirflowException("this task was stopped before its work began")
             owned = not self.keep_cluster and is_owned(self._client)
             self.dask_run = recorded.attach(self._client, owned=owned)
             store_rendered_templates(self)
@@ -297,7 +303,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             self._recorded.abort()
         if self._client is not None:
             with guard("cancelling what the killed task waited for"):
-                self._client.close(timeout=1)
+                self._client.close(timeout=_CLOSING)
 
     def _recording(self, context: Any) -> TaskRecording:
         parameters = self.parameters

@@ -937,27 +937,26 @@ def _progress(case: Case, moment: float) -> str:
         return ""
     done = min(finished["key"].n_unique(), sent)
     unheard = _unheard_for(case, moment)
-    when = (
-        ""
-        if unheard is None
-        else f" when the scheduler last answered, {duration(unheard)} before"
-    )
+    least = when = ""
+    if unheard is not None and unheard > _LONG:
+        when = f" when the scheduler last answered, {duration(unheard)} before"
+    elif unheard is not None and 0 < done < sent:
+        least = "at least "  # what was done since it last answered is not known
     were = "was" if sent == 1 else "were"
-    return f"; {done:,} of {counted(sent, 'task')} {were} done{when}"
+    return f"; {least}{done:,} of {counted(sent, 'task')} {were} done{when}"
 
 
 def _unheard_for(case: Case, moment: float) -> float | None:
     """Return for how long nothing had come from the schedulers, if the end is missing."""
     ending = case.run.ending
-    own = case.run.metrics.filter(pl.col("source") == "scheduler")["at"]
-    if ending is None or not len(own):
-        return None
-    sources = ending.sources.items()
+    sources = ending.sources.items() if ending is not None else ()
     if not any(each.error for name, each in sources if name.startswith("scheduler ")):
         return None
+    own = case.run.metrics.filter(pl.col("source") == "scheduler")["at"]
+    if not len(own):
+        return 0.0  # not known
     last: datetime = own.sort()[-1]
-    unheard = moment - last.timestamp()
-    return unheard if unheard > _LONG else None
+    return max(moment - last.timestamp(), 0.0)
 
 
 def _moment(case: Case, stopped: Stopped) -> float:
