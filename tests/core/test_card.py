@@ -477,7 +477,7 @@ def test_a_scheduler_that_ended_with_its_driver_was_recorded_until_then() -> Non
     found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
 
     said = found.completeness["missing"]["scheduler tcp://s"]
-    assert said == ["could not be recorded to its end: Connect call failed"]
+    assert said == ["could not be recorded to its end (Connect call failed)"]
 
 
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0])

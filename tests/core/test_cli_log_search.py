@@ -87,7 +87,7 @@ def test_lines_are_chosen_by_what_is_asked(
         (
             {"since": "+1h"},
             (
-                "5 lines are recorded; none of them are from 2026-11-21T04:00:00.000Z on: "
+                "5 lines are recorded; none of them are from 2026-11-21T04:00:00.000Z or later: "
                 "they are from 2026-11-21T03:00:01.000Z to 2026-11-21T03:00:09.000Z"
             ),
         ),

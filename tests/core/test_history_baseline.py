@@ -191,7 +191,7 @@ def test_rules_report_it_with_numbers() -> None:
     slow = found["slower-than-usual"]
     assert slow.title == "The run took 3.3 times as long as usual"
     assert slow.severity == "warning"
-    assert "after 30 good runs" in slow.cause
+    assert "After 30 good runs" in slow.cause
     large = found["more-memory-than-usual"]
     assert large.title == "A worker used 3.5 times as much memory as usual"
     assert "500 MiB" in large.remedy

@@ -113,7 +113,7 @@ def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
     assert Path(card["links"]["capsule"]).exists()
     assert key.startswith("check-")
     fact = card["verdict"]["evidence"][1]
-    assert fact["text"].startswith(f"{key} is kept with 1 input")
+    assert fact["text"].startswith(f"{key} is stored with 1 input")
     assert (
         fact["see"] == f"dask blackbox replay {card['links']['recording']} --key {key}"
     )
@@ -187,7 +187,7 @@ def test_a_worker_that_dies_with_its_capsule_is_said(finished: ScenarioRun) -> N
     run = run_of(finished, "killed")
     [sentence] = run.completeness["missing"]["capsules"]
 
-    assert "could not be kept with its inputs" in sentence
+    assert "could not be stored with its inputs" in sentence
     assert "its worker was gone before it could send it" in sentence
     assert bundles_of(run) == []
     result = replayed(run)

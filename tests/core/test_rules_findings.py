@@ -109,7 +109,7 @@ def test_memory_near_the_limit_says_how_much_would_be_comfortable() -> None:
 
     assert (found.rule, found.severity) == ("memory-near-limit", "warning")
     assert found.title == "Memory reached 92% of a worker's limit"
-    assert "1 worker of 2 came as close" in found.cause
+    assert "1 of 2 workers came as close" in found.cause
     assert "about 576 MiB" in found.remedy
 
 
@@ -165,7 +165,7 @@ def test_what_a_recording_lacks_is_named_by_source() -> None:
     found = the_only(run)
 
     assert (found.rule, found.severity) == ("recording-incomplete", "notice")
-    assert "scheduler tcp://s: 2 batches never arrived" in found.cause
+    assert "Scheduler tcp://s: 2 batches never arrived" in found.cause
     assert "1,200 log lines dropped" in found.cause
     assert "metrics failed: OSError()" in found.cause
 

@@ -300,7 +300,7 @@ def test_a_graph_of_very_many_tasks_holds_no_data() -> None:
     graph = an_event("graph-updated", "Client-1", at=2, tasks=40_000)
     found = the("large-graph", a_run(a_warning(25), graph))
 
-    assert "its 40,000 tasks, about 655 bytes each" in found.cause
+    assert "it has 40,000 tasks of about 655 bytes each" in found.cause
     assert "chunks or partitions larger" in found.remedy
 
 

@@ -565,7 +565,7 @@ def test_an_event_loop_that_stood_still_is_reported_with_its_task() -> None:
 
     assert found.title == "An event loop was blocked for 6.2 s (worker)"
     assert found.subject.key == "sort-1"
-    assert "2 times, 10 s in total" in found.cause
+    assert "2 times, for 10 s in total" in found.cause
     assert found.cost is not None
     assert found.cost.unit == "seconds"
     assert found.cost.amount == pytest.approx(10.2)
@@ -608,7 +608,7 @@ def test_roles_of_one_process_complain_of_one_loop() -> None:
 
     assert found.title == "An event loop was blocked for 7.0 s (scheduler)"
 
-    assert "1 time, 7.0 s in total" in found.cause
+    assert "1 time, for 7.0 s in total" in found.cause
 
 
 def test_requests_to_steal_are_counted_from_the_runs_beginning() -> None:

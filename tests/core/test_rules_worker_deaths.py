@@ -587,7 +587,7 @@ def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
 
     assert (found.rule, found.severity) == ("workers-died", "warning")
     assert found.title == "1 worker died because of a signal from outside Dask"
-    assert "but the run succeeded" in found.cause
+    assert "The run succeeded nevertheless" in found.cause
     assert verdict_of((found,), run) is None
 
 

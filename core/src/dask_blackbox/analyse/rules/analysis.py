@@ -10,7 +10,7 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, duration, listed, quoted, short
+from dask_blackbox.formatting import capital, counted, duration, listed, quoted, short
 
 # slower-than-usual
 
@@ -118,7 +118,7 @@ def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
     ]
     yield RECORDING_INCOMPLETE.found(
         f"The recording lacks data from {listed(list(missing))}",
-        cause=f"{listed(sentences, most=6)}.",
+        cause=f"{capital(listed(sentences, most=6))}.",
         remedy=(
             "The other findings are valid, but the missing data may hide further ones. "
             "For dropped rows, raise `blackbox.capture.buffer` or pull more often "

@@ -25,6 +25,7 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    capital,
     class_of,
     counted,
     need,
@@ -261,9 +262,9 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
     yield MEMORY_NEAR_LIMIT.found(
         f"Memory reached {peak / limit:.0%} of a worker's limit",
         cause=(
-            f"{case.name_of(top['source'])} reached {size(peak)} of {size(limit)}; "
-            f"{size(left)} more, and its nanny would have terminated it at 95 %. "
-            f"{counted(len(near), 'worker')} of {len(peaks)} came as close"
+            f"{capital(case.name_of(top['source']))} reached {size(peak)} of "
+            f"{size(limit)}; {size(left)} more, and its nanny would have terminated it at "
+            f"95 %. {len(near):,} of {counted(len(peaks), 'worker')} came as close"
             + (
                 f", and {counted(paused, 'worker')} paused for memory."
                 if paused

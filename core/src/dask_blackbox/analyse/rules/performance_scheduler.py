@@ -236,7 +236,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
     ran = (
-        f" '{short(key, 80)}' was executing there."
+        f" '{short(key, 80)}' was running there."
         if key and first["who"] == "Worker"
         else ""
     )
@@ -248,13 +248,18 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
             if any(each == role for each, _ in who)
         ]
     )
+    loops = (
+        f"The event loop of {roles} was"
+        if len(who) == 1
+        else f"The event loops of {roles} were"
+    )
     return EVENT_LOOP_BLOCKED.found(
         f"An event loop was blocked for {duration(first['seconds'])} "
         f"({first['who'].lower()})",
         cause=(
-            f"The event loops of {roles} were blocked for {duration(worst)} or more "
-            f"{counted(len(long), 'time')}, {duration(cost.amount)} in total in the "
-            f"worst process, {cost.share or 0:.0%} of the run.{ran} One long call held "
+            f"{loops} blocked for {duration(worst)} or more {counted(len(long), 'time')}, "
+            f"for {duration(cost.amount)} in total in the worst process "
+            f"({cost.share or 0:.0%} of the run).{ran} One long call held "
             "the GIL, or very large data was moved. A blocked process sends no "
             "results, no data and no heartbeats."
         ),
@@ -365,12 +370,16 @@ def _ask_large_graph(case: Case) -> Iterator[Finding]:
         else ""
     )
     grave = total >= LARGE_GRAPH.threshold(case, "grave_bytes")
-    inside, remedy = _inside(case, largest)
+    inside, remedy = _inside(case, largest, several=len(sent) > 1)
+    sizes = (
+        f"a graph of {size(largest)}"
+        if len(sent) == 1
+        else f"{len(sent):,} graphs of up to {size(largest)}"
+    )
     yield LARGE_GRAPH.found(
         f"The driver sent {size(total)} of graph to the scheduler",
         cause=(
-            f"{counted(len(sent), 'graph')} of up to {size(largest)} went through the "
-            "scheduler, which deserializes them and keeps them in memory: "
+            f"The scheduler had to deserialize and keep in memory {sizes}: "
             f"{inside}.{reported} Dask warned at {warning.filename}:{warning.lineno}."
         ),
         remedy=remedy,
@@ -389,18 +398,18 @@ def _ask_large_graph(case: Case) -> Iterator[Finding]:
     )
 
 
-def _inside(case: Case, largest: float) -> tuple[str, str]:
+def _inside(case: Case, largest: float, *, several: bool) -> tuple[str, str]:
     """Return what makes a graph large, and what to do: data inside, or its many tasks."""
     tasks = max((graph.tasks for graph in case.run.of(GraphUpdated)), default=0)
     each = largest / max(tasks, 1)
     if tasks >= _MANY and each <= _PER_TASK:
-        inside = f"it is its {tasks:,} tasks, about {size(each)} each"
+        inside = f"{'the largest' if several else 'it'} has {tasks:,} tasks of about {size(each)} each"
         remedy = (
             f"Make chunks or partitions larger: a tenth of the tasks make a graph of "
             f"{size(largest / 10)}. Or compute in several steps, with `.persist()` between."
         )
         return inside, remedy
-    inside = "they contain data instead of tasks"
+    inside = f"{'they contain' if several else 'it contains'} data instead of tasks"
     remedy = (
         "Load the data in tasks (`dd.read_parquet`, a function given the path), which "
         f"makes this graph of {size(largest)} one of some kilobytes. Send what only "

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.events import Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, duration, short, size
+from dask_blackbox.formatting import capital, counted, duration, short, size
 
 _SOME = 0.02  # of all that was computed
 
@@ -128,7 +128,7 @@ def _ask_gil_bound(case: Case) -> Iterator[Finding]:
         f"Threads waited {duration(waited)} for the GIL, most of them in '{name}'",
         cause=(
             f"Tasks of '{name}' were on a core for {duration(first.cpu)} and waited "
-            f"{duration(first.waited)}. {case.name_of(worst.address)} has "
+            f"{duration(first.waited)}. {capital(case.name_of(worst.address))} has "
             f"{counted(worst.threads, 'thread')} and used {worst.cpu:.1f} of "
             f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every "
             f"100 ms had to wait for it {worst.late:.0%} of the time. Python runs one "

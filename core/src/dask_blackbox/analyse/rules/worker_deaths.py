@@ -779,14 +779,12 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
         dict.fromkeys(case.prefix_of(k) for d in deaths for k in d.running_on)
     )
     doing = f" Running at that time: {quoted(running_tasks)}." if running_tasks else ""
-    ended = ", but the run succeeded" if case.state == "succeeded" else ""
+    ended = "The run succeeded nevertheless. " if case.state == "succeeded" else ""
+    who = name_of(case, last)
+    died = f"The last to die was {who}" if len(deaths) > 1 else f"{capital(who)} died"
     yield WORKERS_DIED.found(
         f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}",
-        cause=(
-            f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}{ended}. "
-            f"The last one was {name_of(case, last)}: "
-            f"{case.cause_of(last).because}.{doing}{_cost(case)}"
-        ),
+        cause=(f"{ended}{died}: {case.cause_of(last).because}.{doing}{_cost(case)}"),
         remedy=(
             f"{_relevance_text(case, main)} `dask blackbox rules {main}` says what to do."
             if main != "unknown"
@@ -848,10 +846,10 @@ def _cost(case: Case) -> str:
     costs = []
     if len(killed):
         lost = f" ({duration(seconds)} of work)" if seconds else ""
-        costs.append(f"{counted(len(killed), 'execution')} interrupted{lost}")
+        costs.append(f"{counted(len(killed), 'interrupted execution')}{lost}")
     if again:
         costs.append(f"{counted(again, 'result')} to recompute")
-    return f" Lost: {listed(costs)}." if costs else ""
+    return f" Cost: {listed(costs)}." if costs else ""
 
 
 WORKERS_DIED = documented("workers-died", ask=_ask_workers_died)
