@@ -16,8 +16,11 @@ from awaited import until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.capture.driver.client_calls import DriverCalls
-from dask_blackbox.capture.missing_files import missing_file_of, surroundings_of
-from dask_blackbox.capture.removed_files import RemovedFiles
+from dask_blackbox.capture.files import (
+    RemovedFiles,
+    missing_file_of,
+    surroundings_of,
+)
 from dask_blackbox.events import DriverSignalled, FileRemoved, ProgramFailed, decoded
 from runs_from_rows import (
     START,

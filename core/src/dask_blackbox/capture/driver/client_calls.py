@@ -25,10 +25,9 @@ from typing import Any
 
 from .. import os_calls, programs, working_directory
 from ..classes import bases_of, qualified
+from ..files import EVENTS as REMOVALS
+from ..files import RemovedFiles, missing_file_of, surroundings_of
 from ..logs import cut, words_of
-from ..missing_files import missing_file_of, surroundings_of
-from ..removed_files import EVENTS as REMOVALS
-from ..removed_files import RemovedFiles
 from ..users_frames import place_of, users_frame
 from .patches import Patches
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 
 from distributed.utils import key_split_group
 
-from .group_counts import GroupCounts
+from .graphs import GroupCounts
 
 if TYPE_CHECKING:
     from distributed import Scheduler

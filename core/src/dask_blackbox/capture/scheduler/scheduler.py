@@ -23,13 +23,11 @@ from .attempts import Attempts
 from .closing_reasons import closing_of, unwatch_closing, watch_closing
 from .code_hashes import CodeMarks
 from .dask_events import reported_by_dask
-from .descriptions import scheduler_facts, worker_facts
-from .empty_reads import empty_reads
-from .group_counts import GroupCounts
+from .graphs import GroupCounts, empty_reads
+from .inventory import Inventory, scheduler_facts, worker_facts
 from .measures import Measures
 from .nanny_checks import NannyCheck, silent_workers
 from .ownership import ForeignLines, Ownership
-from .package_inventory import Inventory
 from .plugin_registration import register_everywhere, unregister_everywhere
 from .row_buffer import RowBuffer
 from .stalls import StallWatch, UnrunnableWatch

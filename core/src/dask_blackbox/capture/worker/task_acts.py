@@ -15,8 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .. import os_calls, programs, working_directory
-from ..missing_files import missing_file_of, surroundings_of
-from ..removed_files import RemovedFiles
+from ..files import RemovedFiles, missing_file_of, surroundings_of
 
 if TYPE_CHECKING:
     from distributed import Worker
