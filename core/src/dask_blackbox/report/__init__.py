@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # Names for type checkers only; at run time each loads with its own libraries.
-    from dask_blackbox.report.card_html import html_card
     from dask_blackbox.report.html_page import (
         html,
         is_on_demand,
         on_demand_html,
     )
     from dask_blackbox.report.markdown_card import escaped, markdown, markdown_parts
+    from dask_blackbox.report.page_templates import html_card
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import overview_of, picture_png, picture_svg
     from dask_blackbox.report.placeholder import placeholder_html
@@ -42,7 +42,7 @@ __all__ = [
 _HOMES = {
     "escaped": "markdown_card",
     "html": "html_page",
-    "html_card": "card_html",
+    "html_card": "page_templates",
     "is_on_demand": "html_page",
     "markdown": "markdown_card",
     "markdown_parts": "markdown_card",

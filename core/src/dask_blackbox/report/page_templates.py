@@ -1,4 +1,4 @@
-"""Templates of the report's pages."""
+"""Templates of the report's pages, and of the card as a piece of HTML."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup
 
 from dask_blackbox import formatting
+from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import exact_size
 from dask_blackbox.report import card_words as words
 from dask_blackbox.report import history_sentences as past_words
@@ -22,6 +23,23 @@ from dask_blackbox.report.card_words import prose
 from dask_blackbox.report.page_assets import TEMPLATES
 
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
+
+
+_COLOURS = {"succeeded": "#2e7d32", "running": "#00838f", "lost": "#8e24aa"}
+_FAILED = "#c62828"
+
+
+def html_card(card: RunCard) -> str:
+    """Return the card as HTML that can stand inside a page: no script, no `<style>`."""
+    return template("card.html").render(
+        card=card,
+        colour=_COLOURS.get(card.state, _FAILED),
+        links=[
+            (name, url)
+            for name, url in words.in_order(card.links)
+            if url.startswith(("https://", "http://", "file://"))
+        ],
+    )
 
 
 def template(name: str) -> Template:
