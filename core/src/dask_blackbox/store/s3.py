@@ -11,7 +11,12 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dask_blackbox.errors import BlackboxError, StoreDeniedError, StoreError
+from dask_blackbox.errors import (
+    BlackboxError,
+    StoreDeniedError,
+    StoreError,
+    StoreUnreachableError,
+)
 from dask_blackbox.store.base import (
     checked_name,
     checked_prefix,
@@ -19,7 +24,6 @@ from dask_blackbox.store.base import (
     is_name,
 )
 from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.s3_client import longest, within
 from dask_blackbox.store.s3_errors import Request, incomplete, not_s3, translated
 from dask_blackbox.store.url import Bucket
 
@@ -31,6 +35,9 @@ _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer
 _CHECK_SECONDS = 10.0
 _UNREPORTED = 64 * 2**20
+_SLOWEST = 64 * 1024
+_LONGEST_PAUSE = 20.0  # of boto3, between two attempts
+_MARGIN = 5.0
 
 
 class S3Store:
@@ -78,7 +85,7 @@ class S3Store:
             )
 
     def check(self) -> None:
-        within(_CHECK_SECONDS, self._check, self._request("write").could_not)
+        _within(_CHECK_SECONDS, self._check, self._request("write").could_not)
 
     def server_time(self) -> float | None:
         """Return what time the server says it is, in epoch seconds; None: it does not say.
@@ -216,7 +223,7 @@ class S3Store:
 
     def _ask(self, work: Callable[[], _T], request: Request, *, size: int = 0) -> _T:
         with self._reported(request.doing, request.name):
-            return within(longest(self._options, size), work, request.could_not)
+            return _within(_longest(self._options, size), work, request.could_not)
 
     @cached_property
     def _client(self) -> S3Client:
@@ -253,3 +260,41 @@ def _with_charset(content_type: str) -> str:
     if content_type.startswith("text/") and "charset" not in content_type:
         return f"{content_type}; charset=utf-8"
     return content_type
+
+
+def _longest(options: StoreOptions, size: int = 0) -> float:
+    """Return how many seconds a request may take, all of its attempts included.
+
+    Args:
+        size: Bytes that are sent or received; less than 64 KiB a second is no answer.
+    """
+    each = options.connect_timeout + options.read_timeout
+    pauses = sum(min(_LONGEST_PAUSE, 2.0**n) for n in range(options.attempts - 1))
+    return options.attempts * (each + size / _SLOWEST) + pauses + _MARGIN
+
+
+def _within(seconds: float, work: Callable[[], _T], could_not: str) -> _T:
+    """Return what `work` returns, but wait for it no longer than `seconds`.
+
+    Raises:
+        StoreUnreachableError: if it takes longer; it is left to itself.
+    """
+    done: list[_T] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="blackbox-store", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failures:
+        raise failures[0]
+    if done:
+        return done[0]
+    raise StoreUnreachableError(
+        f"{could_not}: no answer within {seconds:g} s; check network, firewall and DNS"
+    )

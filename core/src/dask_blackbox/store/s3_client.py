@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -14,7 +12,6 @@ import botocore.loaders
 import botocore.session
 from botocore.config import Config
 
-from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.store.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -113,47 +110,3 @@ def _client(
 def _is_amazon(endpoint: str) -> bool:
     host = urlsplit(endpoint).hostname or ""
     return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu"))
-
-
-_T = TypeVar("_T")
-_SLOWEST = 64 * 1024
-_LONGEST_PAUSE = 20.0  # of boto3, between two attempts
-_MARGIN = 5.0
-
-
-def longest(options: StoreOptions, size: int = 0) -> float:
-    """Return how many seconds a request may take, all of its attempts included.
-
-    Args:
-        size: Bytes that are sent or received; less than 64 KiB a second is no answer.
-    """
-    each = options.connect_timeout + options.read_timeout
-    pauses = sum(min(_LONGEST_PAUSE, 2.0**n) for n in range(options.attempts - 1))
-    return options.attempts * (each + size / _SLOWEST) + pauses + _MARGIN
-
-
-def within(seconds: float, work: Callable[[], _T], could_not: str) -> _T:
-    """Return what `work` returns, but wait for it no longer than `seconds`.
-
-    Raises:
-        StoreUnreachableError: if it takes longer; it is left to itself.
-    """
-    done: list[_T] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            failures.append(error)
-
-    thread = threading.Thread(target=run, name="blackbox-store", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failures:
-        raise failures[0]
-    if done:
-        return done[0]
-    raise StoreUnreachableError(
-        f"{could_not}: no answer within {seconds:g} s; check network, firewall and DNS"
-    )
