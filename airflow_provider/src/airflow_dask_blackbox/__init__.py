@@ -8,13 +8,58 @@ Nothing here imports Dask until a task runs: DAG files are parsed all day.
 from __future__ import annotations
 
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
 
 __all__ = ["get_provider_info"]
 
 _DISTRIBUTION = "airflow-provider-dask-blackbox"
+
+
+class _Option(NamedTuple):
+    """An option of the section `[dask_blackbox]`, by the names of Airflow's schema."""
+
+    description: str
+    type: str
+    example: str
+    default: str
+    version_added: str = "0.1.0"
+
+
+_OPTIONS = {
+    "store": _Option(
+        "Store of tasks without a `store` argument: s3://bucket/prefix or a folder. Empty: "
+        "blackbox.store.url in Dask's configuration.",
+        "string", "s3://dask-runs/dask", "",
+    ),
+    "store_conn_id": _Option(
+        "Id of the Airflow connection (of type aws) with the credentials, region and "
+        "endpoint_url for the store. Empty: boto3's default search.",
+        "string", "aws_default", "",
+    ),
+    "record_every_client": _Option(
+        "Record every Dask client that a @task, a PythonOperator or the Python of a "
+        "BashOperator makes. DAGs with the tag no-dask-recording are not recorded.",
+        "boolean", "True", "False",
+    ),
+    "links": _Option(
+        "Where a task's buttons and log link to: 'airflow', the tab \"Dask run\", for users "
+        "who may read the DAG's logs; or 'store', presigned URLs of the store, which work for "
+        "anyone who has them, if the API server does not have this provider.",
+        "string", "store", "airflow",
+    ),
+    "progress_interval": _Option(
+        "Seconds between two progress lines in a task's log, once its Dask run has taken a "
+        "while; 0: no lines.",
+        "float", "60", "300",
+    ),
+    "tab_stores": _Option(
+        'Comma-separated URL prefixes of the stores that the tab "Dask run" may read. Empty: '
+        "every store that a task uses.",
+        "string", "s3://dask-runs,/shared/recordings", "",
+    ),
+}  # fmt: skip
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -62,72 +107,7 @@ def get_provider_info() -> dict[str, Any]:
             "dask_blackbox": {
                 "description": "Where recordings of Dask runs are stored.",
                 "options": {
-                    "store": {
-                        "description": (
-                            "Store of tasks without a `store` argument: "
-                            "s3://bucket/prefix or a folder. Empty: "
-                            "blackbox.store.url in Dask's configuration."
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "string",
-                        "example": "s3://dask-runs/dask",
-                        "default": "",
-                    },
-                    "store_conn_id": {
-                        "description": (
-                            "Id of the Airflow connection (of type aws) with the "
-                            "credentials, region and endpoint_url for the store. "
-                            "Empty: boto3's default search."
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "string",
-                        "example": "aws_default",
-                        "default": "",
-                    },
-                    "record_every_client": {
-                        "description": (
-                            "Record every Dask client that a @task, a PythonOperator "
-                            "or the Python of a BashOperator makes. DAGs with the tag "
-                            "no-dask-recording are not recorded."
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "boolean",
-                        "example": "True",
-                        "default": "False",
-                    },
-                    "links": {
-                        "description": (
-                            "Where a task's buttons and log link to: 'airflow', the "
-                            'tab "Dask run", for users who may read the DAG\'s logs; '
-                            "or 'store', presigned URLs of the store, which work for "
-                            "anyone who has them, if the API server does not have this "
-                            "provider."
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "string",
-                        "example": "store",
-                        "default": "airflow",
-                    },
-                    "progress_interval": {
-                        "description": (
-                            "Seconds between two progress lines in a task's log, once "
-                            "its Dask run has taken a while; 0: no lines."
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "float",
-                        "example": "60",
-                        "default": "300",
-                    },
-                    "tab_stores": {
-                        "description": (
-                            "Comma-separated URL prefixes of the stores that the tab "
-                            '"Dask run" may read. Empty: every store that a task uses.'
-                        ),
-                        "version_added": "0.1.0",
-                        "type": "string",
-                        "example": "s3://dask-runs,/shared/recordings",
-                        "default": "",
-                    },
+                    name: option._asdict() for name, option in _OPTIONS.items()
                 },
             }
         },
