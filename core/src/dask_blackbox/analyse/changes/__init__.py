@@ -7,19 +7,19 @@ prefixes          what differs in the work of a task prefix
 relevance         what a difference has to do with the verdict
 ranking           how often it came up before, what follows from what, and the order
 attribution       data, code or infrastructure, in a sentence
-earlier_failures  failures of the same kind
+recurrence        failures of the same kind
 for_card          all of it for a card
 """
 
 from __future__ import annotations
 
 from dask_blackbox.analyse.changes.differences import Difference, differences
-from dask_blackbox.analyse.changes.earlier_failures import seen_before
 from dask_blackbox.analyse.changes.for_card import (
     CardChanges,
     changes_of_run,
     changes_on_card,
 )
+from dask_blackbox.analyse.changes.recurrence import seen_before
 
 __all__ = [
     "CardChanges",

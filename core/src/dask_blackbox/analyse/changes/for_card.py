@@ -10,8 +10,8 @@ import msgspec
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
 from dask_blackbox.analyse.changes.differences import Difference
-from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
 from dask_blackbox.analyse.changes.ranking import Ranked
+from dask_blackbox.analyse.changes.recurrence import seen_before, tries_of
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.sketching import sketch_of
