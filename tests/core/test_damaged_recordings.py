@@ -17,7 +17,7 @@ from dask_blackbox.manifest import DriverException, Manifest
 from dask_blackbox.protocol.messages import End, end_row
 from dask_blackbox.reader.documents import read_ending, read_manifest
 from dask_blackbox.recorder.spool import Spool
-from dask_blackbox.recorder.spool_manifest import note_beginning, spooled_in
+from dask_blackbox.recorder.spool_folder import note_beginning, spooled_in
 from dask_blackbox.recorder.sync import upload_recording
 from dask_blackbox.store import MemoryStore
 from dask_blackbox.testing import EPOCH, a_log, a_metric, a_task, a_worker_added

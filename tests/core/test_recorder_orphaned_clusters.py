@@ -19,7 +19,7 @@ from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import documents
-from dask_blackbox.recorder import earlier_attempts
+from dask_blackbox.recorder import earlier_recordings
 from dask_blackbox.recorder.orphaned_clusters import (
     OwnedCluster,
     close_now,
@@ -139,8 +139,8 @@ def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
     own = RunAddress.of("orphaning", "killed", 3)
 
     async def closed() -> list[Any]:
-        before = earlier_attempts.earlier_attempts(own)
-        closing = earlier_attempts.close_clusters_of(store, before, dict)
+        before = earlier_recordings.earlier_attempts(own)
+        closing = earlier_recordings.close_clusters_of(store, before, dict)
         return [row async for row in closing]
 
     [(_, kind, subject, detail)] = asyncio.run(closed())

@@ -16,8 +16,8 @@ from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
 from dask_blackbox.reader.documents import read_heartbeat
-from dask_blackbox.recorder.driver_updates import DriverUpdates
 from dask_blackbox.recorder.progress import (
+    DriverUpdates,
     KeptProgress,
     ProgressCounter,
     keep_progress,

@@ -22,8 +22,12 @@ from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.recorder.spool import Spool, quota_for
-from dask_blackbox.recorder.spool_folder import Claim, claimed, default_spool
-from dask_blackbox.recorder.spool_manifest import note_beginning
+from dask_blackbox.recorder.spool_folder import (
+    Claim,
+    claimed,
+    default_spool,
+    note_beginning,
+)
 from dask_blackbox.segments import read_segment
 from small_disks import filled, small_disks
 

@@ -133,8 +133,7 @@ def _settings() -> Iterator[Check]:
 
 
 def _spool() -> Iterator[Check]:
-    from dask_blackbox.recorder.spool_folder import default_spool
-    from dask_blackbox.recorder.spool_manifest import spooled_in
+    from dask_blackbox.recorder.spool_folder import default_spool, spooled_in
     from dask_blackbox.settings import setting
 
     spool = Path(setting("spool") or default_spool())

@@ -11,7 +11,7 @@ from dask_blackbox.cli.options import Verb
 from dask_blackbox.errors import BlackboxError
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.recorder.spool_manifest import Spooled
+    from dask_blackbox.recorder.spool_folder import Spooled
 
 _CREDENTIALS = ("key", "secret", "token")
 _CORRECTED = (
@@ -43,8 +43,7 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 
     Exits with 1 if any of them remains in the spool.
     """
-    from dask_blackbox.recorder.spool_folder import default_spool
-    from dask_blackbox.recorder.spool_manifest import spooled_in
+    from dask_blackbox.recorder.spool_folder import default_spool, spooled_in
     from dask_blackbox.settings import setting
 
     root = spool or Path(setting("spool") or default_spool())

@@ -39,7 +39,7 @@ from dask_blackbox.protocol.messages import (
     Rows,
     encode,
 )
-from dask_blackbox.recorder.spool_manifest import note_end
+from dask_blackbox.recorder.spool_folder import note_end
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -1,6 +1,6 @@
 """A process that detaches itself from this one: how it is started, awaited and killed.
 
-Its main function calls `recorder.detach` first, which forks once more, as crash handlers do
+Its main function calls `_detach` first, which forks once more, as crash handlers do
 (Crashpad's, for one): the process that is started here exits at once and is reaped, and the
 one that continues is no child of this one.
 """

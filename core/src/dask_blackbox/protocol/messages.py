@@ -217,7 +217,6 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         memory_limit: Bytes that they may use together.
         stall: The stall that lasts, or null.
         lines: Lines of scheduler, nannies and dead workers that are worth a look.
-        lines_left_out: How many there were beside them.
     """
 
     at: float
@@ -230,7 +229,6 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     memory_limit: float = 0.0
     stall: Stall | None = None
     lines: tuple[LogLine, ...] = ()
-    lines_left_out: int = 0
 
 
 class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

@@ -263,7 +263,7 @@ def _manifest(store: Store, folder: str, damaged: dict[str, str]) -> Manifest:
         StoreError: if the store cannot be read.
         RecordingError: if there is no recording, or one of which too little is left.
     """
-    from dask_blackbox.reader.lost_manifest import manifest_by_other_evidence
+    from dask_blackbox.reader.evidence import manifest_by_other_evidence
 
     try:
         return read_manifest(store, folder)

@@ -27,7 +27,7 @@ from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
 from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
-from dask_blackbox.recorder.spool_manifest import forget, note_beginning
+from dask_blackbox.recorder.spool_folder import forget, note_beginning
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment

@@ -43,12 +43,12 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.driver_updates import DriverUpdates
-from dask_blackbox.recorder.earlier_attempts import (
+from dask_blackbox.recorder.earlier_recordings import (
     close_clusters_of,
     earlier_attempts,
+    silent_runs,
+    waiting_beside,
 )
-from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
 from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
@@ -62,6 +62,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
 )
 from dask_blackbox.recorder.parent import CommandProcesses, KernelKills, Owner
 from dask_blackbox.recorder.progress import (
+    DriverUpdates,
     KeptProgress,
     ProgressCounter,
     keep_progress,
@@ -70,8 +71,7 @@ from dask_blackbox.recorder.progress import (
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
-from dask_blackbox.recorder.spool_folder import Claim
-from dask_blackbox.recorder.spool_manifest import note_beginning
+from dask_blackbox.recorder.spool_folder import Claim, note_beginning
 from dask_blackbox.recorder.task_bundles import TaskBundles
 from dask_blackbox.recorder.unread_rings import last_lines
 from dask_blackbox.recorder.uploading import Uploader

@@ -100,7 +100,6 @@ class _Segment:
     """A segment that is being written."""
 
     path: Path
-    opened: float
     due: float
     data: bytearray
     file: int | None = None
@@ -262,7 +261,7 @@ class Spool:
         path = self.folder / f"{self._writer}-{self._number:06d}.seg"
         now = time.monotonic()
         start = bytearray(open_segment(self._recording, self._number))
-        segment = _Segment(path, now, now + _LATER, start)
+        segment = _Segment(path, now + _LATER, start)
         self._put_on_disk(segment)
         return segment
 

@@ -1,16 +1,175 @@
-"""Where spools are, and which process works on one: one at a time.
+"""Where spools are, what lies there besides segments, and which process works on one.
 
-The lock is the kernel's, because it ends with its process, however that ends, and because
-it holds for processes of other containers that share the folder.
+`run.json` and `store.json` are written when a recording begins, so that even one whose
+recorder was killed can be uploaded later; credentials are not among it.
+
+One process at a time works on a spool.  The lock is the kernel's, because it ends with its
+process, however that ends, and because it holds for processes of other containers that share
+the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import shutil
 import stat
 import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
+
+from dask_blackbox.manifest import (
+    Ending,
+    Manifest,
+    decode_ending,
+    decode_manifest,
+    seal_is_whole,
+)
+from dask_blackbox.protocol.messages import End
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_CREDENTIALS = ("key", "secret", "token")
+_END = "end.json"
+_decode_settings = msgspec.json.Decoder(dict[str, object]).decode
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """A recording that waits in the spool.
+
+    Attributes:
+        folder: Its folder.
+        manifest: Who it is.
+        ending: How it ended; None if its recorder died.
+        settings: How to reach its store, without credentials.
+        segments: Its segments, oldest first.
+        left: How it ended by the driver, whose recorders had all died; None: not known.
+    """
+
+    folder: Path
+    manifest: Manifest
+    ending: Ending | None
+    settings: dict[str, object]
+    segments: list[Path]
+    left: Left | None = None
+
+
+class Left(msgspec.Struct, kw_only=True, frozen=True):
+    """What a driver leaves in the spool when no recorder is there any more.
+
+    Attributes:
+        end: How the run ended.
+        reason: What became of the recorders.
+        at: Epoch seconds.
+    """
+
+    end: End
+    reason: str
+    at: float
+
+
+_decode_left = msgspec.json.Decoder(Left).decode
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What lies in a spool.
+
+    Attributes:
+        ready: Recordings that nobody works on any more, oldest first.
+        busy: Folders that somebody works on: their runs go on, or they are uploaded.
+        broken: Folders that are no recordings, with why.
+        problem: Why the spool cannot be read; None if it can, or is not there.
+    """
+
+    ready: tuple[Spooled, ...] = ()
+    busy: tuple[Path, ...] = ()
+    broken: tuple[tuple[Path, str], ...] = ()
+    problem: str | None = None
+
+
+def note_beginning(
+    folder: Path, manifest: Manifest, settings: Mapping[str, object]
+) -> None:
+    """Write what identifies a recording and its store into its spool folder."""
+    plain = {k: v for k, v in settings.items() if k not in _CREDENTIALS}
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # `run.json` last: with it, the folder is a recording.
+        (folder / "store.json").write_bytes(msgspec.json.encode(plain))
+        (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
+    except OSError as error:
+        logger.warning("the spool cannot be written: %s", error)
+
+
+def note_end(folder: Path, end: End, reason: str) -> None:
+    """Write how a run ended whose recorders have all died.
+
+    Args:
+        folder: Of the recording in the spool.
+        end: How the run ended, without secrets.
+        reason: What became of the recorders.
+    """
+    left = Left(end=end, reason=reason, at=time.time())
+    try:
+        (folder / _END).write_bytes(msgspec.json.encode(left))
+    except OSError as error:
+        logger.warning("the spool cannot be written: %s", error)
+
+
+def forget(folder: Path) -> None:
+    """Remove a recording that is safe in its store."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def spooled_in(root: Path) -> Waiting:
+    """Return what lies under `root`."""
+    try:
+        folders = sorted(p for p in root.iterdir() if p.is_dir())
+    except FileNotFoundError:
+        return Waiting()
+    except OSError as error:
+        return Waiting(problem=f"{root} cannot be read: {error.strerror}")
+    ready: list[Spooled] = []
+    busy: list[Path] = []
+    broken: list[tuple[Path, str]] = []
+    for folder in folders:
+        if claimed(folder):
+            busy.append(folder)
+            continue
+        try:
+            ready.append(_read(folder))
+        except FileNotFoundError as error:
+            # One that somebody has just brought home is nothing to talk of.
+            if folder.is_dir() and any(folder.rglob("*.seg")):
+                broken.append((folder, f"{Path(str(error.filename)).name} is missing"))
+        except OSError as error:
+            broken.append((folder, error.strerror or str(error)))
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+            broken.append((folder, f"not written by this dask-blackbox: {error}"))
+    return Waiting(tuple(ready), tuple(busy), tuple(broken))
+
+
+def _read(folder: Path) -> Spooled:
+    manifest = decode_manifest((folder / "run.json").read_bytes())
+    settings = _decode_settings((folder / "store.json").read_bytes())
+    ending = None
+    try:
+        reported = (folder / "complete.json").read_bytes()
+        ending = decode_ending(reported) if seal_is_whole(reported) else None
+    except (FileNotFoundError, msgspec.MsgspecError):
+        pass  # then nobody has said how it ended, and its segments are all there is
+    left = None
+    with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
+        left = _decode_left((folder / _END).read_bytes())
+    segments = sorted((folder / "segments").glob("*.seg"))
+    return Spooled(folder, manifest, ending, settings, segments, left)
 
 
 def default_spool() -> Path:

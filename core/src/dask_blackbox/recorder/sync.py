@@ -20,8 +20,7 @@ from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
-from dask_blackbox.recorder.spool_folder import Claim
-from dask_blackbox.recorder.spool_manifest import Spooled
+from dask_blackbox.recorder.spool_folder import Claim, Spooled
 from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
