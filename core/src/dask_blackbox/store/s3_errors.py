@@ -77,6 +77,32 @@ class Request:
         return f"cannot {self.doing} {what}{self.place.url} at {self.server}"
 
 
+Explain = Callable[[Any, Request], StoreError]
+"""Makes a sentence of an answer, or of the text of an exception."""
+
+
+def _says(kind: type[StoreError], text: str) -> Explain:
+    """Return what makes an error of a text, with the names of the request in it.
+
+    Args:
+        text: `{why}` is what the server or boto3 said.
+    """
+
+    def explain(said: Answer | str, request: Request) -> StoreError:
+        why = said if isinstance(said, str) else _answer_text(said, request)
+        return kind(
+            text.format(
+                could_not=request.could_not,
+                server=request.server,
+                bucket=request.place.name,
+                options=request.options,
+                why=why,
+            )
+        )
+
+    return explain
+
+
 def answered(answer: Answer, request: Request) -> StoreError:
     """Return our error for what a server answered (botocore's `ClientError.response`)."""
     code = str(answer.get("Error", {}).get("Code", ""))
@@ -92,12 +118,12 @@ def answered(answer: Answer, request: Request) -> StoreError:
     return explain(answer, request)
 
 
+_NOT_S3 = "{could_not}: the server does not speak S3; correct blackbox.store.endpoint"
+
+
 def not_s3(request: Request) -> StoreError:
     """Return what to say where something else than S3 answers."""
-    return StoreError(
-        f"{request.could_not}: the server does not speak S3; correct "
-        "blackbox.store.endpoint"
-    )
+    return _says(StoreError, _NOT_S3)("", request)
 
 
 def incomplete(answer: Answer, request: Request) -> StoreError:
@@ -120,10 +146,7 @@ def _busy(answer: Answer, request: Request) -> StoreError:
     )
 
 
-def _refused(answer: Answer, request: Request) -> StoreError:
-    return StoreError(
-        f"{request.could_not}: {_answer_text(answer, request)}; see the server's documentation"
-    )
+_refused = _says(StoreError, "{could_not}: {why}; see the server's documentation")
 
 
 def _answer_text(answer: Answer, request: Request) -> str:
@@ -146,13 +169,6 @@ def _no_bucket(answer: Answer, request: Request) -> StoreError:
     )
 
 
-def _bad_name(answer: Answer, request: Request) -> StoreError:
-    return StoreNotFoundError(
-        f"{request.server} says that {request.place.name!r} is not a valid bucket name; "
-        "correct blackbox.store.url"
-    )
-
-
 def _denied(answer: Answer, request: Request) -> StoreError:
     place = request.place
     arn = f"arn:aws:s3:::{place.name}"
@@ -171,28 +187,6 @@ def _denied(answer: Answer, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: these credentials lack the permission; "
         f"grant {needed}{absent}"
-    )
-
-
-def _wrong_secret(answer: Answer, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: the secret key does not belong to the access key; copy "
-        "both again (a secret with + or / is easily truncated)"
-    )
-
-
-def _unknown_key(answer: Answer, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: {request.server} does not know the access key; if the "
-        "bucket is on another server, set blackbox.store.endpoint; otherwise use an "
-        "access key of an account there"
-    )
-
-
-def _expired(answer: Answer, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: the temporary credentials have expired or are not "
-        "valid; get new ones (for a profile with SSO: `aws sso login`)"
     )
 
 
@@ -232,29 +226,21 @@ def _old_server(answer: Answer, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {_answer_text(answer, request)}; {advice}")
 
 
-def _kms(answer: Answer, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: the KMS key cannot be used: "
-        f"{_answer_text(answer, request)}; check "
-        "blackbox.store.sse-kms-key-id: it must be enabled and in the bucket's region"
-    )
-
-
-def _quota(answer: Answer, request: Request) -> StoreError:
-    return StoreError(
-        f"{request.could_not}: the quota of this bucket or account is used up; "
-        "delete old recordings or raise it"
-    )
-
-
-def _suspended(answer: Answer, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: this account is suspended or not signed up; "
-        "ask the operator of the store"
-    )
-
-
-_BY_CODE: dict[str, Callable[[Answer, Request], StoreError]] = {
+_expired = _says(
+    StoreDeniedError,
+    "{could_not}: the temporary credentials have expired or are not valid; get new ones "
+    "(for a profile with SSO: `aws sso login`)",
+)
+_kms = _says(
+    StoreDeniedError,
+    "{could_not}: the KMS key cannot be used: {why}; check blackbox.store.sse-kms-key-id: "
+    "it must be enabled and in the bucket's region",
+)
+_suspended = _says(
+    StoreDeniedError,
+    "{could_not}: this account is suspended or not signed up; ask the operator of the store",
+)
+_BY_CODE: dict[str, Explain] = {
     **dict.fromkeys(
         (
             "PermanentRedirect",
@@ -265,15 +251,33 @@ _BY_CODE: dict[str, Callable[[Answer, Request], StoreError]] = {
         _elsewhere,
     ),
     "NoSuchBucket": _no_bucket,
-    "InvalidBucketName": _bad_name,
+    "InvalidBucketName": _says(
+        StoreNotFoundError,
+        "{server} says that {bucket!r} is not a valid bucket name; correct "
+        "blackbox.store.url",
+    ),
     "AccessDenied": _denied,
-    "SignatureDoesNotMatch": _wrong_secret,
-    "InvalidAccessKeyId": _unknown_key,
-    "ExpiredToken": _expired,
-    "ExpiredTokenException": _expired,
-    "InvalidToken": _expired,
-    "TokenRefreshRequired": _expired,
-    "RequestExpired": _expired,
+    "SignatureDoesNotMatch": _says(
+        StoreDeniedError,
+        "{could_not}: the secret key does not belong to the access key; copy both again (a "
+        "secret with + or / is easily truncated)",
+    ),
+    "InvalidAccessKeyId": _says(
+        StoreDeniedError,
+        "{could_not}: {server} does not know the access key; if the bucket is on another "
+        "server, set blackbox.store.endpoint; otherwise use an access key of an account "
+        "there",
+    ),
+    **dict.fromkeys(
+        (
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "InvalidToken",
+            "TokenRefreshRequired",
+            "RequestExpired",
+        ),
+        _expired,
+    ),
     "RequestTimeTooSkewed": _skewed,
     "MissingContentLength": _old_server,
     "NotImplemented": _old_server,
@@ -281,12 +285,16 @@ _BY_CODE: dict[str, Callable[[Answer, Request], StoreError]] = {
     "KMS.DisabledException": _kms,
     "KMS.KMSInvalidStateException": _kms,
     "KMS.InvalidKeyUsageException": _kms,
-    "QuotaExceeded": _quota,
+    "QuotaExceeded": _says(
+        StoreError,
+        "{could_not}: the quota of this bucket or account is used up; delete old "
+        "recordings or raise it",
+    ),
     "UserSuspended": _suspended,
     "AccountProblem": _suspended,
     "NotSignedUp": _suspended,
 }
-_STATUSES: dict[int, Callable[[Answer, Request], StoreError]] = {
+_STATUSES: dict[int, Explain] = {
     301: _elsewhere,
     307: _elsewhere,
     403: _denied,
@@ -337,51 +345,6 @@ def translated(error: Exception, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {type(error).__name__}: {why}")
 
 
-def _no_profile(why: str, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{why}; `aws configure list-profiles` lists them, blackbox.store.profile or "
-        "AWS_PROFILE names one"
-    )
-
-
-def _no_credentials(why: str, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: no credentials were found; {_CREDENTIALS}"
-    )
-
-
-def _no_login(why: str, request: Request) -> StoreError:
-    return StoreDeniedError(
-        f"{request.could_not}: the credentials could not be fetched ({why}); log in "
-        f"again (`aws sso login`), or {_CREDENTIALS}"
-    )
-
-
-def _no_tls(why: str, request: Request) -> StoreError:
-    return StoreUnreachableError(
-        f"{request.could_not}: no TLS connection ({why}); if the server has a "
-        "certificate of its own, name its authority's file in AWS_CA_BUNDLE; if it "
-        "speaks plain HTTP, begin blackbox.store.endpoint with http://"
-    )
-
-
-def _no_proxy(why: str, request: Request) -> StoreError:
-    return StoreUnreachableError(
-        f"{request.could_not}: the proxy cannot be reached ({why}); correct "
-        "HTTPS_PROXY, or name the server in NO_PROXY"
-    )
-
-
-def _too_late(why: str, request: Request) -> StoreError:
-    options = request.options
-    return StoreUnreachableError(
-        f"{request.could_not}: no answer within {options.connect_timeout:g} s to "
-        f"connect and {options.read_timeout:g} s to read (attempts: "
-        f"{options.attempts}); check network, firewall and VPC endpoint, or raise "
-        "blackbox.store.connect-timeout and .read-timeout"
-    )
-
-
 def _nothing_there(why: str, request: Request) -> StoreError:
     # The query of the request says nothing of the server, and is long.
     why = re.sub(r"\?[^\"\s]*", "", why)
@@ -391,31 +354,51 @@ def _nothing_there(why: str, request: Request) -> StoreError:
     )
 
 
-def _not_s3(why: str, request: Request) -> StoreError:
-    return not_s3(request)
-
-
-def _wrong_setting(why: str, request: Request) -> StoreError:
-    return StoreError(f"{request.could_not}: {why}; correct blackbox.store")
-
-
-_BY_TYPE: dict[str, Callable[[str, Request], StoreError]] = {
-    "ProfileNotFound": _no_profile,
+_no_credentials = _says(
+    StoreDeniedError, "{could_not}: no credentials were found; " + _CREDENTIALS
+)
+_no_login = _says(
+    StoreDeniedError,
+    "{could_not}: the credentials could not be fetched ({why}); log in again "
+    "(`aws sso login`), or " + _CREDENTIALS,
+)
+_too_late = _says(
+    StoreUnreachableError,
+    "{could_not}: no answer within {options.connect_timeout:g} s to connect and "
+    "{options.read_timeout:g} s to read (attempts: {options.attempts}); check network, "
+    "firewall and VPC endpoint, or raise blackbox.store.connect-timeout and .read-timeout",
+)
+_wrong_setting = _says(StoreError, "{could_not}: {why}; correct blackbox.store")
+_BY_TYPE: dict[str, Explain] = {
+    "ProfileNotFound": _says(
+        StoreDeniedError,
+        "{why}; `aws configure list-profiles` lists them, blackbox.store.profile or "
+        "AWS_PROFILE names one",
+    ),
     "NoCredentialsError": _no_credentials,
     "PartialCredentialsError": _no_credentials,
     "CredentialRetrievalError": _no_login,
     "TokenRetrievalError": _no_login,
     "SSOError": _no_login,
     "MetadataRetrievalError": _no_login,
-    "SSLError": _no_tls,
-    "ProxyConnectionError": _no_proxy,
+    "SSLError": _says(
+        StoreUnreachableError,
+        "{could_not}: no TLS connection ({why}); if the server has a certificate of its "
+        "own, name its authority's file in AWS_CA_BUNDLE; if it speaks plain HTTP, begin "
+        "blackbox.store.endpoint with http://",
+    ),
+    "ProxyConnectionError": _says(
+        StoreUnreachableError,
+        "{could_not}: the proxy cannot be reached ({why}); correct HTTPS_PROXY, or name "
+        "the server in NO_PROXY",
+    ),
     "ConnectTimeoutError": _too_late,
     "ReadTimeoutError": _too_late,
     "ConnectionError": _nothing_there,
     "HTTPClientError": _nothing_there,
     "IncompleteReadError": _nothing_there,
     "OSError": _nothing_there,
-    "ResponseParserError": _not_s3,
+    "ResponseParserError": _says(StoreError, _NOT_S3),
     "ParamValidationError": _wrong_setting,
     "InvalidRegionError": _wrong_setting,
     "InvalidConfigError": _wrong_setting,
