@@ -11,7 +11,7 @@ import numpy as np
 
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
-LEAST_RUNS = 4
+_LEAST_RUNS = 4
 """Earlier runs without which nothing is called unusual."""
 
 _WITHOUT_INPUT = 8  # a week: days differ, and nothing tells by how much
@@ -130,14 +130,14 @@ def usual_of(
         if value is not None and value > 0
     ][:_MOST_RUNS]
     known = [(y, x) for y, x in pairs if x is not None]
-    by_input = len(known) >= max(LEAST_RUNS, 0.8 * len(pairs))
+    by_input = len(known) >= max(_LEAST_RUNS, 0.8 * len(pairs))
     if by_input:
         ys = np.array([y for y, _ in known])
         xs = np.array([x for _, x in known])
     else:
         ys = np.array([y for y, _ in pairs])
         xs = np.zeros(len(pairs))
-    if len(ys) < (LEAST_RUNS if by_input else _WITHOUT_INPUT):
+    if len(ys) < (_LEAST_RUNS if by_input else _WITHOUT_INPUT):
         return None
     slope = _slope(xs, ys)
     rest = ys - slope * xs

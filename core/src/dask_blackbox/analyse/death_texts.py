@@ -99,7 +99,7 @@ def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     A fused task has the prefix of one of Dask's own, such as `from_sequence`; its key has the
     names of the others, and those of the user's functions are added.
     """
-    suspects = prefixes_at_fault(case, deaths)
+    suspects = _prefixes_at_fault(case, deaths)
     names = [f"'{short(each, 40)}'" for each in suspects]
     parts = prefix_of(case.blame.guilty).split("-") if case.blame.guilty else []
     if names and (own := _functions_of(case, suspects[0])) and suspects[0] not in own:
@@ -117,7 +117,7 @@ def _functions_of(case: Case, prefix: str) -> set[str]:
     }
 
 
-def prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str, ...]:
+def _prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str, ...]:
     """Return the prefixes of the tasks that may be guilty: several if nothing decides."""
     first = _running_prefix(case, deaths)
     if first is None:

@@ -56,7 +56,7 @@ def was_printed(run: RunTables, name: str, message: str) -> bool:
     return own.str.ends_with(f"{name}: {first}").any()
 
 
-def is_error_of_dask(line: str) -> bool:
+def _is_error_of_dask(line: str) -> bool:
     """Say whether a line of the driver's output is an error or warning that Dask logged."""
     return re.match(_ERRORS_OF_THEM, line) is not None
 
@@ -154,7 +154,7 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
     before = ""
     for index, (_, line) in enumerate(lines):
-        of_dask = is_error_of_dask(before) and not CALLBACK_FAILED.search(before)
+        of_dask = _is_error_of_dask(before) and not CALLBACK_FAILED.search(before)
         if line == _TRACEBACK and not of_dask:
             found = _traceback_at(lines[index : index + _LONGEST], before)
             if found is not None:

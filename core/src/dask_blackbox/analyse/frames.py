@@ -474,7 +474,7 @@ def own_frame_in(stack: Sequence[Frame]) -> Frame | None:
     return within(own[::-1]) if own else None
 
 
-def beyond_own_code(stack: Sequence[Frame]) -> tuple[Frame, ...]:
+def _beyond_own_code(stack: Sequence[Frame]) -> tuple[Frame, ...]:
     """Return the frames of a stack below the user's own code: what that had called."""
     own = [n for n, frame in enumerate(stack) if is_the_users(frame)]
     return tuple(stack[own[-1] + 1 :]) if own else ()
@@ -493,7 +493,7 @@ class HasStack:
     @property
     def beyond(self) -> tuple[Frame, ...]:
         """The frames below the user's own code: what it called, and is in."""
-        return beyond_own_code(self.stack)
+        return _beyond_own_code(self.stack)
 
 
 _QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)

@@ -118,7 +118,7 @@ def names_exit_of(program: ProgramFailed, texts: str) -> bool:
     return re.search(_EXIT_STATUS.format(program.code), texts) is not None
 
 
-def cancelled_by_driver(case: Case) -> bool:
+def _cancelled_by_driver(case: Case) -> bool:
     """Say whether the last client that cancelled tasks was the driver's own."""
     logs = case.run.logs.filter(
         (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
@@ -133,7 +133,7 @@ def ended_by_driver_at(case: Case) -> float | None:
     """Return when the driver's own code cancelled its work, or closed its cluster for good."""
     if closings := closings_of_driver(case):
         return closings[0].at
-    return case.outcome.decided_at if cancelled_by_driver(case) else None
+    return case.outcome.decided_at if _cancelled_by_driver(case) else None
 
 
 def closings_of_driver(case: Case) -> list[DriverClosing]:

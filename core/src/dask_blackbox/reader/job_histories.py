@@ -48,8 +48,8 @@ def job_history(
         job = _beginning(store, job)
         found, more = _newest(store, job, limit, timeout)
     names = one_per_run(found)
-    sketches = read_sketches(store, wanted_for_groups(names), timeout=_FOR_SKETCHES)
-    return job_history_of(safe(job), names, sketches, limit=limit, more=more)
+    sketches = read_sketches(store, _wanted_for_groups(names), timeout=_FOR_SKETCHES)
+    return _job_history_of(safe(job), names, sketches, limit=limit, more=more)
 
 
 def _newest(
@@ -100,7 +100,7 @@ def _grouped(names: Sequence[SketchName]) -> dict[str, list[int]]:
     return found
 
 
-def wanted_for_groups(names: Sequence[SketchName]) -> list[SketchName]:
+def _wanted_for_groups(names: Sequence[SketchName]) -> list[SketchName]:
     """Return the runs whose whole sketches tell more of the failures: two for each kind.
 
     Args:
@@ -122,7 +122,7 @@ def _next_good(names: Sequence[SketchName], place: int) -> SketchName | None:
     return next((each for each in later if each.state == "succeeded"), None)
 
 
-def job_history_of(
+def _job_history_of(
     job: str,
     names: Sequence[SketchName],
     sketches: Mapping[str, Sketch],
@@ -134,7 +134,7 @@ def job_history_of(
 
     Args:
         names: Of all runs, the newest first, one for each run.
-        sketches: Those of `wanted_for_groups` that could be read, by name.
+        sketches: Those of `_wanted_for_groups` that could be read, by name.
         limit: How many runs to list.
         more: There are more runs than these.
     """

@@ -35,10 +35,10 @@ class Opening:
     @property
     def address(self) -> RunAddress:
         """Where in the store the recording lies."""
-        return address_of(self.manifest)
+        return _address_of(self.manifest)
 
 
-def address_of(manifest: Manifest) -> RunAddress:
+def _address_of(manifest: Manifest) -> RunAddress:
     """Return where in a store the recording of this manifest lies."""
     return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
 
@@ -55,14 +55,14 @@ def open_recording(config: Config) -> Opening:
         manifest = _with_free_attempt(store, manifest)
     except BlackboxError as error:
         links = links_of(
-            store, address_of(manifest), config.link_expires, config.viewer
+            store, _address_of(manifest), config.link_expires, config.viewer
         )
         return Opening(manifest, store, error, links)
     opening = Opening(
         manifest,
         store,
         None,
-        links_of(store, address_of(manifest), config.link_expires, config.viewer),
+        links_of(store, _address_of(manifest), config.link_expires, config.viewer),
     )
     try:
         write_beginning(opening)
@@ -76,7 +76,7 @@ def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
 
     A recorder that takes over from one that died finds the attempt that is its own.
     """
-    runs = address_of(manifest).folder.rsplit("attempt=", 1)[0]
+    runs = _address_of(manifest).folder.rsplit("attempt=", 1)[0]
     numbers = [name.removeprefix("attempt=") for name in store.folders(runs)]
     taken = {int(number) for number in numbers if number.isdigit()}
     for attempt in sorted(taken, reverse=True):
@@ -90,7 +90,7 @@ def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
 
 def _is_ours(store: Store, manifest: Manifest) -> bool:
     try:
-        reported = store.get(f"{address_of(manifest).folder}run.json")
+        reported = store.get(f"{_address_of(manifest).folder}run.json")
         return decode_manifest(reported).recording == manifest.recording
     except (BlobNotFoundError, msgspec.MsgspecError):
         return False

@@ -274,11 +274,11 @@ class Puller:
         ]
         self._computed.clear()
         try:
-            texts = await profiles_of(
+            texts = await _profiles_of(
                 workers, prefixes, start, self._profiled, self.connection_args
             )
             own = await self._ask("profile", scheduler=True, start=start)
-            texts += filter(None, [scheduler_profile(own, start, self._profiled)])
+            texts += filter(None, [_scheduler_profile(own, start, self._profiled)])
         except Exception as error:  # noqa: BLE001 - a version that reports it otherwise
             logger.warning("no profile from %s: %r", self.address, error)
             return
@@ -376,7 +376,7 @@ _LARGEST = 4 * 2**20
 _LARGEST_PART = 2**18
 
 
-async def profiles_of(
+async def _profiles_of(
     workers: Iterable[str],
     prefixes: Iterable[str],
     start: float,
@@ -413,7 +413,7 @@ async def profiles_of(
     return texts
 
 
-def scheduler_profile(tree: object, start: float, stop: float) -> str | None:
+def _scheduler_profile(tree: object, start: float, stop: float) -> str | None:
     """Return the particulars of a `profile` event of the scheduler's event loop."""
     if not isinstance(tree, dict) or not tree.get("count"):
         return None

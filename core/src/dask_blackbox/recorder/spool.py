@@ -49,7 +49,7 @@ def _rank_of(kind: str, row: Sequence[object]) -> int:
     return _BY_KIND.get(kind, EVERYTHING)
 
 
-def kept_of(rows: Rows, least: int) -> tuple[Rows, Counter[str]]:
+def _kept_of(rows: Rows, least: int) -> tuple[Rows, Counter[str]]:
     """Return the rows of a rank and above, and how many of each kind are not.
 
     Args:
@@ -78,7 +78,7 @@ def thinned(
     """
     parts, lost = [open_segment(recording, number)], Counter[str]()
     for batch in read_segment(blob).frames:
-        kept, dropped = kept_of(batch.rows, least)
+        kept, dropped = _kept_of(batch.rows, least)
         lost += dropped
         if kept:
             parts.append(frame(batch.source, batch.seq, batch.at, kept, batch.dropped))
@@ -174,7 +174,7 @@ class Spool:
             if gained and size < self._quota:
                 self._least = EVERYTHING
         size = self._thin(size)
-        kept, lost = kept_of(rows, self._least)
+        kept, lost = _kept_of(rows, self._least)
         if size >= self._quota + IN_MEMORY:
             kept, lost = {}, Counter({kind: len(each) for kind, each in rows.items()})
         if lost:

@@ -107,7 +107,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         paper=_paper(run, card, logs.lines, dead),
         graphs=run.of(GraphUpdated),
         environment=environment_of(run),
-        completeness=completeness_section(run, card),
+        completeness=_completeness_section(run, card),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(asset("report.css")),  # noqa: S704
         policy=policy(script, asset("report.css")),
@@ -325,7 +325,7 @@ class CompletenessSection(NamedTuple):
     rows: list[tuple[str, str]]
 
 
-def completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
+def _completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
     """Return the account of a recording, by the card where it says, else by the tables."""
     recorded = bool(card.completeness.get("recorded", True))
     sentences = what_is_missing(card)

@@ -70,7 +70,7 @@ def performance_html(run: RunTables, card: RunCard) -> str:
     processes = worker_processes(run)
     executions = executions_of(run)
     tabs = [
-        ("Summary", _text(summary_markup(run, card, axis, processes, executions))),
+        ("Summary", _text(_summary_markup(run, card, axis, processes, executions))),
         ("Task Stream", _stream(executions, processes)),
         ("System", system_figures(run.metrics, axis, processes)),
         ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
@@ -257,7 +257,7 @@ _WARNING = 30
 _ERROR = 40
 
 
-def summary_markup(
+def _summary_markup(
     run: RunTables,
     card: RunCard,
     axis: Axis,

@@ -45,12 +45,12 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 60
 
 def picture_svg(run: RunTables, card: RunCard) -> str:
     """Return the picture of a run as SVG."""
-    return as_svg(_picture(run, card))
+    return _as_svg(_picture(run, card))
 
 
 def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
     """Return the picture of a run as PNG."""
-    return as_png(_picture(run, card), scale=scale)
+    return _as_png(_picture(run, card), scale=scale)
 
 
 def coverage(
@@ -344,7 +344,7 @@ class Drawing(msgspec.Struct):
         self.shapes.append(_Text(x, y, text, colour, size, anchor))
 
 
-def as_svg(drawing: Drawing) -> str:
+def _as_svg(drawing: Drawing) -> str:
     """Return a drawing as a document that needs neither style nor font of its own."""
     size = f'width="{drawing.width}" height="{drawing.height}"'
     view = f'viewBox="0 0 {drawing.width} {drawing.height}"'
@@ -383,7 +383,7 @@ def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def as_png(drawing: Drawing, *, scale: int = 2) -> bytes:
+def _as_png(drawing: Drawing, *, scale: int = 2) -> bytes:
     """Return a drawing as an image of `scale` times its size."""
     from PIL import Image, ImageDraw
 

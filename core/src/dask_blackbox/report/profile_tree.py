@@ -79,10 +79,10 @@ def merged_profile(
         if merged is None:
             merged = _node(tree)
         _add(merged, tree)
-    return with_leaves(merged) if merged is not None and of == "compute" else merged
+    return _with_leaves(merged) if merged is not None and of == "compute" else merged
 
 
-def with_leaves(tree: ProfileNode) -> ProfileNode:
+def _with_leaves(tree: ProfileNode) -> ProfileNode:
     """Return a profile of tasks in which innermost frames are counted, too.
 
     Dask counts a sample for each frame of its stack but the innermost one, so that a
@@ -323,7 +323,7 @@ def _periods(
         spans[key] = (min(first, begin), max(last, end))
         own = sums.setdefault(key, {})
         for number, count in tree.counts(
-            with_leaves(cast("ProfileNode", profile.tree))
+            _with_leaves(cast("ProfileNode", profile.tree))
         ).items():
             own[number] = own.get(number, 0) + count
     for key, summed in sums.items():

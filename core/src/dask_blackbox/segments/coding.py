@@ -55,7 +55,7 @@ def unpack(packed: tuple[int, bytes], count: int) -> Ints:
     return (numbers + np.uint64(smallest % 2**64)).view(np.int64)
 
 
-def pack_steps(numbers: Ints) -> tuple[int, bytes]:
+def _pack_steps(numbers: Ints) -> tuple[int, bytes]:
     """Return the first of the numbers, and the differences from each to the next."""
     if not numbers.size:
         return 0, b"\0"
@@ -65,8 +65,8 @@ def pack_steps(numbers: Ints) -> tuple[int, bytes]:
     return int(numbers[0]), _planes(folded.view(np.uint64))
 
 
-def unpack_steps(packed: tuple[int, bytes], count: int) -> Ints:
-    """Return the `count` numbers that `pack_steps` was given.
+def _unpack_steps(packed: tuple[int, bytes], count: int) -> Ints:
+    """Return the `count` numbers that `_pack_steps` was given.
 
     Raises:
         ValueError: if these are not so many.
@@ -84,8 +84,8 @@ def unpack_steps(packed: tuple[int, bytes], count: int) -> Ints:
     return np.cumsum(numbers)
 
 
-def steps_are_smaller(numbers: Ints) -> bool:
-    """Return whether `pack_steps` takes less space than `pack`."""
+def _steps_are_smaller(numbers: Ints) -> bool:
+    """Return whether `_pack_steps` takes less space than `pack`."""
     if numbers.size < 2:  # noqa: PLR2004
         return False
     steps = np.abs(np.diff(numbers).astype(np.float64))
@@ -120,7 +120,7 @@ class Shapes(NamedTuple):
     hashes: bytes
 
 
-def shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
+def _shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
     """Take texts apart; return also which shape each has.
 
     None if they cannot be: they are too much at once, or hold characters that mark the
@@ -147,7 +147,7 @@ def shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
     numbers = np.array(list(map(int, found)), np.int64)
     order = _order(shapes, codes)
     taken = Shapes(
-        shapes, pack(codes), pack_steps(numbers[order]), bytes.fromhex(hashes)
+        shapes, pack(codes), _pack_steps(numbers[order]), bytes.fromhex(hashes)
     )
     return taken, codes
 
@@ -171,7 +171,7 @@ def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
     text = "\n".join([shapes[code] for code in codes.tolist()])
     order = _order(shapes, codes)
     ordered = np.empty(order.size, np.int64)
-    ordered[order] = unpack_steps(numbers, order.size)
+    ordered[order] = _unpack_steps(numbers, order.size)
     marks = re.findall(f"[{_HEX}{_UUID}]", text)
     if len(marks) * 16 != len(hashes):
         raise ValueError("the number of hashes must match the number of gaps")
@@ -312,7 +312,7 @@ def _words(
             return [Coding.BY, by[0], [words[code] for code in reported]], None
         return [Coding.WORDS, words, *pack(codes)], codes
     if name in _KEYS and bare == {str} and None not in words:
-        taken = shapes_of(values)
+        taken = _shapes_of(values)
         if taken is not None:
             shapes, codes = taken
             parts = [shapes.shapes, *shapes.codes, *shapes.numbers, shapes.hashes]
@@ -379,8 +379,8 @@ def _mask(nulls: Any) -> bytes:
 
 def _numbers(numeric: _Numeric) -> list[object]:
     values, nulls, scale = numeric
-    if steps_are_smaller(values):
-        return [Coding.STEPS, *pack_steps(values), _mask(nulls), scale]
+    if _steps_are_smaller(values):
+        return [Coding.STEPS, *_pack_steps(values), _mask(nulls), scale]
     return [Coding.INTS, *pack(values), _mask(nulls), scale]
 
 
@@ -452,7 +452,7 @@ def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
         return Column(values, nulls=_unmask(column[2], count)), None
     if coding not in {Coding.INTS, Coding.STEPS}:
         raise ValueError(f"{coding.name} within {Coding.LIKE.name}")
-    numbers_of = unpack_steps if coding is Coding.STEPS else unpack
+    numbers_of = _unpack_steps if coding is Coding.STEPS else unpack
     values = numbers_of((column[1], column[2]), count)
     nulls, scale = _unmask(column[3], count), column[4]
     if not isinstance(scale, int) or scale < 1:

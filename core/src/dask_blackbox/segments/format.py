@@ -47,7 +47,7 @@ class Header(NamedTuple):
     damage: str | None
 
 
-def header_bytes(recording: str, number: int) -> bytes:
+def _header_bytes(recording: str, number: int) -> bytes:
     """Return the beginning of a segment."""
     name = recording.encode()[:_LONGEST_ID]
     length = _HEADER.size + len(name) + _CRC.size
@@ -61,7 +61,7 @@ def frame_bytes(payload: bytes, codec: int) -> bytes:
     return start + _CRC.pack(zlib.crc32(start)) + payload
 
 
-def read_header(blob: bytes) -> Header:
+def _read_header(blob: bytes) -> Header:
     """Return what a segment says of itself, as far as it is there.
 
     Raises:
@@ -97,7 +97,7 @@ def open_segment(recording: str, number: int) -> bytes:
     Args:
         number: Of the segment among those of its writer.
     """
-    return header_bytes(recording, number)
+    return _header_bytes(recording, number)
 
 
 def frame(
@@ -177,7 +177,7 @@ def read_segment(blob: bytes) -> Segment:
         MalformedRecordingError: if this is not a segment at all.
         FutureFormatError: if it has a newer format than this reader knows.
     """
-    header = read_header(blob)
+    header = _read_header(blob)
     segment = Segment(header.recording, header.number)
     damages = [header.damage] if header.damage else []
     place, number, rows = header.end, 0, 0

@@ -65,7 +65,7 @@ def _now(store: Store, cards: Cards, address: RunAddress) -> LiveRun:
     )
 
 
-async def live_events(
+async def _live_events(
     request: Request, store: Store, cards: Cards, address: RunAddress
 ) -> AsyncIterator[bytes]:
     """Yield an event whenever something is new, and the last one when the run has ended."""
@@ -294,7 +294,7 @@ class Api:
         address = RunAddress.of(job, run, attempt)
         self._cards.card(address)  # who asks for a run that is not there hears so
         return StreamingResponse(
-            live_events(request, self._store, self._cards, address),
+            _live_events(request, self._store, self._cards, address),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )

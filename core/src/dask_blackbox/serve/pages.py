@@ -120,8 +120,8 @@ class Pages:
             request,
             "job.html",
             history=history,
-            charts=charts_of(history),
-            changed=changes_between_runs(self._store, history),
+            charts=_charts_of(history),
+            changed=_changes_between_runs(self._store, history),
         )
 
     def compare(
@@ -147,7 +147,7 @@ class Pages:
         asked = query.asked()
         found: LogSearch | None = None
         if any((query.filter.strip(), query.level, query.role)):
-            found = lines_of_runs(self._store, asked, job=query.job.strip() or None)
+            found = _lines_of_runs(self._store, asked, job=query.job.strip() or None)
         return self._answer(request, "all_logs.html", query=query, found=found)
 
     def card(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:
@@ -245,7 +245,7 @@ class Changed(NamedTuple):
     text: tuple[str, ...]
 
 
-def charts_of(history: JobHistory) -> list[Chart]:
+def _charts_of(history: JobHistory) -> list[Chart]:
     """Return a chart of each measure that at least two runs have."""
     runs = history.runs[::-1]
     charts = []
@@ -280,7 +280,7 @@ def _places(runs: tuple[PastRun, ...]) -> list[float]:
     return [round(_LEFT + 10 + place * step, 1) for place in range(len(runs))]
 
 
-def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
+def _changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
     """Return what changed from each run to the next, of the newest runs; newest first.
 
     Raises:
@@ -337,7 +337,7 @@ class LogSearch(msgspec.Struct, frozen=True, kw_only=True):
     more: bool
 
 
-def lines_of_runs(
+def _lines_of_runs(
     store: Store,
     query: LogQuery,
     *,

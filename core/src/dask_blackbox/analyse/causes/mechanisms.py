@@ -54,7 +54,7 @@ WAITS = frozenset(
 )
 """What tasks wait for, for ever and without an exception."""
 
-HANGS = DEATHS | WAITS
+_HANGS = DEATHS | WAITS
 """What leaves tasks waiting for ever, without an exception."""
 
 STALLED = "stalled"
@@ -192,7 +192,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         because="the missing workers failed to start, could not connect, or exited",
     ),
     Mechanism(
-        causes=HANGS | {"stalled"},
+        causes=_HANGS | {"stalled"},
         effects={"cancelled"},
         because="the run was stopped while it waited for this",
     ),

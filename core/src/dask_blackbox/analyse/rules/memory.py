@@ -236,7 +236,6 @@ RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
 
 # memory-near-limit
 
-_TERMINATED_AT = 0.95
 
 _COMFORTABLE = 0.7
 
@@ -396,7 +395,7 @@ def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
     soon = (
         reported.runs_left is not None
         and reported.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
-        and reported.peak < NEAR * reported.limit
+        and reported.peak < _NEAR * reported.limit
     )
     if not near and not soon:
         return
@@ -435,8 +434,8 @@ def _cause(reported: Forecast, *, near: bool) -> str:
     parts = []
     if near:
         parts.append(
-            f"The last {counted(reported.near, 'good run')} had workers with {NEAR:.0%} of "
-            f"their limit or more; at {TERMINATED_AT:.0%} they are terminated."
+            f"The last {counted(reported.near, 'good run')} had workers with {_NEAR:.0%} of "
+            f"their limit or more; at {_TERMINATED_AT:.0%} they are terminated."
         )
     if reported.growth:
         parts.append(
@@ -447,7 +446,7 @@ def _cause(reported: Forecast, *, near: bool) -> str:
         days = reported.days_left or 0
         when = f", in {days:.0f} days" if days >= 1.5 else ""  # noqa: PLR2004
         parts.append(
-            f"It reaches {size(TERMINATED_AT * reported.limit)} in about "
+            f"It reaches {size(_TERMINATED_AT * reported.limit)} in about "
             f"{counted(reported.runs_left, 'run')}{when}."
         )
     return " ".join(parts)
@@ -508,10 +507,10 @@ MORE_MEMORY_THAN_USUAL = documented(
 )
 
 
-TERMINATED_AT = 0.95
+_TERMINATED_AT = 0.95
 """Share of its limit at which a worker is terminated, unless configured otherwise."""
 
-NEAR = 0.90
+_NEAR = 0.90
 """Within 5 % of the limit of that."""
 
 _LEAST_RUNS = 8
@@ -562,7 +561,7 @@ def forecast_of(earlier: Sequence[Sketch], sketch: Sketch) -> Forecast | None:
     growth, level = _growth([value for _, value in known])
     left = None
     if growth > _LEAST_GROWTH:
-        to_go = math.log(TERMINATED_AT * limit / max(level, 1.0)) / math.log1p(growth)
+        to_go = math.log(_TERMINATED_AT * limit / max(level, 1.0)) / math.log1p(growth)
         left = max(0, math.ceil(to_go))
     future = max(level * (1 + growth) ** _AHEAD, peak) if growth else peak
     return Forecast(
@@ -585,7 +584,7 @@ def _near(runs: Sequence[Sketch]) -> int:
     number = 0
     for each in runs:
         peak, limit = each.measure("peak_memory"), each.measure("memory_limit")
-        if not peak or not limit or peak < NEAR * limit:
+        if not peak or not limit or peak < _NEAR * limit:
             break
         number += 1
     return number

@@ -51,7 +51,7 @@ class Computing:
     load: float
 
 
-def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
+def _waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
     """Return the prefixes whose tasks were off the core for a share of their time."""
     found = []
     computed = case.run.tasks.group_by("prefix", maintain_order=True).agg(
@@ -103,7 +103,7 @@ def computing(case: Case) -> list[Computing]:
 
 
 def _ask_gil_bound(case: Case) -> Iterator[Finding]:
-    waiting = waiting_prefixes(case, share=GIL_BOUND.threshold(case, "waiting"))
+    waiting = _waiting_prefixes(case, share=GIL_BOUND.threshold(case, "waiting"))
     waited = sum(each.waited for each in waiting)
     whole = max(case.loads.compute, 1e-9)
     least = GIL_BOUND.threshold(case, "share")
@@ -182,7 +182,7 @@ GIL_BOUND = documented("gil-bound", ask=_ask_gil_bound)
 
 
 def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
-    waiting = waiting_prefixes(
+    waiting = _waiting_prefixes(
         case, share=CPU_OVERSUBSCRIBED.threshold(case, "waiting")
     )
     waited, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
@@ -286,7 +286,7 @@ _LEAST = 0.05  # seconds on a core that are worth a number
 def _ask_io_bound(case: Case) -> Iterator[Finding]:
     # Where others keep the host busy, a task may wait for a core: not one that needs none.
     enough = "waiting_on_busy" if _busy(case) else "waiting"
-    waiting = waiting_prefixes(case, share=IO_BOUND.threshold(case, enough))
+    waiting = _waiting_prefixes(case, share=IO_BOUND.threshold(case, enough))
     cost, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
     least = IO_BOUND.threshold(case, "share")
     if not waiting or not case.worth_reporting(cost, cost / whole, least):

@@ -86,7 +86,7 @@ class Shuffle:
             )
 
 
-def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
+def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
     """Return the shuffle that failed: the one that is named, else the last that failed."""
     failed = [fact.message for fact in case.run.of(P2PMessage)]
     ids = [str(each["shuffle"]) for each in failed if each.get("shuffle")]
@@ -173,7 +173,7 @@ def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
     inside = failure is not None and _is_inside(failure)
     if phase is None and not named and not inside and not case.raised(*_CLASSES):
         return
-    shuffle = shuffle_behind(case, None if phase is None else phase["id"])
+    shuffle = _shuffle_behind(case, None if phase is None else phase["id"])
     root = _root(case, failure)
     during = f" during its {phase['phase']} phase" if phase else ""
     words = _words(root)
@@ -340,7 +340,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
         and not case.search_exception(SHUFFLE_OUT_OF_DISK.pattern)
     ):
         return
-    shuffle = shuffle_behind(case)
+    shuffle = _shuffle_behind(case)
     reports = _reports_of_full_disks(case)
     where = _directories(case, [worker for worker, _ in reports])
     sure: Confidence = "high" if case.raised(_CLASS) or reports else "medium"

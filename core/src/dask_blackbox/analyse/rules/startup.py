@@ -631,7 +631,7 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     text = failure.message if failure is not None and not text else text
     key = match["key"] if match else (failure.key if failure else None)
     task = restrictions_in(text)
-    asks = asks_for(task)
+    asks = _asks_for(task)
     what = f"'{short(key, 80)}'" if key else "a task"
     waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
@@ -641,7 +641,7 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
         else f"No worker could run {what}",
         cause=(
             f"{what} asks for {short(asks, 200)}, and no worker has that"
-            f"{offered(case, task)}. It waited{waited}, as "
+            f"{_offered(case, task)}. It waited{waited}, as "
             "`distributed.scheduler.no-workers-timeout` allows."
             if asks
             else f"{short(text, 500)}"
@@ -649,7 +649,7 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
             else f"{what} waited for a worker, and none that joined could run it."
         ),
         remedy=(
-            f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
+            f"Start a worker with {short(asks, 80)}{_to_start(task)}, or drop the restriction "
             "(`resources=`, `workers=`, `dask.annotate`)."
             if asks
             else (
@@ -669,7 +669,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     if hang is None:
         yield from _unrunnable_among_others(case)
         return
-    restricted = [each for each in hang.unrunnable if asks_for(each)]
+    restricted = [each for each in hang.unrunnable if _asks_for(each)]
     if restricted:
         yield _restrictions_finding(case, hang, restricted[0])
     elif not hang.workers and hang.wanted and _all_left(case):
@@ -684,14 +684,14 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     if stuck is None:
         return
     task = stuck.tasks[0]
-    key, asks = task.key, asks_for(task)
+    key, asks = task.key, _asks_for(task)
     prefix = case.prefix_of(key)
     waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
             f"'{short(key, 80)}' asks for {short(asks, 200)}, and no worker has "
-            f"that{offered(case, task)}. It had waited for {duration(waited)} when the run "
+            f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
             "ended, while other tasks ran. Dask waits for such a worker without "
             "logging anything."
         ),
@@ -726,7 +726,7 @@ def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
 
 def _remedy_no_valid_worker(asks: str, task: RestrictedTask) -> str:
     return (
-        f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
+        f"Start a worker with {short(asks, 80)}{_to_start(task)}, or drop the restriction "
         "(`resources=`, `workers=`, `dask.annotate`). "
         "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
     )
@@ -738,7 +738,7 @@ def _all_left(case: Case) -> bool:
 
 
 def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
-    key, asks = task.key, asks_for(task)
+    key, asks = task.key, _asks_for(task)
     prefix = case.prefix_of(key)
     others = (
         f" {counted(hang.states['no-worker'], 'task')} waited for the same reason."
@@ -755,7 +755,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
             f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
-            f"{_no_worker_text(hang)} that{offered(case, task)}.{others}{loose} Dask waits for "
+            f"{_no_worker_text(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for "
             "such a worker without logging anything."
             f" {how_it_ended(case, hang)}"
         ),
@@ -824,7 +824,7 @@ def restrictions_in(text: str) -> RestrictedTask:
     )
 
 
-def asks_for(task: RestrictedTask) -> str:
+def _asks_for(task: RestrictedTask) -> str:
     """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
     asks = [f"{name}={_amount(number)}" for name, number in task.resources.items()]
     for noun, named in (("worker", task.workers), ("host", task.hosts)):
@@ -834,7 +834,7 @@ def asks_for(task: RestrictedTask) -> str:
     return " and ".join(asks)
 
 
-def offered(case: Case, task: RestrictedTask) -> str:
+def _offered(case: Case, task: RestrictedTask) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
     if not task.resources:
         return _departed_worker(case, task)
@@ -871,7 +871,7 @@ def _departed_worker(case: Case, task: RestrictedTask) -> str:
     )
 
 
-def to_start(task: RestrictedTask) -> str:
+def _to_start(task: RestrictedTask) -> str:
     """Return how a worker is started that has the resources."""
     if not task.resources:
         return ""

@@ -69,10 +69,10 @@ def any_of(text: str, *signatures: Signature) -> re.Match[str] | None:
 def printed_by(*signatures: Signature) -> pl.Expr:
     """Return which rows of `logs` have one of these lines, as a condition of a filter."""
     return pl.col("message").str.contains(
-        "|".join(f"(?:{without_names(each.pattern)})" for each in signatures)
+        "|".join(f"(?:{_without_names(each.pattern)})" for each in signatures)
     )
 
 
-def without_names(pattern: str) -> str:
+def _without_names(pattern: str) -> str:
     """Return a pattern without names of its groups, so that it can be joined to others."""
     return re.sub(r"\(\?P<\w+>", "(", pattern)

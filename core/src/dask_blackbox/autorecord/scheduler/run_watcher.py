@@ -213,7 +213,7 @@ class RunWatcher(SchedulerPlugin):
             run_id=fresh_run_id(),
             started=time.time(),
             since_boot=since_boot(),
-            host=host_of(self._scheduler, client, span),
+            host=_host_of(self._scheduler, client, span),
             machine=platform.node(),
             blackbox=own_version(),
         )
@@ -234,7 +234,7 @@ class RunWatcher(SchedulerPlugin):
             self._refuse(client)
             return None
         capture.begin(self._scheduler)
-        facts = packages_of(self._scheduler, client)
+        facts = _packages_of(self._scheduler, client)
         capture.report("driver-attached", "driver", client=client, **facts)
         recorded = _RecordedRun(
             recording,
@@ -376,7 +376,7 @@ def _most_of(tasks: Iterable[TaskState]) -> str | None:
     return max(counts, key=counts.__getitem__) if counts else None
 
 
-def host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, object]:
+def _host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, object]:
     """Return what started a run, as the scheduler sees it.
 
     Args:
@@ -393,7 +393,7 @@ def host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, o
     return {name: value for name, value in facts.items() if value}
 
 
-def packages_of(scheduler: Scheduler, client: str) -> dict[str, object]:
+def _packages_of(scheduler: Scheduler, client: str) -> dict[str, object]:
     """Return what a client said of its environment when it connected."""
     versions = getattr(scheduler.clients.get(client), "versions", None) or {}
     packages = versions.get("packages") or {}

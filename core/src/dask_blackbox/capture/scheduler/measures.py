@@ -66,8 +66,8 @@ class Measures:
             now = time.time()
             workers = self._scheduler.workers
             for address, ws in workers.items():
-                self._put("metric", worker_sample(now, address, ws))
-            self._put("metric", scheduler_sample(now, self._scheduler))
+                self._put("metric", _worker_sample(now, address, ws))
+            self._put("metric", _scheduler_sample(now, self._scheduler))
             self._each(now)
             if time.monotonic() - self._totals_at >= _TOTALS_EVERY:
                 self.totals(now)
@@ -90,7 +90,7 @@ class Measures:
             ]
             self._report("fine-metrics", "", totals=rows)
         stolen = {"stolen": self._stolen, "steal_refused": self._refused}
-        self._report("scheduler-load", "", **scheduler_load(self._scheduler), **stolen)
+        self._report("scheduler-load", "", **_scheduler_load(self._scheduler), **stolen)
         self.spans.check()
 
 
@@ -98,7 +98,7 @@ _MOST_PLUGINS = 10
 _MOST_PAIRS, _MOST_TYPES = 1_000, 40
 
 
-def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[object, ...]:
+def _worker_sample(now: float, address: str, ws: WorkerState) -> tuple[object, ...]:
     """Return a `metric` row of a worker."""
     m = ws.metrics
     net = m.get("host_net_io") or {}
@@ -114,7 +114,7 @@ def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[object, ..
     )  # fmt: skip
 
 
-def scheduler_sample(now: float, scheduler: Scheduler) -> tuple[object, ...]:
+def _scheduler_sample(now: float, scheduler: Scheduler) -> tuple[object, ...]:
     """Return a `metric` row of the scheduler."""
     recent = scheduler.monitor.recent()
     processing = sum(len(ws.processing) for ws in scheduler.workers.values())
@@ -129,7 +129,7 @@ def scheduler_sample(now: float, scheduler: Scheduler) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def scheduler_load(scheduler: object) -> dict[str, object]:
+def _scheduler_load(scheduler: object) -> dict[str, object]:
     """Return the particulars of `scheduler-load`: what it has done since its start."""
     totals = getattr(scheduler, "digests_total", None) or {}
     longest = getattr(scheduler, "digests_max", None) or {}

@@ -54,7 +54,7 @@ class Policy:
             self._hidden[name] = any(each.fullmatch(name) for each in self._names)
         if self._hidden[name]:
             return True
-        wrapped = getattr(value, "value", None) if is_node(value) else value
+        wrapped = getattr(value, "value", None) if _is_node(value) else value
         return is_secret_name(name) and (
             may_hold_secrets(wrapped) or key_of(value) is not None
         )
@@ -81,14 +81,14 @@ def may_hold_secrets(value: object) -> bool:
     return isinstance(value, _COLLECTIONS)
 
 
-def is_node(value: object) -> bool:
+def _is_node(value: object) -> bool:
     """Return whether this is a part of a graph as Dask writes it since 2024.9."""
     return type(value).__module__ == "dask._task_spec"
 
 
 def key_of(value: Any) -> Any:
     """Return the key of the result that this stands for, if it stands for one."""
-    if is_node(value) and type(value).__name__ in {"TaskRef", "Alias"}:
+    if _is_node(value) and type(value).__name__ in {"TaskRef", "Alias"}:
         return getattr(value, "target", value.key)
     return None
 
@@ -159,7 +159,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: object) -> object:
         """Pickle a task without the text of its arguments that Dask keeps in it."""
-        if hasattr(obj, "func") and hasattr(obj, "args") and is_node(obj):
+        if hasattr(obj, "func") and hasattr(obj, "args") and _is_node(obj):
             return self._plain_task(obj).__reduce_ex__(5)
         return super().reducer_override(obj)
 
@@ -209,14 +209,14 @@ class _Picker(_Pickler):  # type: ignore[misc]
     def _plain_call(self, function: object, *args: object) -> tuple[object, ...]:
         """Return a call without what is hidden; `apply(function, args, …)` is one, too."""
         given: Any = args[1] if len(args) > 1 else None
-        inner = getattr(given, "args", None) if is_node(given) else given
+        inner = getattr(given, "args", None) if _is_node(given) else given
         applied = getattr(function, "__name__", "") == "apply"
         if not applied or not isinstance(inner, (list, tuple)):
             return (function, *self.without_hidden_arguments(function, args))
         kept = self.without_hidden_arguments(args[0], inner)
         if all(a is b for a, b in zip(kept, inner)):
             return (function, *args)
-        if is_node(given):
+        if _is_node(given):
             given = copy.copy(given)
             given.args = kept
         else:

@@ -66,7 +66,7 @@ class _Stacks:
         }
 
 
-def speedscope_file(run: RunTables) -> dict[str, object]:
+def _speedscope_file(run: RunTables) -> dict[str, object]:
     """Return the content of the file.
 
     Raises:
@@ -97,5 +97,5 @@ def speedscope_file(run: RunTables) -> dict[str, object]:
 
 def write(run: RunTables, form: str, to: Path) -> list[Path]:
     """Write the file."""
-    to.write_bytes(msgspec.json.encode(speedscope_file(run)))
+    to.write_bytes(msgspec.json.encode(_speedscope_file(run)))
     return [to]
