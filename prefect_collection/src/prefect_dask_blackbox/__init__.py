@@ -9,7 +9,7 @@ def etl() -> None: ...
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prefect_dask_blackbox.blocks import BlackboxStore
@@ -40,7 +40,7 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # The recorder loads `dialect` from here, which takes none of Prefect.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

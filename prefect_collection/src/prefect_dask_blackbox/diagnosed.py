@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.card import RunCard
@@ -89,7 +88,7 @@ def emit(
     flow_run_id: UUID,
     *,
     labels: dict[str, str],
-    payload: dict[str, Any],
+    payload: dict[str, object],
     mark: str,
     follows: str | None = None,
     client: SyncPrefectClient | None = None,

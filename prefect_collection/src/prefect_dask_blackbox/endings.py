@@ -11,7 +11,7 @@ import concurrent.futures
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dask_blackbox.card import RunCard
@@ -194,6 +194,6 @@ def failed_part(error: BaseException | None, flow_run_id: UUID) -> FailedPart | 
     return None
 
 
-def as_reported(part: FailedPart) -> tuple[Any, ...]:
+def as_reported(part: FailedPart) -> tuple[object, ...]:
     """Return the arguments of `Recording.part_failed`."""
     return ("subflow", part.name, part.card, part.url)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dask_blackbox.guard import guard
 from prefect.settings import get_current_settings
 from pydantic import SecretBytes, SecretStr
@@ -42,7 +40,7 @@ def secrets_of_prefect() -> dict[str, str]:
     return found  # noqa: RET504 - the guard swallows errors
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, (SecretStr, SecretBytes)):
         value = value.get_secret_value()
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

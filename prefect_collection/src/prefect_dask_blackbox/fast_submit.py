@@ -27,9 +27,9 @@ __all__ = ["FastSubmit"]
 class _SerializedOnce(SettingsContext):
     """A context of settings that is serialised at the first time only."""
 
-    _serialized: dict[str, Any] | None = PrivateAttr(None)
+    _serialized: dict[str, object] | None = PrivateAttr(None)
 
-    def serialize(self, include_secrets: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - Prefect's signature
+    def serialize(self, include_secrets: bool = True) -> dict[str, object]:  # noqa: FBT001, FBT002 - Prefect's signature
         if not include_secrets:
             return super().serialize(include_secrets=False)
         if self._serialized is None:

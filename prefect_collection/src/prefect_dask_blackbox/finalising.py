@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -61,7 +60,7 @@ def finalise(
 
 
 def finalise_run(
-    host: Mapping[str, Any],
+    host: Mapping[str, object],
     card: RunCard,
     tasks: Sequence[TaskNamed],
     overview: Overview | None = None,
@@ -197,7 +196,7 @@ def _settle(
     return bool(settle(client, run.id, finals, runs=there))
 
 
-def _last_state(run: FlowRun, card: RunCard) -> State[Any]:
+def _last_state(run: FlowRun, card: RunCard) -> State[object]:
     if _is_cancelled(run):
         return Cancelled(message=f"Cancelled. {card.headline}")
     return Crashed(message=card.headline)
@@ -254,7 +253,7 @@ def _finals(
             text = f"Lost: {card.verdict.title}. {card.verdict.cause}"
         else:
             text = f"Stopped with the flow run before it was done. {card.headline}"
-        state: State[Any] = Crashed(message=text)
+        state: State[object] = Crashed(message=text)
         if cancelled is not None:
             state = Cancelled(message=cancelled)
         name = (task.name if task is not None else "") or unfinished.get(identity, "")

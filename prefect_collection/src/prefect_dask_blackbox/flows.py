@@ -43,15 +43,15 @@ class FlowOptions(TypedDict, total=False):
     timeout_seconds: float | None
     validate_parameters: bool
     persist_result: bool | None
-    result_storage: Any
-    result_serializer: Any
+    result_storage: object
+    result_serializer: object
     cache_result_in_memory: bool
     log_prints: bool | None
-    on_completion: list[FlowStateHook[..., Any]] | None
-    on_failure: list[FlowStateHook[..., Any]] | None
-    on_cancellation: list[FlowStateHook[..., Any]] | None
-    on_crashed: list[FlowStateHook[..., Any]] | None
-    on_running: list[FlowStateHook[..., Any]] | None
+    on_completion: list[FlowStateHook[..., object]] | None
+    on_failure: list[FlowStateHook[..., object]] | None
+    on_cancellation: list[FlowStateHook[..., object]] | None
+    on_crashed: list[FlowStateHook[..., object]] | None
+    on_running: list[FlowStateHook[..., object]] | None
 
 
 class _Decorator(Protocol):

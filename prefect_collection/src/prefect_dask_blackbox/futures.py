@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from distributed import Future
@@ -28,7 +28,7 @@ class BlackboxFuture(PrefectDaskFuture[R]):
     def __init__(
         self,
         task_run_id: UUID,
-        wrapped_future: Future[Any],
+        wrapped_future: Future[object],
         *,
         entry: SubmittedTask,
         lost_tasks: LostTasks,
@@ -37,15 +37,15 @@ class BlackboxFuture(PrefectDaskFuture[R]):
         self._entry = entry
         self._lost_tasks = lost_tasks
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Wherever it travels to, this package may not be installed.
         return (PrefectDaskFuture, (self._task_run_id, self._wrapped_future))
 
     @property
-    def state(self) -> State[Any]:
+    def state(self) -> State[object]:
         # Whoever reads the state of a lost task has been notified.
         self._entry.reported = self._entry.reported or self._entry.lost
-        state: State[Any] = super().state
+        state: State[object] = super().state
         return state
 
     def wait(self, timeout: float | None = None) -> None:

@@ -8,7 +8,7 @@ finalised as the recorder does, which may have no way to Prefect's API.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError
@@ -36,7 +36,7 @@ lost itself, which takes 60."""
 _INTERVAL = 0.5
 
 
-def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
+def show_late_card(flow: Flow[..., object], flow_run: FlowRun) -> None:
     """Finalise a flow run, if its own process did not live to do it.
 
     Args:
@@ -57,7 +57,7 @@ def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
             finalise_run(run.manifest.host, card, tasks, overview_of(run, card))
 
 
-def _options_of(flow: Flow[..., Any]) -> RecordingOptions:
+def _options_of(flow: Flow[..., object]) -> RecordingOptions:
     """Return how a flow's runs are recorded, whatever its task runner."""
     runner = flow.task_runner
     if isinstance(runner, RecordedRunner):
@@ -66,7 +66,7 @@ def _options_of(flow: Flow[..., Any]) -> RecordingOptions:
     return known if isinstance(known, RecordingOptions) else RecordingOptions()
 
 
-def _ended_at(address: str, settings: dict[str, Any] | None) -> tuple[Run, RunCard]:
+def _ended_at(address: str, settings: dict[str, object] | None) -> tuple[Run, RunCard]:
     """Return a recording once it has ended, or as it is in the end, and its card."""
     from dask_blackbox import Run
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from dask_blackbox.card import RunCard
@@ -114,7 +113,7 @@ class LostTasks:
             if entry.released:
                 user = users.get(entry.key)
                 own = _RELEASED if user is None else _needless(user)
-            state: State[Any] = Crashed(message=own)
+            state: State[object] = Crashed(message=own)
             if cancelled is not None:
                 state = Cancelled(message=cancelled)
             finals.append(_final(entry, _last_state(entry, state)))
@@ -179,7 +178,7 @@ def _needless(user: SubmittedTask) -> str:
 
 
 def _final(
-    entry: SubmittedTask, state: State[Any], *, again: bool = False
+    entry: SubmittedTask, state: State[object], *, again: bool = False
 ) -> FinalState:
     return FinalState(
         id=entry.task_run_id,
@@ -191,14 +190,14 @@ def _final(
     )
 
 
-def _if_completed(entry: SubmittedTask, message: str) -> State[Any] | None:
+def _if_completed(entry: SubmittedTask, message: str) -> State[object] | None:
     """Return what a completed task run becomes that Dask executed again, and gave up."""
     if entry.culprit != entry.key or not isinstance(entry.error, KilledWorker):
         return None
     return Crashed(message=f"{_RERUN} {message}")
 
 
-def _last_state(entry: SubmittedTask, otherwise: State[Any]) -> State[Any]:
+def _last_state(entry: SubmittedTask, otherwise: State[object]) -> State[object]:
     if entry.state is not None:
         known = entry.state
         return State(type=known.type, name=known.name, message=known.message)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from dask_blackbox import mask_secret
 from dask_blackbox.capture.redaction import is_secret_name, secrets_in
@@ -32,9 +31,9 @@ def follow_blocks() -> None:
             setattr(Block, _LOADED, followed)
 
 
-def _followed(load: Callable[..., Any]) -> Callable[..., Any]:
+def _followed(load: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(load)
-    def loaded(cls: type[Block], *args: Any, **kwargs: Any) -> Any:
+    def loaded(cls: type[Block], *args: object, **kwargs: object) -> object:
         block = load(cls, *args, **kwargs)
         with guard("secret values of a block"):
             mask_secret(list(secret_texts(block)))
@@ -43,7 +42,7 @@ def _followed(load: Callable[..., Any]) -> Callable[..., Any]:
     return loaded
 
 
-def secret_texts(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
+def secret_texts(value: object, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield what is secret in a block or in settings: by its type, or by its name.
 
     Args:
@@ -68,13 +67,13 @@ def secret_texts(value: Any, depth: int = _DEEPEST) -> Iterator[str]:
         yield from secrets_in(value)
 
 
-def _named(name: str, value: Any, depth: int) -> Iterator[str]:
+def _named(name: str, value: object, depth: int) -> Iterator[str]:
     if isinstance(value, str) and is_secret_name(name):
         yield value
     yield from secret_texts(value, depth)
 
 
-def _texts(value: Any, depth: int) -> Iterator[str]:
+def _texts(value: object, depth: int) -> Iterator[str]:
     """Yield every text of a value that is secret as a whole."""
     if isinstance(value, bytes):
         yield value.decode("utf-8", "replace")

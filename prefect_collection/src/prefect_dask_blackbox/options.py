@@ -38,9 +38,9 @@ class RecordingOptions:
 
     store: str | None = None
     job: str | None = None
-    parameters: Mapping[str, Any] | None = None
+    parameters: Mapping[str, object] | None = None
     required: bool = False
-    store_settings: Mapping[str, Any] | None = None
+    store_settings: Mapping[str, object] | None = None
     fail_flow_on_lost_tasks: bool = True
     follow_retry_advice: bool = False
     transient_retries: int = 0
@@ -68,7 +68,7 @@ class RecordingOptions:
             self, **{name: getattr(known, name) for name in names if name not in given}
         )
 
-    def place(self) -> tuple[str | None, dict[str, Any] | None]:
+    def place(self) -> tuple[str | None, dict[str, object] | None]:
         """Return URL and settings of the store, those of a block included.
 
         Raises:

@@ -70,7 +70,7 @@ def not_ours() -> Iterator[None]:
         _ours.reset(token)
 
 
-def _recording_of(client: Any) -> Any:
+def _recording_of(client: object) -> Any:
     if _ours.get():
         return None
     run = _here.get()

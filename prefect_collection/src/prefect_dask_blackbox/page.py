@@ -166,7 +166,7 @@ def _named(card: RunCard, names: Mapping[str, str]) -> RunCard:
     return msgspec.convert(named(msgspec.to_builtins(card)), RunCard)
 
 
-def attempt_line(number: int, facts: Mapping[str, Any], url: str) -> str:
+def attempt_line(number: int, facts: Mapping[str, object], url: str) -> str:
     """Return the line about an earlier attempt, on the cards of those after it.
 
     Args:

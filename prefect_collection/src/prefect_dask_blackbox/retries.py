@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FlowRetries", "dask_blackbox_says_retry"]
 
 
-def _portable() -> Callable[[Any, Any, Any], bool]:
+def _portable() -> Callable[[object, object, object], bool]:
     # A nested function travels by value into tasks, to where this package may not be.
     def dask_blackbox_says_retry(task: Any, task_run: Any, state: Any) -> bool:
         """Say whether a failed task is worth another try (a Prefect `retry_condition_fn`).

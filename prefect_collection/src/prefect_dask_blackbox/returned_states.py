@@ -38,14 +38,14 @@ _SUMMED_UP = re.compile(
 )
 
 
-def exception_of(state: Any) -> BaseException | None:
+def exception_of(state: object) -> BaseException | None:
     """Return the exception that a state was made from, if it is at hand."""
     data = getattr(state, "data", None)
     found = getattr(data, "result", data)
     return found if isinstance(found, BaseException) else None
 
 
-def exception_of_state(state: State[Any]) -> BaseException | None:
+def exception_of_state(state: State[object]) -> BaseException | None:
     """Return what a failed task raised: of the state's message, if no more is left of it.
 
     The exception itself is in the task's result, which Dask releases with its last future.
@@ -62,14 +62,14 @@ def exception_of_state(state: State[Any]) -> BaseException | None:
     return made
 
 
-def reason_of(state: State[Any] | None) -> str:
+def reason_of(state: State[object] | None) -> str:
     """Return why a task failed, as its state says it, without Prefect's introduction."""
     text = (state and state.message) or "it failed"
     raised = _raised_in(text)
     return text if raised is None else ": ".join(raised)
 
 
-def exceeded_limit(state: State[Any] | None) -> bool:
+def exceeded_limit(state: State[object] | None) -> bool:
     """Say whether a task was ended by its own `timeout_seconds`.
 
     To Prefect, one whose code raised a `TimeoutError` is `TimedOut`, too.
@@ -97,7 +97,7 @@ def _raised_in(message: str) -> tuple[str, str] | None:
     return None
 
 
-def exception_in(state: State[Any]) -> BaseException:
+def exception_in(state: State[object]) -> BaseException:
     """Return why a returned state is not a completed one: its exception, or its message."""
     if not state.is_final():
         return UnfinishedRun(state.message or "The task did not begin.")

@@ -47,11 +47,11 @@ class FinalState:
     id: UUID
     name: str
     task_key: str
-    state: State[Any]
+    state: State[object]
     rename: bool = False
     log: bool = True
     again: bool = False
-    if_completed: State[Any] | None = None
+    if_completed: State[object] | None = None
 
 
 def settle(
@@ -104,7 +104,7 @@ def read_runs(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, Task
     """Return the task runs that there are, by id."""
     found: dict[UUID, TaskRun] = {}
     for start in range(0, len(ids), _PAGE):
-        wanted: Any = {"id": {"any_": list(ids[start : start + _PAGE])}}
+        wanted: object = {"id": {"any_": list(ids[start : start + _PAGE])}}
         runs = client.read_task_runs(
             task_run_filter=TaskRunFilter.model_validate(wanted), limit=_PAGE
         )
@@ -144,7 +144,7 @@ def _create_all(
     return read_runs(client, [final.id for final in finals])
 
 
-def _has(run: TaskRun | None, state: State[Any]) -> bool:
+def _has(run: TaskRun | None, state: State[object]) -> bool:
     return run is not None and run.state is not None and run.state.id == state.id
 
 
@@ -166,7 +166,7 @@ def _pages(finals: Sequence[FinalState]) -> Iterator[Sequence[FinalState]]:
 def _event(flow_run_id: UUID, final: FinalState) -> Event:
     """Return the event with which Prefect's engine reports a state of a task run."""
     state = final.state
-    known: dict[str, Any] = {"type": state.type.value, "name": state.name}
+    known: dict[str, object] = {"type": state.type.value, "name": state.name}
     known["message"] = state.message
     return Event.model_validate(
         {
@@ -221,7 +221,7 @@ def _set(
     return done  # noqa: RET504 - the guard swallows errors
 
 
-def _state_for(final: FinalState, run: TaskRun) -> State[Any]:
+def _state_for(final: FinalState, run: TaskRun) -> State[object]:
     completed = run.state is not None and run.state.is_completed()
     return final.if_completed if completed and final.if_completed else final.state
 

@@ -76,7 +76,7 @@ class SubmittedTask:
     given: tuple[tuple[str, str | SubmittedTask], ...] = ()
     status: str = "pending"
     error: BaseException | None = None
-    state: State[Any] | None = None
+    state: State[object] | None = None
     reported: bool = False
     message: str | None = None
     logged: bool = False
@@ -148,7 +148,7 @@ _LONGEST_SEARCHED = 2_000
 
 
 def in_short(
-    parameters: Mapping[str, Any], redaction: Redaction
+    parameters: Mapping[str, object], redaction: Redaction
 ) -> tuple[tuple[str, str | SubmittedTask], ...]:
     """Return what a task was called with, in a few words, without secrets."""
     return tuple(
@@ -157,7 +157,7 @@ def in_short(
     )
 
 
-def _value(value: Any, redaction: Redaction) -> str | SubmittedTask:
+def _value(value: object, redaction: Redaction) -> str | SubmittedTask:
     awaited = getattr(value, "_entry", None)  # of a future of ours
     if isinstance(awaited, SubmittedTask):
         return awaited
@@ -168,7 +168,7 @@ def _value(value: Any, redaction: Redaction) -> str | SubmittedTask:
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
-def _inputs_in(values: Iterable[Any]) -> Iterator[SubmittedTask]:
+def _inputs_in(values: Iterable[object]) -> Iterator[SubmittedTask]:
     for value in values:
         for each in value if isinstance(value, (list, tuple)) else (value,):
             found = getattr(each, "_entry", None)
@@ -233,7 +233,7 @@ class Ledger:
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
 
-    def mask_secrets(self, parameters: Mapping[str, Any]) -> None:
+    def mask_secrets(self, parameters: Mapping[str, object]) -> None:
         """Mask what a task is called with under secret names, in all of the recording.
 
         Before it is submitted: its exception may hold them.

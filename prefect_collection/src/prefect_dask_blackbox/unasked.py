@@ -32,7 +32,7 @@ _MOST = 200
 _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
-_FAILED: dict[str, Any] = {"state": {"type": {"any_": ["FAILED", "CRASHED"]}}}
+_FAILED: dict[str, object] = {"state": {"type": {"any_": ["FAILED", "CRASHED"]}}}
 _TIMEOUT = "2s"
 
 
@@ -57,7 +57,7 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
     if not entries or client is None:
         return
     with guard("the states of tasks that nobody asked for"):
-        wanted: Any = {**_FAILED, "id": {"any_": list(entries)[:_MOST]}}
+        wanted: object = {**_FAILED, "id": {"any_": list(entries)[:_MOST]}}
         with prefect_client() as prefect:
             failed = _failed(
                 prefect, task_run_filter=TaskRunFilter.model_validate(wanted)

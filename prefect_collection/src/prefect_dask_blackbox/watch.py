@@ -95,7 +95,7 @@ class Watch:
         if met is not error:
             raise met from None
 
-    def landed(self, result: Any) -> None:
+    def landed(self, result: object) -> None:
         """Check that no task was lost unnoticed.
 
         Raises:
@@ -126,7 +126,7 @@ class Watch:
             with guard("ending the recording of a flow"):
                 run.end(state="failed" if _any_failed(found) else "succeeded")
 
-    async def landed_async(self, result: Any) -> None:
+    async def landed_async(self, result: object) -> None:
         """Check as `landed` does, off the event loop."""
         await asyncio.to_thread(self.landed, result)
 
@@ -197,11 +197,11 @@ def _any_failed(found: list[Any]) -> bool:
     return False
 
 
-def _outcomes_in(result: Any) -> list[Any]:
+def _outcomes_in(result: object) -> list[object]:
     """Return the futures and states in what a flow returned."""
-    found: list[Any] = []
+    found: list[object] = []
 
-    def look_at(part: Any, context: dict[str, Any]) -> None:
+    def look_at(part: object, context: dict[str, object]) -> None:
         if isinstance(context.get("annotation"), quote):
             raise StopVisiting
         if isinstance(part, (PrefectFuture, State)):
