@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import History, findings_in
 from dask_blackbox.analyse.anomalies import more_memory, slower, usual_of
-from dask_blackbox.analyse.rules.memory import forecast_of
+from dask_blackbox.analyse.rules.history import forecast_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Inputs, Sketch
 from runs_from_rows import MIB, a_run, a_sample, a_task, a_worker, an_event, succeeded

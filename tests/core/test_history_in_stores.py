@@ -23,7 +23,7 @@ from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.reader.sketching import put_sketch
+from dask_blackbox.reader.stored_sketches import put_sketch
 from dask_blackbox.report.history_sentences import looked_words
 from dask_blackbox.report.history_text import history_text
 from dask_blackbox.sketch import Sketch, packed

@@ -128,7 +128,7 @@ class Run(RunTables):
         return run
 
     def _end_by_other_evidence(self) -> None:
-        from dask_blackbox.reader.evidence import evidence_of_end
+        from dask_blackbox.reader.damaged_documents import evidence_of_end
 
         reported = evidence_of_end(self, self.store, self.folder, self.damaged)
         if reported is not None:
@@ -205,7 +205,7 @@ class Run(RunTables):
 
     def _write_sketch(self, card: RunCard) -> None:
         """Write the sketch for later runs that the lost recorder could not write."""
-        from dask_blackbox.reader.sketching import sketches_of, write_sketch
+        from dask_blackbox.reader.stored_sketches import sketches_of, write_sketch
 
         try:
             if not sketches_of(self.store, self.address, self.manifest.started):
@@ -263,7 +263,7 @@ def _manifest(store: Store, folder: str, damaged: dict[str, str]) -> Manifest:
         StoreError: if the store cannot be read.
         RecordingError: if there is no recording, or one of which too little is left.
     """
-    from dask_blackbox.reader.evidence import manifest_by_other_evidence
+    from dask_blackbox.reader.damaged_documents import manifest_by_other_evidence
 
     try:
         return read_manifest(store, folder)

@@ -15,7 +15,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import Ending, SourceAccount
 from dask_blackbox.protocol.messages import Config, End, Reply
-from dask_blackbox.reader.evidence import end_in_segments
+from dask_blackbox.reader.damaged_documents import end_in_segments
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver

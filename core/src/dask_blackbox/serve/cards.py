@@ -16,8 +16,8 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import Run
+from dask_blackbox.reader.damaged_documents import read_card
 from dask_blackbox.reader.documents import GONE, WRONG
-from dask_blackbox.reader.evidence import read_card
 from dask_blackbox.reader.reading import checksum_fits
 from dask_blackbox.store import Store
 

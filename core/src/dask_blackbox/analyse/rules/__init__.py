@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import (
-    analysis,
     connections,
     data,
     driver,
     driver_stopped,
     environment,
     hangs,
-    memory,
+    history,
+    memory_limits,
     memory_use,
     performance_scheduler,
     performance_waiting,
     performance_work,
+    recording,
     scheduler,
     serialization,
     shuffle,
@@ -30,7 +31,7 @@ RULES: tuple[Rule, ...] = tuple(
     each
     for module in (
         worker_deaths,
-        memory,
+        memory_limits,
         memory_use,
         serialization,
         environment,
@@ -46,7 +47,8 @@ RULES: tuple[Rule, ...] = tuple(
         data,
         performance_work,
         performance_waiting,
-        analysis,
+        history,
+        recording,
     )
     for each in vars(module).values()
     if isinstance(each, Rule)

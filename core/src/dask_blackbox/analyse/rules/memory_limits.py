@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from dask_blackbox.analyse.anomalies import more_memory
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.memory import is_of_host, more_pieces, peaks_of
@@ -21,7 +18,6 @@ from dask_blackbox.analyse.signatures.distributed import (
     MEMORY_LIMIT_LOWERED,
 )
 from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
-from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
@@ -29,11 +25,9 @@ from dask_blackbox.formatting import (
     class_of,
     counted,
     need,
-    quoted,
     short,
     size,
 )
-from dask_blackbox.sketch import Sketch
 
 # task-memory-error
 
@@ -236,6 +230,8 @@ RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
 
 # memory-near-limit
 
+TERMINATED_AT = 0.95
+"""Share of its limit at which a worker is terminated, unless configured otherwise."""
 
 _COMFORTABLE = 0.7
 
@@ -255,7 +251,7 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
         return
     top = near.row(0, named=True)
     peak, limit = top["peak"], top["memory_limit"]
-    left = max(_TERMINATED_AT * limit - peak, 0)
+    left = max(TERMINATED_AT * limit - peak, 0)
     comfortable = math.ceil(peak / _COMFORTABLE / _STEP) * _STEP
     paused = case.run.metrics.filter(pl.col("status") == "paused")["source"].n_unique()
     yield MEMORY_NEAR_LIMIT.found(
@@ -379,242 +375,3 @@ def _remedy(host: Host | None, workers: int) -> str:
 
 
 MEMORY_LIMIT_IGNORED = documented("memory-limit-ignored", ask=_ask_memory_limit_ignored)
-
-# memory-forecast
-
-
-def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
-    if case.state != "succeeded" or case.deaths:
-        return
-    if not case.history.good and MEMORY_FORECAST.threshold(case, "near-runs") > 1:
-        return  # one run alone has no trend
-    reported = forecast_of(case.history.good, sketch_of(case))
-    if reported is None:
-        return
-    near = reported.near >= MEMORY_FORECAST.threshold(case, "near-runs")
-    soon = (
-        reported.runs_left is not None
-        and reported.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
-        and reported.peak < _NEAR * reported.limit
-    )
-    if not near and not soon:
-        return
-    yield MEMORY_FORECAST.found(
-        _title(reported, near=near),
-        cause=_cause(reported, near=near),
-        remedy=(
-            f"Give each worker at least {need(reported.needed)}"
-            + (
-                f" (enough for {reported.ahead} more runs at this growth)"
-                if reported.growth
-                else ""
-            )
-            + ", run fewer tasks at once, or make the pieces smaller."
-        ),
-        confidence="medium",
-        severity="warning",
-        evidence=(
-            Evidence(
-                text=f"This run's peak: {size(reported.peak)} of {size(reported.limit)} "
-                f"({reported.peak / reported.limit:.0%})",
-                source="metrics",
-            ),
-        ),
-    )
-
-
-def _title(reported: Forecast, *, near: bool) -> str:
-    if near:
-        return f"Within 5 % of the memory limit for {counted(reported.near, 'run')}"
-    runs = counted(reported.runs_left or 0, "run")
-    return f"At this growth, memory reaches the limit in about {runs}"
-
-
-def _cause(reported: Forecast, *, near: bool) -> str:
-    parts = []
-    if near:
-        parts.append(
-            f"The last {counted(reported.near, 'good run')} had workers with {_NEAR:.0%} of "
-            f"their limit or more; at {_TERMINATED_AT:.0%} they are terminated."
-        )
-    if reported.growth:
-        parts.append(
-            f"Over {counted(reported.runs, 'good run')}, the peak has grown by "
-            f"{reported.growth:.1%} a run, to {size(reported.peak)} of {size(reported.limit)}."
-        )
-    if reported.runs_left is not None and reported.runs_left > 0:
-        days = reported.days_left or 0
-        when = f", in {days:.0f} days" if days >= 1.5 else ""  # noqa: PLR2004
-        parts.append(
-            f"It reaches {size(_TERMINATED_AT * reported.limit)} in about "
-            f"{counted(reported.runs_left, 'run')}{when}."
-        )
-    return " ".join(parts)
-
-
-MEMORY_FORECAST = documented("memory-forecast", ask=_ask_memory_forecast)
-
-# more-memory-than-usual
-
-_GRAVE = 2.0
-
-
-def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
-    if case.state == "running" or not case.history.good:
-        return
-    sketch = sketch_of(case)
-    parts = more_memory(case.history.good, sketch)
-    if not parts:
-        return
-    unusual = parts[0].unusual
-    prefixes = [part for part in parts if part.prefix is not None]
-    by_input = " with this much input" if unusual.by_input else ""
-    limit = sketch.measure("memory_limit")
-    of_limit = f", {unusual.value / limit:.0%} of its limit" if limit else ""
-    among = ""
-    if prefixes:
-        names = quoted(part.prefix or "" for part in prefixes)
-        among = f" Workers use more while tasks of {names} run."
-    yield MORE_MEMORY_THAN_USUAL.found(
-        f"A worker used {unusual.factor:.1f} times as much memory as usual",
-        cause=(
-            f"The peak was {size(unusual.value)}{of_limit}; {size(unusual.expected)} "
-            f"was expected after {counted(unusual.runs, 'good run')}{by_input}, and up "
-            f"to {size(unusual.bar)} would have been usual.{among}"
-        ),
-        remedy=(
-            "Check what changed: larger partitions, more threads per worker, code that "
-            "keeps more in memory. If the growth is permanent, give workers "
-            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their "
-            "limit."
-        ),
-        confidence="medium",
-        severity="warning" if unusual.factor >= _GRAVE else "notice",
-        subject=Subject(prefix=prefixes[0].prefix if prefixes else None),
-        evidence=tuple(
-            Evidence(
-                text=f"'{part.prefix}': {size(part.unusual.value)} in its workers, "
-                f"usually {size(part.unusual.expected)}",
-                source="metrics",
-            )
-            for part in prefixes[:5]
-        ),
-    )
-
-
-MORE_MEMORY_THAN_USUAL = documented(
-    "more-memory-than-usual", ask=_ask_more_memory_than_usual
-)
-
-
-_TERMINATED_AT = 0.95
-"""Share of its limit at which a worker is terminated, unless configured otherwise."""
-
-_NEAR = 0.90
-"""Within 5 % of the limit of that."""
-
-_LEAST_RUNS = 8
-_MOST_RUNS = 60
-_AHEAD = 30
-_LEAST_GROWTH = 0.003
-_DAY = 86_400.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """What will become of a job's peak memory if it goes on so.
-
-    Attributes:
-        peak: Of this run, bytes.
-        limit: Of a worker, bytes.
-        near: How many runs in a row, this one included, came within 5 % of the end.
-        growth: From run to run, as a share; 0: none that is to be distinguished from noise.
-        runs_left: Runs until workers are terminated; None: not in sight.
-        days_left: The same in days, by how often the job runs.
-        ahead: How many runs `needed` looks ahead.
-        needed: Bytes that a worker needs then, its peak being 80 % of it.
-        runs: How many runs say so.
-    """
-
-    peak: float
-    limit: float
-    near: int
-    growth: float
-    runs_left: int | None
-    days_left: float | None
-    ahead: int
-    needed: float
-    runs: int
-
-
-def forecast_of(earlier: Sequence[Sketch], sketch: Sketch) -> Forecast | None:
-    """Return where the memory is going; None where memory or limit is not known.
-
-    Args:
-        earlier: Runs that ended well, the newest first.
-    """
-    peak, limit = sketch.measure("peak_memory"), sketch.measure("memory_limit")
-    if not peak or not limit:
-        return None
-    runs = [sketch, *earlier][:_MOST_RUNS]
-    known = [(each, p) for each in runs if (p := each.measure("peak_memory"))]
-    growth, level = _growth([value for _, value in known])
-    left = None
-    if growth > _LEAST_GROWTH:
-        to_go = math.log(_TERMINATED_AT * limit / max(level, 1.0)) / math.log1p(growth)
-        left = max(0, math.ceil(to_go))
-    future = max(level * (1 + growth) ** _AHEAD, peak) if growth else peak
-    return Forecast(
-        peak=peak,
-        limit=limit,
-        near=_near([each for each, _ in known]),
-        growth=growth,
-        runs_left=left,
-        days_left=None
-        if left is None
-        else left * _between([e for e, _ in known]) / _DAY,
-        ahead=_AHEAD,
-        needed=future / 0.8,
-        runs=len(known),
-    )
-
-
-def _near(runs: Sequence[Sketch]) -> int:
-    """Return how many of the newest runs in a row came near their limit."""
-    number = 0
-    for each in runs:
-        peak, limit = each.measure("peak_memory"), each.measure("memory_limit")
-        if not peak or not limit or peak < _NEAR * limit:
-            break
-        number += 1
-    return number
-
-
-def _growth(peaks: Sequence[float]) -> tuple[float, float]:
-    """Return the growth from run to run, if it is more than noise, and where it stands.
-
-    Args:
-        peaks: The newest first.
-    """
-    level = float(np.median(peaks[:5]))
-    if len(peaks) < _LEAST_RUNS:
-        return 0.0, level
-    ys = np.log(np.array(peaks[::-1], float))
-    xs = np.arange(len(ys), dtype=float)
-    first, second = np.triu_indices(len(ys), 1)
-    steps = ys[second] - ys[first]
-    slope = float(np.median(steps / (xs[second] - xs[first])))
-    # Kendall's test: of noise, as many pairs rise as fall.
-    runs = len(ys)
-    rising = float(np.sign(steps).sum())
-    deviation = math.sqrt(runs * (runs - 1) * (2 * runs + 5) / 18)
-    if slope <= 0 or rising / deviation < 3.3:  # noqa: PLR2004 - one time in 2,000
-        return 0.0, level
-    rest = float(np.median(ys - slope * xs))
-    return math.expm1(slope), math.exp(rest + slope * xs[-1])
-
-
-def _between(runs: Sequence[Sketch]) -> float:
-    """Return the usual seconds from one run to the next."""
-    moments = sorted(each.started for each in runs)
-    return float(np.median(np.diff(moments))) if len(moments) > 1 else _DAY

@@ -1,0 +1,352 @@
+"""What is unusual for the job, by its earlier runs: time, memory, and where memory leads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dask_blackbox.analyse.anomalies import Unusual, UnusualPart, more_memory, slower
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rules.memory_limits import TERMINATED_AT
+from dask_blackbox.analyse.sketching import sketch_of
+from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.formatting import (
+    counted,
+    duration,
+    need,
+    quoted,
+    size,
+)
+from dask_blackbox.sketch import Sketch
+
+# slower-than-usual
+
+_GRAVE = 2.0
+
+
+def _ask_slower_than_usual(case: Case) -> Iterator[Finding]:
+    if case.state != "succeeded" or not case.history.good:
+        return
+    parts = slower(case.history.good, sketch_of(case))
+    if not parts:
+        return
+    first = parts[0]
+    prefixes = [part for part in parts if part.prefix is not None]
+    if not prefixes and case.task_activity.busy:
+        return  # others had the host: a slow night, and nothing of the job's
+    yield SLOWER_THAN_USUAL.found(
+        _title_slower(first),
+        cause=f"{_sentence(first)} {_whose(first, prefixes)}".strip(),
+        remedy=_remedy(first, prefixes),
+        confidence="medium",
+        severity="warning" if first.unusual.factor >= _GRAVE else "notice",
+        subject=Subject(prefix=prefixes[0].prefix if prefixes else None),
+        evidence=tuple(
+            Evidence(text=_fact(part), source="tasks") for part in prefixes[:5]
+        ),
+    )
+
+
+def _title_slower(part: UnusualPart) -> str:
+    times = f"{part.unusual.factor:.1f} times"
+    if part.prefix is None:
+        return f"The run took {times} as long as usual"
+    if part.cpu:
+        return f"Tasks of '{part.prefix}' computed {times} as long as usual"
+    return f"Tasks of '{part.prefix}' took {times} as long as usual"
+
+
+def _sentence(part: UnusualPart) -> str:
+    unusual = part.unusual
+    whose = "It took" if part.prefix is None else f"A task of '{part.prefix}' took"
+    if part.cpu:
+        whose = f"A task of '{part.prefix}' had a core for"
+    return (
+        f"{whose} {duration(unusual.value)}. {_by(unusual)}, "
+        f"{duration(unusual.expected)} was expected, and up to "
+        f"{duration(unusual.bar)} would have been usual."
+    )
+
+
+def _by(unusual: Unusual) -> str:
+    with_input = " with this much input" if unusual.by_input else ""
+    return f"After {counted(unusual.runs, 'good run')}{with_input}"
+
+
+def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
+    if first.prefix is not None:
+        own = (
+            " Other processes on the host do not account for that time."
+            if first.cpu
+            else ""
+        )
+        return f"The run as a whole took no longer than usual.{own}"
+    if not prefixes:
+        return (
+            "No group of tasks stands out: the time was spent between tasks, or in "
+            "all of them."
+        )
+    names = quoted(part.prefix or "" for part in prefixes)
+    return f"Each task of {names} took longer."
+
+
+def _fact(part: UnusualPart) -> str:
+    unusual = part.unusual
+    what = "core time, mean" if part.cpu else "median"
+    return (
+        f"'{part.prefix}': {what} of {counted(part.tasks, 'task')} "
+        f"{duration(unusual.value)}, usually {duration(unusual.expected)}"
+    )
+
+
+def _remedy(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
+    if first.prefix is None and not prefixes:
+        return (
+            "Check what changed. Then check what workers did between tasks: fewer or "
+            "slower workers, waiting for workers, transfers."
+        )
+    return (
+        "Check what changed in the code and the packages that these tasks run, and the "
+        "machines that they ran on."
+    )
+
+
+SLOWER_THAN_USUAL = documented("slower-than-usual", ask=_ask_slower_than_usual)
+
+# memory-forecast
+
+
+def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
+    if case.state != "succeeded" or case.deaths:
+        return
+    if not case.history.good and MEMORY_FORECAST.threshold(case, "near-runs") > 1:
+        return  # one run alone has no trend
+    reported = forecast_of(case.history.good, sketch_of(case))
+    if reported is None:
+        return
+    near = reported.near >= MEMORY_FORECAST.threshold(case, "near-runs")
+    soon = (
+        reported.runs_left is not None
+        and reported.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
+        and reported.peak < _NEAR * reported.limit
+    )
+    if not near and not soon:
+        return
+    yield MEMORY_FORECAST.found(
+        _title_forecast(reported, near=near),
+        cause=_cause_forecast(reported, near=near),
+        remedy=(
+            f"Give each worker at least {need(reported.needed)}"
+            + (
+                f" (enough for {reported.ahead} more runs at this growth)"
+                if reported.growth
+                else ""
+            )
+            + ", run fewer tasks at once, or make the pieces smaller."
+        ),
+        confidence="medium",
+        severity="warning",
+        evidence=(
+            Evidence(
+                text=f"This run's peak: {size(reported.peak)} of {size(reported.limit)} "
+                f"({reported.peak / reported.limit:.0%})",
+                source="metrics",
+            ),
+        ),
+    )
+
+
+def _title_forecast(reported: Forecast, *, near: bool) -> str:
+    if near:
+        return f"Within 5 % of the memory limit for {counted(reported.near, 'run')}"
+    runs = counted(reported.runs_left or 0, "run")
+    return f"At this growth, memory reaches the limit in about {runs}"
+
+
+def _cause_forecast(reported: Forecast, *, near: bool) -> str:
+    parts = []
+    if near:
+        parts.append(
+            f"The last {counted(reported.near, 'good run')} had workers with {_NEAR:.0%} of "
+            f"their limit or more; at {TERMINATED_AT:.0%} they are terminated."
+        )
+    if reported.growth:
+        parts.append(
+            f"Over {counted(reported.runs, 'good run')}, the peak has grown by "
+            f"{reported.growth:.1%} a run, to {size(reported.peak)} of {size(reported.limit)}."
+        )
+    if reported.runs_left is not None and reported.runs_left > 0:
+        days = reported.days_left or 0
+        when = f", in {days:.0f} days" if days >= 1.5 else ""  # noqa: PLR2004
+        parts.append(
+            f"It reaches {size(TERMINATED_AT * reported.limit)} in about "
+            f"{counted(reported.runs_left, 'run')}{when}."
+        )
+    return " ".join(parts)
+
+
+MEMORY_FORECAST = documented("memory-forecast", ask=_ask_memory_forecast)
+
+# more-memory-than-usual
+
+
+def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
+    if case.state == "running" or not case.history.good:
+        return
+    sketch = sketch_of(case)
+    parts = more_memory(case.history.good, sketch)
+    if not parts:
+        return
+    unusual = parts[0].unusual
+    prefixes = [part for part in parts if part.prefix is not None]
+    by_input = " with this much input" if unusual.by_input else ""
+    limit = sketch.measure("memory_limit")
+    of_limit = f", {unusual.value / limit:.0%} of its limit" if limit else ""
+    among = ""
+    if prefixes:
+        names = quoted(part.prefix or "" for part in prefixes)
+        among = f" Workers use more while tasks of {names} run."
+    yield MORE_MEMORY_THAN_USUAL.found(
+        f"A worker used {unusual.factor:.1f} times as much memory as usual",
+        cause=(
+            f"The peak was {size(unusual.value)}{of_limit}; {size(unusual.expected)} "
+            f"was expected after {counted(unusual.runs, 'good run')}{by_input}, and up "
+            f"to {size(unusual.bar)} would have been usual.{among}"
+        ),
+        remedy=(
+            "Check what changed: larger partitions, more threads per worker, code that "
+            "keeps more in memory. If the growth is permanent, give workers "
+            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their "
+            "limit."
+        ),
+        confidence="medium",
+        severity="warning" if unusual.factor >= _GRAVE else "notice",
+        subject=Subject(prefix=prefixes[0].prefix if prefixes else None),
+        evidence=tuple(
+            Evidence(
+                text=f"'{part.prefix}': {size(part.unusual.value)} in its workers, "
+                f"usually {size(part.unusual.expected)}",
+                source="metrics",
+            )
+            for part in prefixes[:5]
+        ),
+    )
+
+
+MORE_MEMORY_THAN_USUAL = documented(
+    "more-memory-than-usual", ask=_ask_more_memory_than_usual
+)
+
+
+_NEAR = 0.90
+"""Within 5 % of the limit of that."""
+
+_LEAST_RUNS = 8
+_MOST_RUNS = 60
+_AHEAD = 30
+_LEAST_GROWTH = 0.003
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What will become of a job's peak memory if it goes on so.
+
+    Attributes:
+        peak: Of this run, bytes.
+        limit: Of a worker, bytes.
+        near: How many runs in a row, this one included, came within 5 % of the end.
+        growth: From run to run, as a share; 0: none that is to be distinguished from noise.
+        runs_left: Runs until workers are terminated; None: not in sight.
+        days_left: The same in days, by how often the job runs.
+        ahead: How many runs `needed` looks ahead.
+        needed: Bytes that a worker needs then, its peak being 80 % of it.
+        runs: How many runs say so.
+    """
+
+    peak: float
+    limit: float
+    near: int
+    growth: float
+    runs_left: int | None
+    days_left: float | None
+    ahead: int
+    needed: float
+    runs: int
+
+
+def forecast_of(earlier: Sequence[Sketch], sketch: Sketch) -> Forecast | None:
+    """Return where the memory is going; None where memory or limit is not known.
+
+    Args:
+        earlier: Runs that ended well, the newest first.
+    """
+    peak, limit = sketch.measure("peak_memory"), sketch.measure("memory_limit")
+    if not peak or not limit:
+        return None
+    runs = [sketch, *earlier][:_MOST_RUNS]
+    known = [(each, p) for each in runs if (p := each.measure("peak_memory"))]
+    growth, level = _growth([value for _, value in known])
+    left = None
+    if growth > _LEAST_GROWTH:
+        to_go = math.log(TERMINATED_AT * limit / max(level, 1.0)) / math.log1p(growth)
+        left = max(0, math.ceil(to_go))
+    future = max(level * (1 + growth) ** _AHEAD, peak) if growth else peak
+    return Forecast(
+        peak=peak,
+        limit=limit,
+        near=_near([each for each, _ in known]),
+        growth=growth,
+        runs_left=left,
+        days_left=None
+        if left is None
+        else left * _between([e for e, _ in known]) / _DAY,
+        ahead=_AHEAD,
+        needed=future / 0.8,
+        runs=len(known),
+    )
+
+
+def _near(runs: Sequence[Sketch]) -> int:
+    """Return how many of the newest runs in a row came near their limit."""
+    number = 0
+    for each in runs:
+        peak, limit = each.measure("peak_memory"), each.measure("memory_limit")
+        if not peak or not limit or peak < _NEAR * limit:
+            break
+        number += 1
+    return number
+
+
+def _growth(peaks: Sequence[float]) -> tuple[float, float]:
+    """Return the growth from run to run, if it is more than noise, and where it stands.
+
+    Args:
+        peaks: The newest first.
+    """
+    level = float(np.median(peaks[:5]))
+    if len(peaks) < _LEAST_RUNS:
+        return 0.0, level
+    ys = np.log(np.array(peaks[::-1], float))
+    xs = np.arange(len(ys), dtype=float)
+    first, second = np.triu_indices(len(ys), 1)
+    steps = ys[second] - ys[first]
+    slope = float(np.median(steps / (xs[second] - xs[first])))
+    # Kendall's test: of noise, as many pairs rise as fall.
+    runs = len(ys)
+    rising = float(np.sign(steps).sum())
+    deviation = math.sqrt(runs * (runs - 1) * (2 * runs + 5) / 18)
+    if slope <= 0 or rising / deviation < 3.3:  # noqa: PLR2004 - one time in 2,000
+        return 0.0, level
+    rest = float(np.median(ys - slope * xs))
+    return math.expm1(slope), math.exp(rest + slope * xs[-1])
+
+
+def _between(runs: Sequence[Sketch]) -> float:
+    """Return the usual seconds from one run to the next."""
+    moments = sorted(each.started for each in runs)
+    return float(np.median(np.diff(moments))) if len(moments) > 1 else _DAY
