@@ -11,7 +11,7 @@ from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.module_parts import parts_of
-from dask_blackbox.capture.packages import image_variables
+from dask_blackbox.capture.process import image_variables
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.report.comparison_text import comparison_text
 from sketches import a_night, a_prefix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dask_blackbox.protocol.messages import Reply
-from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
+from dask_blackbox.recorder.redact import MaskConfirmations
 
 
 class Driver:

@@ -17,7 +17,6 @@ from distributed.protocol.pickle import dumps
 
 # In the order in which they import each other.
 _MODULES = (
-    "ancestry",
     "source_files",
     "worker.ring",
     "classes",
@@ -34,7 +33,7 @@ _MODULES = (
     "scheduler.code_hashes",
     "nanny.worker_exit",
     "executions",
-    "packages",
+    "process",
     "scheduler.inventory",
     "worker.task_bundle",
     "worker.task_pickling",
@@ -55,7 +54,6 @@ _MODULES = (
     "scheduler.ownership",
     "scheduler.nanny_checks",
     "scheduler.plugin_registration",
-    "scheduler.closing_reasons",
     "scheduler.stalls",
     "scheduler.task_files",
     "scheduler.dask_events",

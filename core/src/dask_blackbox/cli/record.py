@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dask_blackbox.cli.options import Verb, store_option
+from dask_blackbox.errors import BlackboxError, ConfigurationError
 
 if TYPE_CHECKING:  # it imports distributed
+    from distributed.comm import Comm
     from distributed.security import Security
 
-    from dask_blackbox.cli.watched_scheduler import WatchedScheduler
-
 _POLL_INTERVAL = 0.5
+_CONNECTING, _ANSWERING = 10.0, 20.0
+_GIVE_UP_AFTER = 10.0
 
 
 @click.command(
@@ -40,12 +44,10 @@ def record(address: str, **chosen: Any) -> None:
     The recording also ends when the scheduler does.  Nothing has to be installed there,
     and all plugins are removed at the end.
     """
-    from dask_blackbox.cli.watched_scheduler import WatchedScheduler
     from dask_blackbox.driver import recording
-    from dask_blackbox.errors import BlackboxError
     from dask_blackbox.report import text
 
-    scheduler = WatchedScheduler(address, _security(chosen))
+    scheduler = _WatchedScheduler(address, _security(chosen))
     scheduler.find()
     rec = recording(
         store=chosen["store_url"],
@@ -76,7 +78,7 @@ def _security(chosen: dict[str, object]) -> Security:
     return Security(**{k: v for k, v in tls.items() if v})
 
 
-def _wait_for_the_end(scheduler: WatchedScheduler) -> bool:
+def _wait_for_the_end(scheduler: _WatchedScheduler) -> bool:
     """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -85,3 +87,69 @@ def _wait_for_the_end(scheduler: WatchedScheduler) -> bool:
         if not scheduler.responds():
             return True
     return False
+
+
+class _WatchedScheduler:
+    """A scheduler that is looked at from outside, without being its client."""
+
+    def __init__(self, address: str, security: Security) -> None:
+        self.address, self.security = address, security
+        self._missed_since: float | None = None
+        self._comm: Comm | None = None
+        # A loop that runs while we ask, on which the connection lives.
+        self._runner = asyncio.Runner()
+
+    def find(self) -> None:
+        """Make sure that a Dask scheduler answers there.
+
+        Raises:
+            ConfigurationError: if none does.
+        """
+        try:
+            answer = self._runner.run(self._ask("identity"))
+        except Exception as error:
+            raise ConfigurationError(
+                f"no Dask scheduler answers at {self.address} "
+                f"({str(error) or type(error).__name__}); "
+                "give its address as tcp://host:8786, or tls://… with the --tls options"
+            ) from error
+        kind = answer.get("type") if isinstance(answer, dict) else "something else"
+        if kind != "Scheduler":
+            raise ConfigurationError(
+                f"{self.address} is a {kind}, not a Dask scheduler; give the "
+                "scheduler's address"
+            )
+
+    def responds(self) -> bool:
+        """Return whether it answers, or has not been missed for long."""
+        try:
+            self._runner.run(self._ask("echo"))
+        except Exception:  # noqa: BLE001 - it does not answer, however it does that
+            self._missed_since = self._missed_since or time.monotonic()
+            return time.monotonic() - self._missed_since < _GIVE_UP_AFTER
+        self._missed_since = None
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._comm is not None:
+            self._comm.abort()
+        self._runner.close()
+
+    async def _ask(self, op: str) -> object:
+        from distributed.comm import connect
+        from distributed.core import send_recv
+
+        try:
+            async with asyncio.timeout(_ANSWERING):
+                if self._comm is None:
+                    args = self.security.get_connection_args("client")
+                    self._comm = await connect(
+                        self.address, timeout=_CONNECTING, **args
+                    )
+                return await send_recv(self._comm, op=op)
+        except BaseException:
+            comm, self._comm = self._comm, None
+            if comm is not None:
+                comm.abort()
+            raise

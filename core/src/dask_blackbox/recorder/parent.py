@@ -19,7 +19,7 @@ from dask_blackbox.capture.nanny.worker_exit import oom_kills, process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.events import EventRow
 from dask_blackbox.protocol.messages import LONGEST_LINE, Answer, End, Reply, encode
-from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
+from dask_blackbox.recorder.redact import MaskConfirmations
 
 _POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process

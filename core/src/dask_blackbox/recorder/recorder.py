@@ -51,7 +51,6 @@ from dask_blackbox.recorder.earlier_recordings import (
 )
 from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
-from dask_blackbox.recorder.mask_confirmations import MaskConfirmations
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
@@ -68,7 +67,7 @@ from dask_blackbox.recorder.progress import (
     keep_progress,
     kept_progress,
 )
-from dask_blackbox.recorder.redact import Redactor
+from dask_blackbox.recorder.redact import MaskConfirmations, Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
 from dask_blackbox.recorder.spool_folder import Claim, note_beginning

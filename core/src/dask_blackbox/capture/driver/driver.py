@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..ancestry import ancestry
 from ..bytecode import code_hash, signed
 from ..classes import bases_of, qualified
 from ..logs import LogTap, cut, plain, words_of
-from ..packages import image_variables, installed
+from ..process import ancestry, image_variables, installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 from .printed_lines import PrintedLines

@@ -14,8 +14,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
-from ..ancestry import ancestry
-from ..packages import environment, settings_and_image
+from ..process import ancestry, environment, settings_and_image
 
 if TYPE_CHECKING:
     # Only describe arguments.

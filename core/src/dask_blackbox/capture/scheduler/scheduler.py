@@ -20,9 +20,8 @@ from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
 from ..source_files import leave_source_files, name_source_files
 from .attempts import Attempts
-from .closing_reasons import closing_of, unwatch_closing, watch_closing
 from .code_hashes import CodeMarks
-from .dask_events import reported_by_dask
+from .dask_events import closing_of, reported_by_dask, unwatch_closing, watch_closing
 from .graphs import GroupCounts, empty_reads
 from .inventory import Inventory, scheduler_facts, worker_facts
 from .measures import Measures

@@ -16,7 +16,7 @@ from collections import Counter
 from itertools import count
 from typing import IO, TYPE_CHECKING, Any, Sequence
 
-from ..packages import environment
+from ..process import environment
 from .task_bundle import BundleWriter, TooLargeError
 from .task_pickling import Policy, TooLongError, dump, dump_task, may_hold_secrets
 

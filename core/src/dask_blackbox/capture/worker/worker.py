@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from ..ancestry import ancestry
 from ..logs import LogTap
 from ..masked_values import (
     MASKED,
@@ -38,7 +37,7 @@ from ..nanny.worker_exit import (
 )
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
-from ..packages import environment, settings_and_image
+from ..process import ancestry, environment, settings_and_image
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .kept_tasks import BundleCollector

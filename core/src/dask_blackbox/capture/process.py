@@ -1,7 +1,10 @@
-"""What this process consists of: Python, system, image, settings, and every installed package.
+"""What this process is: Python, system, image, settings, packages, and its ancestors.
 
 Images, tags and commits are handed to containers in variables of many names; only those
 whose name says so are looked at.
+
+A scheduler or worker that descends from the driver's process belongs to its script: whatever
+ends it when the script ends is no failure.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import re
 import sys
 from functools import lru_cache
 from importlib import metadata
-from typing import Iterator, Mapping
+from typing import Any, Iterator, Mapping
 
 _MOST = 800  # settings
 _LONGEST = 160
@@ -86,3 +89,46 @@ def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
         for name in names[:_MOST_VARIABLES]
         if every[name]
     }
+
+
+_MOST_ANCESTORS = 12
+
+
+def ancestry() -> dict[str, object]:
+    """Return `pid`, `ancestors` ([[pid, start time]], the parent first) and `boot`.
+
+    `boot` names the running kernel and the space of process ids: where it is the same, process
+    ids and clocks of two processes can be compared.  Empty where the system does not say.
+    """
+    ancestors: list[list[Any]] = []
+    pid = _parent_of("self")
+    while pid > 0 and len(ancestors) < _MOST_ANCESTORS:
+        ancestors.append([pid, _stat(pid)[19:20]])
+        pid = _parent_of(pid)
+    return {
+        "pid": os.getpid(),
+        "ancestors": [[pid, (started or [None])[0]] for pid, started in ancestors],
+        "boot": _boot(),
+    }
+
+
+def _parent_of(pid: int | str) -> int:
+    fields = _stat(pid)
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def _stat(pid: int | str) -> list[str]:
+    """Return the fields of a process after its name, as the kernel prints them."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return []
+
+
+def _boot() -> str | None:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except (OSError, ValueError):
+        return None

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from dask_blackbox.capture.packages import installed
+from dask_blackbox.capture.process import installed
 
 
 def test_names_and_versions_are_those_of_importlib() -> None:
