@@ -82,7 +82,7 @@ def tab_of(key: TaskKey, try_number: int | None = None) -> str:
     return f"{base_url()}/{place}{query}"
 
 
-def page_of(key: TaskKey, page: str, **more: Any) -> str:
+def page_of(key: TaskKey, page: str, **more: object) -> str:
     """Return the address of one of our own pages on a task instance.
 
     Args:

@@ -52,7 +52,7 @@ class _Finder:
     def _act_after(self, loader: Any) -> None:
         execute = loader.exec_module
 
-        def exec_module(module: Any) -> None:
+        def exec_module(module: object) -> None:
             execute(module)
             self._action()
 

@@ -45,7 +45,7 @@ class LinkPublisher:
         self._ti = ti
         self._buttons = buttons
         self._key = RECORDING_KEY
-        self._announced: dict[str, Any] = {}
+        self._announced: dict[str, object] = {}
         self._addresses: dict[str, str] = {}
         self._dashboard = ""
         if not links_lead_to_store():
@@ -121,7 +121,7 @@ class LinkPublisher:
         """Say how the recording stands."""
         over = {} if card.state == "running" else {"dashboard": ""}
         self._push({**self.addressed(card).links, **over})
-        now: dict[str, Any] = {"state": card.state, "headline": card.headline}
+        now: dict[str, object] = {"state": card.state, "headline": card.headline}
         if card.verdict is not None and card.verdict.rule == STOPPED_BY_HOST:
             now["stopped"] = True
         if not card.completeness.get("recorded", True):
@@ -149,7 +149,9 @@ class LinkPublisher:
         return msgspec.structs.replace(card, links=links)
 
 
-def _place(store: str | None, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+def _place(
+    store: str | None, settings: Mapping[str, object] | None
+) -> dict[str, object]:
     """Return the store as another process can open it, or what is wrong with it."""
     from dask_blackbox.errors import ConfigurationError
     from dask_blackbox.store import store_settings

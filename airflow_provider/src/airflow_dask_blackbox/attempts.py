@@ -66,7 +66,7 @@ class EarlierTries:
         self._log, self._number = log, int(context["ti"].try_number or 1)
         self._key = TaskKey.of(context["ti"])
         self._looking: threading.Thread | None = None
-        self._known: dict[int, dict[str, Any]] = {}
+        self._known: dict[int, dict[str, object]] = {}
         if self._number > 1:
             with guard("what is remembered of earlier tries"):
                 self._known = {
@@ -76,7 +76,7 @@ class EarlierTries:
                 }
 
     def look(
-        self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
+        self, who: Identity, url: str | None, settings: Mapping[str, object] | None
     ) -> None:
         """Begin to look for the card of the try before, where that could not say its end.
 
@@ -114,7 +114,7 @@ class EarlierTries:
                 )
 
     def _look(
-        self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
+        self, who: Identity, url: str | None, settings: Mapping[str, object] | None
     ) -> None:
         with guard("the card of the try before"):
             card = _card_before(who, url, settings)
@@ -133,7 +133,7 @@ class EarlierTries:
 
 
 def _card_before(
-    who: Identity, url: str | None, settings: Mapping[str, Any] | None
+    who: Identity, url: str | None, settings: Mapping[str, object] | None
 ) -> RunCard | None:
     """Return the card of the attempt before, once its recorder has ended it; None: never."""
     from dask_blackbox.card import RunCard

@@ -49,7 +49,7 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         group_id: str = "dask_cluster",
         *,
         cluster: ClusterSpec = None,
-        cluster_kwargs: Mapping[str, Any] | None = None,
+        cluster_kwargs: Mapping[str, object] | None = None,
         adapt: Mapping[str, Any] | None = None,
         idle_timeout: str = "1 hour",
         **kwargs: Any,

@@ -166,7 +166,7 @@ def _ends_with_client(cluster: object) -> bool:
     return getattr(cluster, "shutdown_on_close", True) is True
 
 
-def started(start: partial[Any]) -> Any:
+def started(start: partial[object]) -> Any:
     """Return the cluster that `prepared` prepared, or what the user's callable returns.
 
     Raises:

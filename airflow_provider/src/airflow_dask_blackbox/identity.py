@@ -43,7 +43,7 @@ def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
     )
 
 
-def current_context() -> Mapping[str, Any] | None:
+def current_context() -> Mapping[str, object] | None:
     """Return the context of the task that runs in this process; None: there is none."""
     from airflow.sdk import get_current_context
 
@@ -79,7 +79,7 @@ def parameters_of(
     }
 
 
-def _page_of(ti: Any) -> str | None:
+def _page_of(ti: object) -> str | None:
     # Without the setting, Airflow would answer with an address that opens nowhere else.
     if not conf.get("api", "base_url", fallback=None):
         return None
@@ -87,7 +87,7 @@ def _page_of(ti: Any) -> str | None:
     return str(url) if url else None
 
 
-def _bundle_of(ti: Any) -> str | None:
+def _bundle_of(ti: object) -> str | None:
     """Return which version of the DAG's bundle runs (a commit, for one that Git holds)."""
     bundle = getattr(ti, "bundle_instance", None)
     version = getattr(bundle, "version", None)

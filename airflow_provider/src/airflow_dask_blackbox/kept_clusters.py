@@ -36,7 +36,7 @@ class KeptCluster:
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def of(cls, ti: Any, log: Log) -> KeptCluster:
+    def of(cls, ti: object, log: Log) -> KeptCluster:
         """Return the cluster of a task instance."""
         return cls(TaskKey.of(ti), log)
 
@@ -72,7 +72,7 @@ class KeptCluster:
         what = _pickled(start, adapt)
         process.stdin.write(json.dumps(orders).encode() + b"\n%d\n" % len(what) + what)
         process.stdin.flush()
-        reported: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+        reported: dict[str, object] = json.loads(process.stdout.readline() or "{}")
         if "address" not in reported:
             self.abandon()
             process.wait()

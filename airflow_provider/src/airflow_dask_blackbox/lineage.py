@@ -35,11 +35,11 @@ class OpenLineageFacets:
         """The card of the run, if this object has run and recorded a task."""
         raise NotImplementedError
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> object:
         """Return the facets of a task that succeeded."""
         return self._lineage(task_instance)
 
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+    def get_openlineage_facets_on_failure(self, task_instance: object) -> Any:
         """Return the facets of a task that failed."""
         return self._lineage(task_instance)
 

@@ -33,13 +33,13 @@ Recordings that its own code makes are in others, whose keys begin with this one
 class _KnowsTask(Protocol):
     """A task instance, as far as XCom needs it."""
 
-    def xcom_push(self, key: str, value: Any) -> None: ...
+    def xcom_push(self, key: str, value: object) -> None: ...
 
 
 class _RepeatedLink(BaseOperatorLink):
     """A link whose address was pushed while the task ran."""
 
-    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+    def get_link(self, operator: object, *, ti_key: object) -> str:
         if (known := getattr(operator, "dask_links", None)) is not None:
             return str(known.get(self.xcom_key, ""))
         # An operator that did not run in this process: the task went on after a deferral.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airflow.listeners import hookimpl
 from dask_blackbox.guard import guard
 
@@ -11,7 +9,7 @@ __all__ = ["on_task_instance_running"]
 
 
 @hookimpl
-def on_task_instance_running(task_instance: Any) -> None:
+def on_task_instance_running(task_instance: object) -> None:
     """Have the Dask clients of a task recorded, should it make any."""
     from airflow_dask_blackbox.plain_tasks import watch
 

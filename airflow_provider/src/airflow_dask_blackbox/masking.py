@@ -42,7 +42,7 @@ def _follow(masker: Any) -> None:
     add = masker.add_mask
 
     @functools.wraps(add)
-    def add_mask(*args: Any, **kwargs: Any) -> None:
+    def add_mask(*args: object, **kwargs: object) -> None:
         add(*args, **kwargs)
         with guard("what Airflow masks in its log"):
             _pass_on(masker, passed_on)

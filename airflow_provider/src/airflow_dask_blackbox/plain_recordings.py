@@ -56,8 +56,8 @@ class PlainRecording:
         self._kill: Callable[[], None] | None = None
 
     def place(
-        self, store: str | None, settings: Mapping[str, Any] | None
-    ) -> tuple[str | None, Mapping[str, Any] | None]:
+        self, store: str | None, settings: Mapping[str, object] | None
+    ) -> tuple[str | None, Mapping[str, object] | None]:
         """Return store and settings with what Airflow's configuration adds."""
         return configured_store(store), store_settings_of(None, settings)
 

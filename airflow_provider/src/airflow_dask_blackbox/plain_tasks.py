@@ -45,7 +45,7 @@ def is_switched_on() -> bool:
     return bool(conf.getboolean("dask_blackbox", "record_every_client", fallback=False))
 
 
-def watch(ti: Any) -> None:
+def watch(ti: object) -> None:
     """Have a task's Dask clients recorded, should it make any.
 
     Args:
@@ -62,11 +62,13 @@ def watch(ti: Any) -> None:
         task.execute = _recorded_callable(task, task.execute)
 
 
-def _is_command(task: Any) -> bool:
+def _is_command(task: object) -> bool:
     return hasattr(task, "bash_command") and hasattr(task, "get_env")
 
 
-def _recorded_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+def _recorded_callable(
+    task: object, execute: Callable[..., object]
+) -> Callable[..., object]:
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         task_run = _TaskRun(task, context)

@@ -26,7 +26,7 @@ class DaskBlackboxPlugin(AirflowPlugin):
     name = "dask_blackbox"
 
     @cached_property
-    def fastapi_apps(self) -> list[Any]:  # type: ignore[override]
+    def fastapi_apps(self) -> list[object]:  # type: ignore[override]
         """The application that serves the pages."""
         from airflow_dask_blackbox.tab.app import create_app
 

@@ -7,7 +7,7 @@ killed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dask_blackbox.guard import guard
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["cluster_facts", "store_rendered_templates"]
 
 
-def cluster_facts(client: Client) -> dict[str, Any]:
+def cluster_facts(client: Client) -> dict[str, object]:
     """Return what is to be shown of a cluster: its kind, its size and its addresses."""
     from dask_blackbox.formatting import exact_size
 
@@ -36,7 +36,7 @@ def cluster_facts(client: Client) -> dict[str, Any]:
     return {name: fact for name, fact in facts.items() if fact not in ("", None)}
 
 
-def store_rendered_templates(task: Any) -> None:
+def store_rendered_templates(task: object) -> None:
     """Have Airflow store the templated fields of a task as they are now."""
     with guard("what the task's rendered templates show"):
         from airflow.sdk.execution_time import task_runner

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from os import PathLike
-from typing import Any, Final
+from typing import Final
 
 from dask_blackbox.guard import guard
 
@@ -30,13 +30,13 @@ class ResultError(AirflowException, TypeError):
         dask_blackbox_about: The callable: on the card, it is the place to look at.
     """
 
-    def __init__(self, message: str, function: Callable[..., Any]) -> None:
+    def __init__(self, message: str, function: Callable[..., object]) -> None:
         super().__init__(message)
         self.dask_blackbox_about = function
 
 
 def refused_result(
-    value: object, function: Callable[..., Any], *, multiple_outputs: bool = False
+    value: object, function: Callable[..., object], *, multiple_outputs: bool = False
 ) -> ResultError | None:
     """Return what is wrong with a task's result that Airflow could not store as an XCom.
 
@@ -56,7 +56,7 @@ def refused_result(
 
 
 def _check(
-    value: object, function: Callable[..., Any], *, multiple_outputs: bool
+    value: object, function: Callable[..., object], *, multiple_outputs: bool
 ) -> None:
     backend = str(conf.get("core", "xcom_backend", fallback="") or "")
     if backend and not backend.endswith(f".{_DEFAULT_BACKEND}"):

@@ -45,11 +45,11 @@ def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
 
 
 def card_of_failed_try(
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     *,
     store: str | None = None,
     store_conn_id: str | None = None,
-    store_settings: Mapping[str, Any] | None = None,
+    store_settings: Mapping[str, object] | None = None,
     job: str | None = None,
     attempt: int | None = None,
 ) -> RunCard | None:

@@ -89,7 +89,7 @@ class DaskRetryPolicy(RetryPolicy):
             return RetryDecision.retry(self.transient_delay, _cut(passing))
         return RetryDecision.default()
 
-    def serialize(self) -> dict[str, Any]:
+    def serialize(self) -> dict[str, object]:
         delay = self.transient_delay
         return {
             "__type": "DaskRetryPolicy",

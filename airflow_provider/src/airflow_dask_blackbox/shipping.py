@@ -55,7 +55,7 @@ def hidden_main() -> Iterator[None]:
             main.__file__ = file  # type: ignore[assignment]
 
 
-def unimportable_module_of(function: Callable[..., Any]) -> types.ModuleType | None:
+def unimportable_module_of(function: Callable[..., object]) -> types.ModuleType | None:
     """Return the DAG file that `function` stands in, if workers cannot import it."""
     while (wrapped := getattr(function, "func", None)) is not None:  # a partial
         function = wrapped
@@ -94,7 +94,7 @@ def _cached_functions_by_value(module_name: str) -> Iterator[None]:
     """
     kind = functools._lru_cache_wrapper  # noqa: SLF001 - the class has no other name
     before = copyreg.dispatch_table.get(kind)
-    plain: dict[int, Callable[..., Any]] = {}
+    plain: dict[int, Callable[..., object]] = {}
 
     def reduced(function: Any) -> Any:
         if function.__module__ != module_name:

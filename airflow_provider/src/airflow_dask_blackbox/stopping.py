@@ -80,7 +80,7 @@ def stop_by_error(
 
 
 def stop_by_signal(
-    context: Mapping[str, Any], late: Callable[[Stop], None] | None = None
+    context: Mapping[str, object], late: Callable[[Stop], None] | None = None
 ) -> Stop:
     """Return why the task's process got SIGTERM.
 
@@ -96,7 +96,7 @@ def stop_by_signal(
 
 
 def _stop_by_state(
-    context: Mapping[str, Any], late: Callable[[Stop], None] | None = None
+    context: Mapping[str, object], late: Callable[[Stop], None] | None = None
 ) -> Stop | None:
     """Return what the state that Airflow has given the task says; None: no answer in time."""
     if supervisor_is_gone():  # and nobody can be asked
@@ -141,7 +141,7 @@ def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None
 
 def finish_stopped(
     recording: Recording,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     at: float,
     log: Log,
     page: str,

@@ -43,8 +43,8 @@ def configured_store(store: str | None) -> str | None:
 
 
 def store_settings_of(
-    conn_id: str | None, settings: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
+    conn_id: str | None, settings: Mapping[str, object] | None
+) -> dict[str, object] | None:
     """Return settings for the store from an `aws` connection, `settings` having the last word.
 
     Raises:
@@ -99,7 +99,7 @@ def _provider_installed() -> bool:
         return False
 
 
-def _options_of_provider(conn_id: str) -> dict[str, Any]:
+def _options_of_provider(conn_id: str) -> dict[str, object]:
     """Return what the amazon provider makes of a connection: roles, tokens and all."""
     hook = import_module(_PROVIDER).AwsBaseHook(aws_conn_id=conn_id, client_type="s3")
     credentials = hook.get_credentials(region_name=hook.region_name)

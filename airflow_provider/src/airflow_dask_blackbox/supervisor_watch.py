@@ -20,7 +20,7 @@ __all__ = ["supervisor_is_gone", "watch_supervisor"]
 _RUNNER: Final = "airflow.sdk.execution_time.task_runner"
 _HANG_UP: Final = select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 _LOOK: Final = 1.0
-_watched: Final[list[Any]] = []
+_watched: Final[list[object]] = []
 
 
 def supervisor_is_gone() -> bool:

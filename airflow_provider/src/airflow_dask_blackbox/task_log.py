@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
@@ -31,9 +31,9 @@ _MOST_CHANGES: Final = 3
 class Log(Protocol):
     """A logger, as far as it is used here."""
 
-    def info(self, event: str, /, *args: Any) -> Any: ...
-    def warning(self, event: str, /, *args: Any) -> Any: ...
-    def error(self, event: str, /, *args: Any) -> Any: ...
+    def info(self, event: str, /, *args: object) -> object: ...
+    def warning(self, event: str, /, *args: object) -> object: ...
+    def error(self, event: str, /, *args: object) -> object: ...
 
 
 def show_beginning(card: RunCard, log: Log) -> None:

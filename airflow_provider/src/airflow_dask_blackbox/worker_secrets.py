@@ -52,12 +52,12 @@ class AirflowSecrets(WorkerPlugin):
         self._made_in = made_in or _this_process()
         self._finder: _Finder | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         source = globals().get("source") or Path(__file__).read_text("utf-8")
         names = {"__name__": NAME, "source": source}
         return eval, (_BUILD, {"names": names, "made_in": self._made_in})
 
-    def setup(self, worker: Any) -> None:
+    def setup(self, worker: object) -> None:
         asks = getattr(sys.modules.get(_RUNNER), "SUPERVISOR_COMMS", None)
         if asks or self._made_in == _this_process():
             return
@@ -68,7 +68,7 @@ class AirflowSecrets(WorkerPlugin):
             if name in sys.modules:
                 self._finder.change(sys.modules[name])
 
-    def teardown(self, worker: Any) -> None:
+    def teardown(self, worker: object) -> None:
         if self._finder is not None:
             self._finder.undo()
             sys.meta_path.remove(self._finder)
@@ -95,7 +95,7 @@ class _Finder:
     """Changes Airflow's modules when they are imported: most workers never import them."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[Any, str, Any]] = []
+        self._before: list[tuple[object, str, object]] = []
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if name not in _CHANGES:
@@ -112,7 +112,7 @@ class _Finder:
     def _change_after(self, loader: Any) -> None:
         execute = loader.exec_module
 
-        def exec_module(module: Any) -> None:
+        def exec_module(module: object) -> None:
             execute(module)
             self.change(module)
 
@@ -138,7 +138,7 @@ class _Finder:
                 setattr(where, name, before)
 
 
-_ABSENT: Any = object()
+_ABSENT: object = object()
 
 
 # What is said
@@ -199,15 +199,17 @@ class _NoSupervisor:
     def __bool__(self) -> bool:
         return False
 
-    def send(self, message: object, *_: Any, **__: Any) -> Any:
+    def send(self, message: object, *_: object, **__: object) -> object:
         if type(message).__name__ == "MaskSecret":
             return None
         raise _unasked(message)
 
-    async def asend(self, message: object, *args: Any, **more: Any) -> Any:
+    async def asend(self, message: object, *args: object, **more: object) -> object:
         return self.send(message, *args, **more)
 
-    def get_message(self, *_: Any, **__: Any) -> NoReturn:  # Airflow 3.1 and older
+    def get_message(
+        self, *_: object, **__: object
+    ) -> NoReturn:  # Airflow 3.1 and older
         raise _only_the_task(
             "Airflow cannot be asked", instead="do this in the task's callable"
         )
@@ -216,7 +218,7 @@ class _NoSupervisor:
 class _NoDatabase:
     """Stands for a session of Airflow's metadata database, which is not to be had here."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise _only_the_task(
             "Airflow's metadata database cannot be used",
             instead="read what you need in the task's callable, and pass it to the "
@@ -224,14 +226,14 @@ class _NoDatabase:
         )
 
     @staticmethod
-    def remove(*_: Any, **__: Any) -> None:
+    def remove(*_: object, **__: object) -> None:
         """Do what Airflow asks of a session at its exit."""
 
 
 # What is changed, each given what was there
 
 
-def _supervisor(before: Any) -> Any:
+def _supervisor(before: object) -> object:
     return _NoSupervisor() if before is _ABSENT or before is None else before
 
 

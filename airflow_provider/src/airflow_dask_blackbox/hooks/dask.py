@@ -45,7 +45,7 @@ class DaskHook(BaseHook):
         """Return a client of the cluster, as `get_client`."""
         return self.get_client()
 
-    def get_client(self, **client_kwargs: Any) -> Client:
+    def get_client(self, **client_kwargs: object) -> Client:
         """Return a connected client of the named cluster, or of a cluster that this starts.
 
         Args:
@@ -66,7 +66,7 @@ class DaskHook(BaseHook):
                 refuse_secrets_on_workers(client)
         return client
 
-    def get_cluster(self, **cluster_kwargs: Any) -> Any:
+    def get_cluster(self, **cluster_kwargs: object) -> Any:
         """Start a cluster of the connection's class; the caller closes it.
 
         Args:

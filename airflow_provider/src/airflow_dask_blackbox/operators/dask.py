@@ -179,7 +179,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         self.job = job
         self.parameters = parameters
         self.required = required
-        self.dask_run: dict[str, Any] = {}
+        self.dask_run: dict[str, object] = {}
         self._recorded: TaskRecording | None = None
         self._client: Client | None = None
 
@@ -263,7 +263,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         of_cluster, of_client = (
             self._rendered(name) or {} for name in ("cluster_kwargs", "client_kwargs")
         )
-        config: Mapping[str, Any] = {}
+        config: Mapping[str, object] = {}
         if self.dask_conn_id is not None:
             hook = DaskHook(self.dask_conn_id)
             if cluster is None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -163,7 +163,7 @@ _limiters: dict[int, anyio.CapacityLimiter] = {}
 
 
 async def _in_thread(
-    work: Callable[..., _T], *arguments: Any, threads: int = _THREADS
+    work: Callable[..., _T], *arguments: object, threads: int = _THREADS
 ) -> _T:
     """Return what some work returns that may take its time, in one of our own threads."""
     # Made here, where the event loop is that they belong to.

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from airflow.configuration import conf
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     """
 
     store: Store
-    settings: dict[str, Any]
+    settings: dict[str, object]
     job: str
     run_id: str
 
@@ -88,7 +88,7 @@ class Recorded(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-def place_of(key: TaskKey, announced: Mapping[str, Any]) -> Place:
+def place_of(key: TaskKey, announced: Mapping[str, object]) -> Place:
     """Return where recordings of a task instance are to be looked for.
 
     Args:
@@ -105,12 +105,12 @@ def place_of(key: TaskKey, announced: Mapping[str, Any]) -> Place:
     return Place(store, settings, job, _text_of(announced, "run") or run)
 
 
-_stores: OrderedDict[bytes, tuple[float, Store, dict[str, Any]]] = OrderedDict()
+_stores: OrderedDict[bytes, tuple[float, Store, dict[str, object]]] = OrderedDict()
 _ended: OrderedDict[tuple[str, RunAddress], Recorded] = OrderedDict()
 _lock = Lock()
 
 
-def _opened(announced: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+def _opened(announced: Mapping[str, object]) -> tuple[Store, dict[str, object]]:
     given = announced.get("settings")
     chosen = {
         name: value
@@ -136,7 +136,7 @@ def _opened(announced: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
     return store, settings
 
 
-def _text_of(announced: Mapping[str, Any], name: str) -> str | None:
+def _text_of(announced: Mapping[str, object], name: str) -> str | None:
     value = announced.get(name)
     return value if isinstance(value, str) and value else None
 

@@ -133,7 +133,7 @@ def view_of(key: TaskKey) -> View:
     return View(key, seen, places[0] if places else None, entries, problem)
 
 
-def _announcements(seen: TaskSeen) -> Sequence[Mapping[str, Any]]:
+def _announcements(seen: TaskSeen) -> Sequence[Mapping[str, object]]:
     """Return what is said of each place to look into.
 
     Where nobody said anything, a command of the task may have recorded all the same.
@@ -237,7 +237,7 @@ def _log_to_read(key: TaskKey, entry: Entry | None) -> str:
     return log_of(key, entry.number)
 
 
-def _live(entry: Entry | None) -> dict[str, Any] | None:
+def _live(entry: Entry | None) -> dict[str, object] | None:
     """Return how far a run is, in words and in numbers."""
     if entry is None or entry.recorded is None or entry.state != "running":
         return None
@@ -276,7 +276,7 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
     }
 
 
-def status(key: TaskKey, number: int | None, recording: str) -> dict[str, Any]:
+def status(key: TaskKey, number: int | None, recording: str) -> dict[str, object]:
     """Return what the page asks again and again for."""
     view = view_of(key)
     return {

@@ -68,8 +68,8 @@ class TaskSeen(NamedTuple):
     state: str
     operator: str
     tries: tuple[TrySeen, ...]
-    announced: dict[str, Any]
-    others: tuple[dict[str, Any], ...] = ()
+    announced: dict[str, object]
+    others: tuple[dict[str, object], ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -101,7 +101,7 @@ class Announced(NamedTuple):
     started: float | None
     ended: float | None
     try_number: int
-    announced: dict[str, Any]
+    announced: dict[str, object]
 
 
 def task_seen(key: TaskKey) -> TaskSeen | None:
@@ -277,7 +277,7 @@ def announced_in(
         ]
 
 
-def _as_dict(value: Any) -> dict[str, Any]:
+def _as_dict(value: object) -> dict[str, object]:
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jinja2
 from dask_blackbox import formatting
 from dask_blackbox.report import card_words as words
@@ -42,7 +40,7 @@ _ENVIRONMENT.filters |= {
 _ENVIRONMENT.globals |= {"SIGN": _SIGN, "WORD": _WORD}
 
 
-def answer(template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
+def answer(template: str, *, status: int = 200, **facts: object) -> HTMLResponse:
     """Return a page."""
     page = _ENVIRONMENT.get_template(template)
     root = f"{base_path()}{PREFIX}"
