@@ -43,7 +43,7 @@ _MODULES = (
     "worker.task_threads",
     "worker.wrapped_results",
     "worker.failed_attempts",
-    "worker.task_acts",
+    "worker.side_effects",
     "worker.printed_lines",
     "worker.worker",
     "nanny.nanny",

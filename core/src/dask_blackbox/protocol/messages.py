@@ -1,8 +1,8 @@
 """What driver and recorder say to each other: JSON lines over pipes and a local socket.
 
 The owner (who started the recorder) talks over the recorder's standard input and output;
-its end of file says that the owner is gone.  Guests (other processes of the same command)
-talk over a Unix socket.
+its end of file says that the owner is gone.  Other processes of the same command talk over a
+Unix socket.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
             written to the spool.
         spool: Folder of this recording on the local disk.
         spool_limit: Bytes that all that waits beside it may take.
-        socket: Path of the Unix socket for guests.
+        socket: Path of the Unix socket for other processes of the command.
         owner: Process id of the owner.
         owner_handle: A file descriptor that stands for its process, where there are such.
         interval: Seconds between two pulls.

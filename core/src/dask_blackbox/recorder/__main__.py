@@ -50,7 +50,7 @@ def _record_one() -> None:
     from dask_blackbox.recorder.late_imports import without_collections
 
     with without_collections():
-        from dask_blackbox.recorder.parent import Owner
+        from dask_blackbox.recorder.owner import Owner
         from dask_blackbox.recorder.recorder import Recorder
 
     asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())

@@ -26,7 +26,7 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.parent import Owner
+from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.recorder import Recorder
 from dask_blackbox.recorder.run_ending import Outcome
 

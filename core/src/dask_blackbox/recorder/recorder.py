@@ -59,7 +59,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     until_closed,
 )
-from dask_blackbox.recorder.parent import CommandProcesses, KernelKills, Owner
+from dask_blackbox.recorder.owner import CommandProcesses, KernelKills, Owner
 from dask_blackbox.recorder.progress import (
     DriverUpdates,
     KeptProgress,

@@ -44,7 +44,7 @@ from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory
 from .ring import Ring
-from .task_acts import TaskActs, missing_file_row
+from .side_effects import SideEffects, missing_file_row
 from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
 
@@ -95,7 +95,7 @@ class WorkerCapture(WorkerPlugin):
         self._threads = TaskThreads(worker)
         self._results = WrappedResults(worker, self._take_size)
         # What tasks do in the driver's own process is noted there as the driver's.
-        self._acts = None if _is_the_drivers_process() else TaskActs(worker)
+        self._acts = None if _is_the_drivers_process() else SideEffects(worker)
         self._going = False
         self._load: ProcessLoad | None = None
         self._loop = asyncio.get_running_loop()

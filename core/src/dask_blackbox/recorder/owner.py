@@ -1,6 +1,6 @@
 """The process that started the recorder, other processes of its command, and their kernel.
 
-A recorder lives in the container of its parent, and outlives it by a moment.
+A recorder lives in the container of its owner, and outlives it by a moment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
 class Owner:
-    """Standard input as orders, standard output as tellings.
+    """The process that started the recorder: its orders come on standard input.
 
     The end of file says that the owner is gone; but a process that it has forked holds
     the pipe open for it, so the recorder also looks for the owner itself.

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 _MOST, _KEPT = 100, 100
-_listeners: list[TaskActs] = []
+_listeners: list[SideEffects] = []
 _ended: deque[int] = deque(maxlen=_KEPT)  # programs that this process signalled
 
 
-class TaskActs:
+class SideEffects:
     """Collects the acts of one worker's tasks, from `start` to `stop`.
 
     Of each kind the first are kept and the newest, and of removals those that an error of
