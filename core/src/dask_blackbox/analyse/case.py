@@ -298,6 +298,8 @@ class Case:
         found = re.search(pattern, self.exception.message, re.DOTALL)
         return found or re.search(pattern, self.exception.traceback)
 
+    said = search_exception  # its former name, for rules of users
+
     def prefix_of(self, key: str) -> str:
         """Return the prefix of a key."""
         return self._prefixes.get(key) or prefix_of(key)

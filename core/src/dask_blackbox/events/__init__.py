@@ -235,3 +235,6 @@ __all__ = [
     "log_rows",
     "of_kind",
 ]
+
+WorkerExitCertificate = WorkerExitReport
+"""Its former name, for rules of users."""
