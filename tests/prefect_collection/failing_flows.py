@@ -14,13 +14,16 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import dask
+from dask_blackbox import RunCard
 from distributed import Client, LocalCluster
 from prefect import flow, task
 from prefect.utilities.annotations import quote
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
+from prefect_dask_blackbox.artifacts import FlowRunPage
 
 ONE: dict[str, Any] = {
     "n_workers": 1,
@@ -74,6 +77,20 @@ def evicted() -> Any:
 def killed() -> Any:
     nap.submit(0.1).result()
     return kill_once_it_works(signal.SIGKILL)
+
+
+@observed_flow(name="killed-before-its-card", task_runner=runner())
+def killed_before_its_card() -> Any:
+    """Fail, and be killed when the recording has ended, and nothing of it is shown."""
+    show = FlowRunPage.show
+
+    def show_or_die(page: FlowRunPage, card: RunCard, *given: Any, **named: Any) -> Any:
+        if card.state != "running":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return show(page, card, *given, **named)
+
+    patch.object(FlowRunPage, "show", show_or_die).start()
+    raise ValueError(f"no orders after {nap.submit(0.1).result()} s")
 
 
 @observed_flow(name="interrupted", task_runner=runner())

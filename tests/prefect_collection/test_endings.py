@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 # Before 2026.7 Dask itself starts a worker that died at its start again for ever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
-    "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
+    "evicted", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
 )  # fmt: skip
 PATIENCE = 120.0
@@ -80,6 +80,19 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
         f"Stopped with the flow run before it was done. {seen.message}"
     }
     assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]
+
+
+def test_the_recorder_shows_a_card_that_its_flow_was_killed_before_it_showed(
+    reported: RunFlow, prefect: Any
+) -> None:
+    name = "killed-before-its-card"
+    store = reported("killed_before_its_card")
+    seen = seen_at_last(prefect, name, store, lambda run: run.state == "CRASHED")
+
+    assert "no orders after 0.1 s" in seen.message
+    assert seen.message == seen.card.headline
+    assert seen.message in seen.artifacts[f"dask-run-{name}"]
+    assert {task.state for task in seen.all_tasks} == {"COMPLETED"}
 
 
 @pytest.mark.parametrize("flow", ["overdue", "async_overdue"])

@@ -207,7 +207,7 @@ class ObservedRun:
         """
         self._client = client
         joined_clients.note_owner(client, self.recording)
-        self.recording.attach(client, everything=own_cluster)
+        self.recording.attach(client, everything=own_cluster, owned=own_cluster)
 
     def follow(
         self,

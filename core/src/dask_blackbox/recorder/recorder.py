@@ -98,6 +98,8 @@ _CLOSE_TIMEOUT, _ATTACHING = 1.0, 20.0
 _BUNDLES, _BUNDLES_DURING_RUN = 20.0, 3.0
 _CLUSTER_CLOSING_SECONDS = 60.0
 """Seconds that a driver may take to close its cluster, or to be killed while it does."""
+_SAME_END = 1.0
+"""Seconds between the end of a scheduler and that of the process that it was in."""
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
@@ -168,6 +170,7 @@ class Recorder:
         self._asking_git: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
         self._closing_earlier: asyncio.Task[None] | None = None
+        self._reported: Reply | None = None  # with the final card
         self._preparing: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
@@ -617,7 +620,12 @@ class Recorder:
             timeout=_CLUSTER_CLOSING_SECONDS,
             return_when=asyncio.FIRST_COMPLETED,
         )
-        if gone.done() and not closed.done():
+        # A scheduler in the driver's own process ends with it.
+        await asyncio.wait((gone,), timeout=_SAME_END)
+        left_open = not closed.done()
+        if gone.done() and (left_open or await self._owner_was_killed()):
+            await self._finalise_for_host()
+        if gone.done() and left_open:
             for puller in owned:
                 error = await close_cluster(
                     puller.addresses, puller.owned, puller.connection_args
@@ -684,16 +692,28 @@ class Recorder:
         await asyncio.to_thread(
             loading.finaliser(), self._config, opening, outcome, send
         )
-        if self._orphaned and reported:
-            await asyncio.to_thread(
-                finalise_for_host,
-                self._config.manifest,
-                RunCard.from_json(bytes(reported[-1].card)),
-                self._host_tasks.tasks,
-                self._config.host_environment,
-                reported[-1].overview,
-                pauses=PAUSES,
-            )
+        self._reported = reported[-1] if reported else None
+        if self._orphaned:
+            await self._finalise_for_host()
+
+    async def _owner_was_killed(self) -> bool:
+        """Say whether a signal ended the driver, which had said its end."""
+        code = await self._owner.exit_code()
+        return code is not None and code < 0
+
+    async def _finalise_for_host(self) -> None:
+        """Show the card in the host, where the driver may not have come to that."""
+        if self._reported is None:
+            return
+        await asyncio.to_thread(
+            finalise_for_host,
+            self._config.manifest,
+            RunCard.from_json(bytes(self._reported.card)),
+            self._host_tasks.tasks,
+            self._config.host_environment,
+            self._reported.overview,
+            pauses=PAUSES,
+        )
 
 
 def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:
