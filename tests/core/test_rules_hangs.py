@@ -562,6 +562,21 @@ def test_a_time_limit_is_no_hang_of_tasks_that_finished_before_the_cluster_close
     assert verdict(run(stop=94.5)).rule != "stopped-by-host"
 
 
+def test_a_time_limit_that_cancels_the_driver_is_no_cancellation_of_futures() -> None:
+    cancelled = an_exception(
+        "prefect._internal.concurrency.cancellation.CancelledError", ""
+    )
+    limited = stopped_by(
+        "prefect", "run-timeout", at=60, exception=cancelled, limit=60.0
+    )
+    short = a_stall(a_task_at("load-1", executing_for=5), at=58, lasted=5)
+
+    found = verdict(a_run(a_worker(), a_graph(), short, limited))
+
+    assert found.rule == "stopped-by-host"
+    assert "of 1 m 00 s" in found.title
+
+
 @pytest.mark.parametrize(
     ("last", "error", "progress"),
     [

@@ -501,8 +501,10 @@ def _ask_cancelled(case: Case) -> Iterator[Finding]:
     if case.outcome.kind == "interrupted":
         yield _interrupted(case)
         return
-    if case.search_exception(ENDED_BY_US):
-        return  # our own option ended it: that is a hang
+    by_host = case.run.ending is not None and case.run.ending.stopped is not None
+    if by_host or case.search_exception(ENDED_BY_US):
+        # Prefect ends a run by an exception of this name; our own option ends a hang.
+        return
     match = case.search_exception(WORK_CANCELLED.pattern)
     if match or _is_executor_cancellation(case):
         yield _cancelled_futures_finding(case, match)
@@ -772,7 +774,7 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
         yield _suspended(case, stopped)
     elif stopped.reason not in TIME_LIMITS:
         yield _stopped(case, stopped)
-    elif case.standstill is None and not case.blame.deaths:
+    elif not (case.standstill and case.standstill.long) and not case.blame.deaths:
         # What was blocked, or died again and again, is why the time was not enough.
         yield _out_of_time(case, stopped)
 
