@@ -24,17 +24,24 @@ from dask_blackbox.analyse.driver_output import (
     printed_failures,
 )
 from dask_blackbox.analyse.exception_context import errors_before, setup_failed_before
+from dask_blackbox.analyse.explanations import (
+    explained_exception,
+    explained_failure,
+    hint_on,
+)
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import raised_at_end, user_frame
+from dask_blackbox.analyse.frames import Frame, raised_at_end, user_frame
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     brief_command,
     ended_by_driver_at,
     failed_programs,
+    files_of_task,
     how_it_ended,
     is_related,
     names_exit_of,
+    one_file,
     whose,
 )
 from dask_blackbox.analyse.symptoms import (
@@ -118,6 +125,7 @@ class _Earlier:
         headline: What it was, for a title; empty: it may well have nothing to do with
             the verdict, and is only evidence.
         advice: Whether a retry helps after it.
+        line: Where the job's own code raised it (`etl.py:12`); empty: not known.
         root: The task that failed, where what ended the run is what its failure led to:
             then the verdict is about that task.
         known: The verdict's own rule gives it as the reason: it only has to begin the
@@ -131,6 +139,7 @@ class _Earlier:
     source: str
     headline: str = ""
     advice: Advice = UNKNOWN
+    line: str = ""
     root: TaskFailure | None = None
     known: bool = False
 
@@ -179,7 +188,74 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         ),
         None,
     )
-    return verdict if first is None else _following(first, verdict, evidence)
+    return verdict if first is None else _following(case, first, verdict, evidence)
+
+
+def with_doubt(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict on what the run itself was to deliver as no more than probable.
+
+    The exception says what was not there.  Where that came from other tasks, why it was not
+    there may be found in them, though none of them raised: of such verdicts in the sets of
+    scripts from outside, two in three named the root (docs/diagnosis.md).
+    """
+    of_symptom = _ended_with(case, is_symptom) or _ended_with(case, is_refusal)
+    if verdict.rule not in _RAISED or verdict.confidence != "high" or not of_symptom:
+        return verdict
+    made_by = _what_made_it(case)
+    if verdict.follows is not None or case.outcome.source == "test" or not made_by:
+        return verdict
+    return msgspec.structs.replace(
+        verdict,
+        confidence="medium",
+        cause=f"{verdict.cause} The exception reports what was missing, and not why: "
+        f"{made_by}.",
+    )
+
+
+def _what_made_it(case: Case) -> str:
+    """Return which part of the run made what an exception reports as missing; may be empty."""
+    failure, tasks = case.blame.failure, case.run.tasks
+    if _says_why(case):
+        return ""
+    if failure is None:
+        if tasks.filter(pl.col("outcome") == "finished").is_empty():
+            return ""
+        return "the reason may be in what the tasks before had returned or written"
+    own = tasks.filter(pl.col("key") == failure.key)["last_input"].drop_nulls()
+    if own.is_empty():
+        return ""
+    maker = short(case.prefix_of(str(own[0])), 40)
+    return f"the reason may be in '{maker}', which made its input"
+
+
+def _says_why(case: Case) -> bool:
+    """Say whether an exception reports not only what is missing, but what is wrong.
+
+    A module, a setting or a service is not made by tasks, and neither is the file that a task
+    is given to read.
+    """
+    failure, exception = case.blame.failure, case.exception
+    if failure is None:
+        name, message = ("", "")
+        explained = None
+        if exception is not None:
+            name, message = exception.exception, exception.message
+            explained = explained_exception(exception)
+    else:
+        name, message, _ = failure.raised
+        explained = explained_failure(case.run, failure)
+        if case.none_result_behind(failure) is not None:
+            return True
+        if one_file(files_of_task(case.run, failure.key)) is not None:
+            return True
+    if class_of(name) in ("ImportError", "ModuleNotFoundError") or hint_on(message):
+        return True
+    return (
+        explained is not None
+        and explained.fix is not None
+        and not explained.is_about_data
+        and explained.missing_file is None
+    )
 
 
 def _evidence(earlier: _Earlier) -> Evidence:
@@ -197,11 +273,12 @@ def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
 
 
 def _following(
-    earlier: _Earlier, verdict: Finding, evidence: tuple[Evidence, ...]
+    case: Case, earlier: _Earlier, verdict: Finding, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return a verdict whose headline begins with the failure that may have led to it.
 
     Args:
+        case: The run.
         earlier: That failure.
         verdict: The verdict.
         evidence: What of it is on what failed earlier.
@@ -219,14 +296,29 @@ def _following(
             f"{verdict.cause} Before that, {_uncapitalised(earlier.text)}. The job "
             "continued, and the later failure may be a consequence."
         ),
-        remedy=(
-            f"Start with the earlier failure: {_uncapitalised(earlier.headline)}. "
-            f"{verdict.remedy}"
-        ),
+        remedy=_look_first(case, earlier),
         follows=step,
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,
     )
+
+
+def _look_first(case: Case, earlier: _Earlier) -> str:
+    """Return a remedy: what helps against a consequence (a retry, say) does not help here."""
+    failure, exception = case.blame.failure, case.exception
+    frame = None if failure is None else failure.frame
+    if failure is None and exception is not None:
+        frame = user_frame(exception.traceback)
+    at = f" at {earlier.line}" if earlier.line else ""
+    ended = f", at {_line_of(frame)}," if frame is not None else ""
+    return (
+        f"Start with the earlier failure: {_uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
+        "probably its consequence."
+    )
+
+
+def _line_of(frame: Frame | None) -> str:
+    return "" if frame is None else f"{frame.file}:{frame.line}"
 
 
 def _uncapitalised(text: str) -> str:
@@ -381,6 +473,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             if leads or lacked
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
+            line=_line_of(first.frame),
             root=first if cancelled or again or lacked else None,
         )
 
@@ -450,19 +543,20 @@ def _processes(case: Case) -> Iterator[_Earlier]:
             None,
         )
         where = f" in '{short(root.prefix, 40)}'" if root is not None else ""
-        file = f" at {each.file}:{each.line}" if each.file else ""
+        line = f"{each.file}:{each.line}" if each.file else ""
         yield _Earlier(
             at=each.at,
             name=name,
             text=(
                 f"Process {each.pid} of the command had ended with {name}: "
-                f"{short(message, 120)}{file}, and the process that started it had "
-                "continued"
+                f"{short(message, 120)}{f' at {line}' if line else ''}, and the process that "
+                "started it had continued"
             ),
             message=message,
             source="driver",
             headline=f"{name}{where}: {short(message, 80)} in an earlier process",
             advice=advice_on_text(each.exception or "", message, each.bases),
+            line=line,
             root=root,
         )
 
@@ -516,7 +610,8 @@ def _received(case: Case, failure: TaskFailure) -> str:
 
 def _printed(case: Case) -> Iterator[_Earlier]:
     for each in printed_failures(case.run):
-        if each.traceback and user_frame(each.traceback) is None:
+        frame = user_frame(each.traceback)
+        if each.traceback and frame is None:
             continue
         where = (
             f"{each.place} of the driver" if each.place else "a program of the driver"
@@ -529,6 +624,7 @@ def _printed(case: Case) -> Iterator[_Earlier]:
             source="logs",
             headline=f"{short(each.text, 80)} in {where}",
             advice=advice_on_text(each.exception, each.message),
+            line=_line_of(frame),
         )
 
 
@@ -607,6 +703,7 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             if re.search(_ERROR_WORDS, message)
             else "",
             advice=_advice_on_line(message),
+            line=_line_of(user_frame(row["message"])),
         )
 
 
