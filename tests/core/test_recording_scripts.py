@@ -57,6 +57,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("ninth", 40, 10),
         ("tenth", 50, 14),
         ("eleventh", 40, 10),
+        ("twelfth", 40, 10),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
