@@ -68,6 +68,60 @@ def test_an_error_that_the_driver_had_received_is_shown_as_that() -> None:
     )
 
 
+def test_what_other_tasks_were_to_deliver_makes_a_symptom_less_sure() -> None:
+    made = a_task("relabel-9", outcome="erred", last_input="load-3")
+
+    assert verdict(a_task("load-3")).confidence == "high"  # not an input
+    found = verdict(a_task("load-3"), made)
+    assert found.confidence == "medium"
+    assert "the reason may be in 'load', which made its input" in found.cause
+    assert (
+        verdict(a_task("load-3"), made, exception="ZeroDivisionError").confidence
+        == "high"
+    )
+    assert (
+        verdict(a_task("load-3"), made, exception="ModuleNotFoundError").confidence
+        == "high"
+    )
+
+
+@pytest.mark.parametrize("level", ["INFO:shop:", "[INFO] ", "DEBUG "])
+def test_what_the_job_calls_information_begins_no_headline(level: str) -> None:
+    line = a_log_line(
+        f"{level}mirror is not usable: Connection refused", at=5.0, role="driver",
+        source="driver", logger="stderr",
+    )  # fmt: skip
+
+    found = verdict(line)
+    assert found.title.startswith("TimeoutError in 'relabel'")
+    assert found.confidence == "medium"
+    assert "mirror is not usable" in found.evidence[-1].text
+
+
+def test_our_own_lines_are_not_the_jobs() -> None:
+    ours = a_log_line(
+        "dask-blackbox continued without the driver's exception: MemoryError: ", at=5.0,
+        role="driver", source="driver", logger="stderr",
+    )  # fmt: skip
+
+    assert verdict(ours).confidence == "high"
+
+
+def test_a_remedy_begins_and_ends_with_what_failed_first() -> None:
+    traceback = (
+        '  File "/jobs/etl.py", line 7, in publish\n    return float(price)\n'
+        "ValueError: bad price 'n/a'\n"
+    )
+    earlier = a_failed_task(
+        "publish-7", "ValueError", "bad price 'n/a'", at=5.0, traceback=traceback
+    )
+
+    assert verdict(earlier).remedy == (
+        "Look at this first: ValueError in 'publish': bad price 'n/a' at /jobs/etl.py:7. "
+        "What then ended the run is probably its consequence."
+    )
+
+
 @pytest.mark.parametrize("exception", ["ZeroDivisionError", "UnicodeDecodeError"])
 def test_what_is_no_symptom_stays_proved(exception: str) -> None:
     assert verdict(EARLIER, exception=exception).confidence == "high"

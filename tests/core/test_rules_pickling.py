@@ -70,7 +70,7 @@ def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
     )
 
     assert verdict(run).title == (
-        "The graph could not be pickled: the function 'enrich' cannot be hashed"
+        "Dask could not name a task by its inputs: the function 'enrich' cannot be hashed"
     )
 
 

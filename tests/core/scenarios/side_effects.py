@@ -5,6 +5,7 @@ python side_effects.py HOW FOLDER
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import resource
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing import shared_memory
 from pathlib import Path
 
 from dask.distributed import Client, LocalCluster
@@ -227,6 +229,79 @@ def read_strip(file: str) -> None:
     rows, size = 50, len(Path(file).read_bytes())
     if size != 100 * rows:
         raise ValueError(f"cannot reshape array of size {size} into shape (50,100)")
+
+
+def be_quick(folder: str) -> None:
+    socket.setdefaulttimeout(0.5)
+
+
+def listen_to(port: int) -> bytes:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        return connection.recv(1)
+
+
+def changed_timeout(folder: str) -> None:
+    """Have a task change the timeout of its process, and another one meet it."""
+    with client() as c, socket.create_server(("127.0.0.1", 0)) as silent:
+        c.submit(be_quick, folder).result()
+        c.submit(listen_to, silent.getsockname()[1]).result()
+
+
+def look_at(name: str) -> int:
+    return shared_memory.SharedMemory(name=name).size
+
+
+def shared_block(folder: str) -> None:
+    """Have a program attach to shared memory, which is removed as the program ends."""
+    block = shared_memory.SharedMemory(create=True, size=100)
+    code = "import sys; from multiprocessing.shared_memory import *; SharedMemory(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, block.name], check=True)
+    with client() as c:
+        c.submit(look_at, block.name).result()
+
+
+async def feed(orders: asyncio.Queue[str]) -> None:
+    await orders.put(sys.argv[3])  # there are two
+
+
+async def wait_for_orders() -> None:
+    orders = asyncio.Queue[str]()
+    async with Client(processes=False, dashboard_address=":0", asynchronous=True) as c:
+        await c.submit(len, "abc")
+        task = asyncio.create_task(feed(orders), name="feed")
+        await asyncio.wait_for(orders.get(), 1)
+        task.cancel()
+
+
+def lost_asyncio_task(folder: str) -> None:
+    """Wait for what an asyncio task of the driver was to deliver, which has failed."""
+    asyncio.run(wait_for_orders())
+
+
+def locked(folder: str) -> None:
+    """Ignore that a program has failed, and meet the lock that it held."""
+    lock = Path(folder, "store.lock")
+    program = Path(folder, "compact.py")
+    program.write_text(
+        "import sys\nopen(sys.argv[1], 'w').close()\nraise MemoryError('index is too large')\n"
+    )
+    subprocess.run([sys.executable, str(program), str(lock)], check=False)
+    with client() as c:
+        c.submit(append_to, str(lock)).result()
+
+
+def append_to(lock: str) -> None:
+    if Path(lock).exists():
+        raise RuntimeError(f"{lock} is held, nothing stored")
+
+
+def closed_cluster(folder: str) -> None:
+    """Ask for the scheduler of a cluster that an earlier stage has closed."""
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as one:
+        with Client(one) as c:
+            assert c.submit(len, "abc").result() == 3
+        address = one.scheduler_address
+    Client(address, timeout="3s")
 
 
 def exits(folder: str) -> None:

@@ -20,6 +20,7 @@ from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.analyse.earlier_failures import with_doubt, with_earlier_failures
 from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.process_state import with_changed_state
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
@@ -164,6 +165,7 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
             failed = with_earlier_failures(case, resolution.verdict)
             if _is_newer(failed.follows, verdict.follows):
                 verdict = failed  # what was to write the file again failed, then
+            verdict = with_changed_state(case, verdict)
             if verdict.follows is None:
                 found = with_missing_file(case, verdict)
                 verdict = with_doubt(case, verdict) if found is verdict else found

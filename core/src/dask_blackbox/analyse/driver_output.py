@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from dask_blackbox.analyse.signatures.distributed import CALLBACK_FAILED
-from dask_blackbox.analyse.signatures.python import THREAD_FAILED
+from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
 
@@ -21,6 +21,8 @@ _PRINTED_BY_THEM = rf"\S+ \S+ - {OF_DASK}\S* - [A-Z]+ - "
 _ERRORS_OF_THEM = rf"^\S+ \S+ - {OF_DASK}\S* - (?:WARNING|ERROR|CRITICAL) - "
 # Python's own process for shared memory, which outlives a process that was killed.
 _AT_EXIT = "resource_tracker: "
+# Our own log lines, where no logging is configured: they are not the job's.
+_OF_OURS = r"^dask-blackbox\b"
 # The further lines of "Compute Failed".
 _OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
 
@@ -71,7 +73,7 @@ def own_lines(run: RunTables) -> pl.DataFrame:
         pl.col("role").is_in(["driver", "worker"])
         & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
         & ~pl.col("message").str.contains(
-            f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}"
+            f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}"
         )
         & (pl.col("message").str.strip_chars() != "")
     )
@@ -107,6 +109,8 @@ class PrintedFailure:
         message: Its text.
         traceback: As printed; empty for a program that did not accept its options.
         thread: Name of the thread of the driver that ended.
+        task: Name of the asyncio task that ended: Python prints that only once nothing
+            refers to the task any more, which may be much later.
         callback: Name of the function that Dask had called as a future was done.
         program: What did not accept its options (`python -m dask scheduler`).
     """
@@ -116,6 +120,7 @@ class PrintedFailure:
     message: str
     traceback: str = ""
     thread: str | None = None
+    task: str | None = None
     callback: str | None = None
     program: str | None = None
 
@@ -124,6 +129,8 @@ class PrintedFailure:
         """Where it was raised, for a sentence; empty for a program."""
         if self.callback is not None:
             return f"the callback '{self.callback.rpartition('.')[2]}'"
+        if self.task is not None:
+            return f"the asyncio task '{self.task}'"
         return "" if self.thread is None else f"thread '{self.thread}'"
 
     @property
@@ -165,6 +172,7 @@ def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]
 
 def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure | None:
     thread, callback = THREAD_FAILED.search(before), CALLBACK_FAILED.search(before)
+    task = ASYNCIO_TASK_FAILED.search(before)
     for index, (at, line) in enumerate(lines[1:], start=1):
         if line.startswith(" ") or not line:
             continue
@@ -177,6 +185,7 @@ def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure
             (ended["message"] or "").strip(),
             "\n".join(text for _, text in lines[: index + 1]),
             thread=thread["thread"] if thread else None,
+            task=task["task"] if task else None,
             callback=callback["callback"] if callback else None,
         )
     return None

@@ -75,7 +75,7 @@ fails afterwards in any way may follow from it.
 
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
-    r"problems?|could not|cannot|can't|unable|unavailable|refused|denied|giving up|gave up)\b|"
+    r"unknown|unsupported|invalid|unrecogni[sz]ed|corrupt\w*|problems?|could not|cannot|can't|unable|unavailable|refused|denied|giving up|gave up)\b|"
     rf"{_EXHAUSTED}"
 )
 """What a job prints or logs of an error that it handles."""
@@ -104,6 +104,8 @@ _LEVEL = re.compile(
     r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
 )
 """What `logging.basicConfig` and command-line programs print before a message."""
+_INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
+_AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
@@ -180,15 +182,22 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     )
     if case.exception is None and case.outcome.survived:
         lacking = False  # the verdict names what the driver had handled last
-    first = next(
-        (
-            each
-            for each in found
-            if each.headline and (lacking or re.search(_EXHAUSTED, each.message))
-        ),
-        None,
-    )
-    return verdict if first is None else _following(case, first, verdict, evidence)
+    leading = [
+        each
+        for each in found
+        if each.headline and (lacking or re.search(_EXHAUSTED, each.message))
+    ]
+    if not leading:
+        return verdict
+    at_once = [each for each in leading if each.at - leading[0].at <= _AT_ONCE]
+    return _following(case, max(at_once, key=_tells), verdict, evidence)
+
+
+def _tells(earlier: _Earlier) -> int:
+    """Return how much is known of what failed, among what one process did at a time."""
+    if earlier.name:
+        return 2
+    return 1 if isinstance(earlier, _Program) else 0
 
 
 def with_doubt(case: Case, verdict: Finding) -> Finding:
@@ -225,6 +234,8 @@ def _what_made_it(case: Case) -> str:
     if own.is_empty():
         return ""
     maker = short(case.prefix_of(str(own[0])), 40)
+    if not maker:
+        return "the reason may be in its input, which no recorded task made"
     return f"the reason may be in '{maker}', which made its input"
 
 
@@ -331,8 +342,9 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
     """Return each message once, of what a logger and its handler wrote."""
     kept = list[_Earlier]()
     for each in found[: 10 * _SHOWN]:
-        if not any(each.message in one.message for one in kept):
-            kept = [one for one in kept if one.message not in each.message]
+        text = each.message or each.text
+        if not any(text in (one.message or one.text) for one in kept):
+            kept = [one for one in kept if (one.message or one.text) not in text]
             kept.append(each)
     return kept
 
@@ -397,7 +409,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     symptom = _is_symptom(case, verdict)
     if symptom or _ended_with(case, is_leftover):
         found += [*_tasks(case, verdict), *_processes(case), *_deaths(case)]
-    if symptom or _ended_with(case, is_refusal):
+    if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
         found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
         if until is None or each.at < until or _had_ended(case, each, until):
@@ -670,7 +682,10 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
             text=f"{who} had printed: {short(message, 160)}",
             message=message,
             source="logs",
-            headline=f"{who} printed “{short(_LEVEL.sub('', message), 80)}”",
+            # What the job calls information is no failure to it.
+            headline=""
+            if _INFORMATION.match(message)
+            else f"{who} printed “{short(_LEVEL.sub('', message), 80)}”",
             advice=_advice_on_line(message),
         )
 

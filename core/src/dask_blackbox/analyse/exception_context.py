@@ -48,7 +48,7 @@ def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> s
     if alike.planned > alike.attempted:
         return (
             f" ({alike.failed:,} of {alike.attempted:,} executed tasks{way}; "
-            f"{alike.planned:,} in all)"
+            f"{alike.planned:,} tasks in all)"
         )
     return f" ({alike.failed:,} of {alike.attempted:,} tasks{way})"
 

@@ -15,6 +15,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
+from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
 from dask_blackbox.events import (
     DirectoryChange,
     DriverAttached,
@@ -42,6 +43,7 @@ from dask_blackbox.run_tables import RunTables
 
 _FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
 _LONG_AGO = 3_600.0
+_SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
 _DELIVERY = 1.0
 """Seconds that a graph may take to the scheduler after `submit` has returned."""
 _RAISED = frozenset({"driver-exception", "task-exception"})
@@ -227,6 +229,8 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
         return verdict
     if found.moved is not None and found.moved.exists:
         return _after_moving(case, verdict, found, found.moved)
+    if found.path.startswith(_SHARED_MEMORY):
+        verdict = _after_tracker(case, verdict, found)
     if found.changed is None:
         return verdict
     during = found.exists or found.changed >= case.run.manifest.started
@@ -280,6 +284,38 @@ def _after_moving(
             "which runs other tasks, too. Use absolute paths instead of `os.chdir`."
         ),
         evidence=(evidence, *verdict.evidence),
+        follows=step,
+        retry_advice="code",
+        retry_confidence="medium",
+    )
+
+
+def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
+    """Return a verdict on shared memory with the process whose end had removed such memory."""
+    logs = case.run.logs.filter(
+        (pl.col("at").dt.epoch("us") / 1e6 <= found.at)
+        & printed_by(LEAKED_SHARED_MEMORY)
+    ).sort("at")
+    if logs.is_empty():
+        return verdict
+    row = logs.row(0, named=True)
+    text = "A Python process that ended removed the shared memory that it had opened"
+    step = ChainStep(
+        at=row["at"].timestamp(), text=text, evidence=(case.line_evidence(row),)
+    )
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{text}; then {short_with_paths(verdict.title, 120)}",
+        cause=(
+            f"{verdict.cause} Before, {text[0].lower()}{text[1:]}: its resource tracker "
+            "removes what it takes for leaked, also where the process had only attached to it."
+        ),
+        remedy=(
+            "Keep processes that attach to the memory running for as long as others need it, or "
+            "attach with `SharedMemory(…, track=False)` (Python 3.13) or "
+            "`resource_tracker.unregister`."
+        ),
+        evidence=(*step.evidence, *verdict.evidence),
         follows=step,
         retry_advice="code",
         retry_confidence="medium",

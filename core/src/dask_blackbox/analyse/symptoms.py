@@ -12,7 +12,7 @@ _CLASSES = re.compile(
     r"SystemExit|KeyError|IndexError|StopIteration|Exception|RuntimeError)$"
 )
 _NOTHING = re.compile(
-    r"NoneType|\bempty\b|\bat least one\b|\bno objects\b|zero-size|not enough values|"
+    r"NoneType|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|not enough values|"
     r"has no attribute|no columns to parse|ran out of input|failed to read all data|"
     r"line 1 column 1 \(char 0\)|file size is 0|unexpected end|end of file|truncated",
     re.IGNORECASE,
@@ -24,7 +24,7 @@ _ABSENT = re.compile(
     r"NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|^EOFError$"
 )
 _EMPTY = re.compile(
-    r"\bempty\b|\bat least one\b|\bno objects\b|zero-size|no columns to parse|"
+    r"\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|no columns to parse|"
     r"ran out of input|failed to read all data|line 1 column 1 \(char 0\)|file size is 0|"
     r"unexpected end|end of file|truncated",
     re.IGNORECASE,
@@ -33,13 +33,13 @@ _EMPTY = re.compile(
 
 _BEGUN = re.compile(
     r"already (?:exists|open|running|registered|started)|file exists|duplicate|\bunique\b|"
-    r"\blocked\b|\bin use\b",
+    r"\blocked\b|\bin use\b|\block\w* is (?:held|taken)\b|\b(?:held|taken) by\b",
     re.IGNORECASE,
 )
 
 
 _LACKS = re.compile(
-    r"\b(?:no|not|none|nan|nothing|only|empty|missing|incomplete|truncated|finite|zero)\b",
+    r"\b(?:no|not|none|nan|nothing|only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
     re.IGNORECASE,
 )
 """What is said of values that are there in part, or not at all."""

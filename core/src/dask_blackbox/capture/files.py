@@ -19,6 +19,7 @@ from .working_directory import absolute, change_for
 _MOST_CHAINED = 20
 _DEEPEST = 60
 _MOST_ENTRIES = 1_000
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - where Linux has it
 _QUOTED = re.compile(r"['\"](?P<path>(?:/|\.{0,2}/)[^'\"\n]+)['\"]")
 
 
@@ -42,10 +43,24 @@ def missing_file_of(error: BaseException | None) -> str | None:
 
 def _path_of(error: FileNotFoundError) -> str | None:
     named = error.filename
+    if isinstance(named, str) and _is_shared_memory(error):
+        return os.path.join(_SHARED_MEMORY, named.lstrip("/"))
     if error.errno == errno.ENOENT and isinstance(named, str | bytes | os.PathLike):
         return os.fsdecode(named)
     quoted = _QUOTED.search(words_of(error))  # Arrow sets no file name
     return None if quoted is None else quoted["path"]
+
+
+def _is_shared_memory(error: BaseException) -> bool:
+    """Say whether the name is that of a block of shared memory, which Linux has as a file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return (
+        trace is not None
+        and trace.tb_frame.f_code.co_filename.endswith("/shared_memory.py")
+        and os.path.isdir(_SHARED_MEMORY)
+    )
 
 
 def surroundings_of(path: str) -> dict[str, object]:

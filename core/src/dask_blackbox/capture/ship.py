@@ -30,6 +30,7 @@ _MODULES = (
     "files",
     "bytecode",
     "own_modules",
+    "process_state",
     "scheduler.code_hashes",
     "nanny.worker_exit",
     "executions",

@@ -41,7 +41,9 @@ from dask_blackbox.events.driver import (
     FunctionCode,
     GitCommit,
     Machine,
+    ProcessChanged,
     RunEnded,
+    StateChange,
     WorkerCode,
 )
 from dask_blackbox.events.endings import (
@@ -186,6 +188,7 @@ __all__ = [
     "Part",
     "PartFailed",
     "ProcessAncestors",
+    "ProcessChanged",
     "ProcessLoad",
     "ProcessingTask",
     "Profile",
@@ -207,6 +210,7 @@ __all__ = [
     "Stall",
     "StallCancelledTasks",
     "StallOver",
+    "StateChange",
     "TaskNamed",
     "TaskOnWorker",
     "TaskRetries",

@@ -155,6 +155,36 @@ class WorkerCode(Event, frozen=True, kw_only=True):
     files: dict[str, str] = {}
 
 
+class StateChange(Part, frozen=True, kw_only=True):
+    """What belongs to a whole process, and is different since its recording began.
+
+    Attributes:
+        name: `default timeout of sockets`, `recursion limit`, `locale`, `time zone`,
+            `warnings raised as errors`, `RLIMIT_AS` and its like, or
+            `environment variable NAME`.
+        before: Its value then; of environment variables, only whether it was set.
+        now: Its value now, likewise.
+    """
+
+    name: str = ""
+    before: str = ""
+    now: str = ""
+
+
+class ProcessChanged(Event, frozen=True, kw_only=True):
+    """The state of a worker's process was another one than at its start when a task failed.
+
+    The subject is the key of the task; of a worker, the first five failures are looked at.
+
+    Attributes:
+        changes: What was different, whoever had changed it.
+    """
+
+    kind: ClassVar[str] = "process-changed"
+
+    changes: tuple[StateChange, ...] = ()
+
+
 class DriverWarning(Event, frozen=True, kw_only=True):
     """Python's `warnings` showed a warning in the driver.
 

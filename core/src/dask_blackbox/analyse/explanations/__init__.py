@@ -6,7 +6,12 @@ from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.explanations import data, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import root_of_chain, untangled, user_frames
+from dask_blackbox.analyse.frames import (
+    raised_on_purpose,
+    root_of_chain,
+    untangled,
+    user_frames,
+)
 from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILED
 from dask_blackbox.analyse.signatures.distributed import (
@@ -89,7 +94,20 @@ def explained(context: Context) -> Explained | None:
         reported = None if found is None else explain(found, context)
         if reported is not None:
             return reported
-    return None
+    return _warning_as_error(context)
+
+
+def _warning_as_error(context: Context) -> Explained | None:
+    """Return that an exception is a warning which a filter has made an error."""
+    is_warning = class_of(context.exception).endswith("Warning")
+    if not is_warning or raised_on_purpose(context.traceback):
+        return None
+    return Explained(
+        f"{in_one_line(context.message)} (a warning that is raised as an error)",
+        "Warnings are errors in this process: look for `PYTHONWARNINGS`, which workers inherit "
+        "from what starts them, `-W error` or `warnings.simplefilter('error')`; or fix what "
+        "the warning is about.",
+    )
 
 
 __all__ = [

@@ -29,7 +29,7 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
-from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.events import DriverClosing, SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import capital, class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
@@ -88,7 +88,9 @@ def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
     address, waited = match["address"], match["waited"]
     known = case.run.of(SchedulerInfo)
     if any(each.subject == address for each in known):
-        return  # it was reachable once: another rule reports that
+        # Other rules report a scheduler that was lost at work.
+        yield from _was_closed(case, address)
+        return
     if address in case.run.workers["address"].to_list():
         return  # a worker that is gone, which somebody asked for something
     why, remedy, advice = _why(case, address, waited)
@@ -99,6 +101,46 @@ def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
         confidence="medium" if known or advice == "unknown" else "high",
         retry_advice=advice,
         evidence=case.exception_evidence(),
+    )
+
+
+def _was_closed(case: Case, address: str) -> Iterator[Finding]:
+    """Yield that a new client asked for a scheduler that the driver itself had closed."""
+    exception, decided = case.exception, case.outcome.decided_at
+    closed = [
+        each
+        for each in case.run.of(DriverClosing)
+        if each.what != "Client.close" and (decided is None or each.at < decided)
+    ]
+    if exception is None or not re.search(_BEGINNING, exception.traceback):
+        return
+    if not closed:
+        return
+    last = max(closed, key=lambda each: each.at)
+    line = f" at {last.file}:{last.line}" if last.file else ""
+    at = f" at {exception.file}:{exception.line}" if exception.file else ""
+    yield CANNOT_CONNECT.found(
+        f"The driver could not connect to {address}: it had closed that cluster",
+        cause=(
+            f"A scheduler ran at {address} earlier in this run. The driver called "
+            f"`{last.what}`{line}, and a new client{at} then asked for it."
+        ),
+        remedy=(
+            "Create the client with the cluster object or the address that is meant: "
+            "`Client()` takes the address from `scheduler-address` in Dask's configuration "
+            "(`DASK_SCHEDULER_ADDRESS`). Close the cluster only after its last use."
+        ),
+        confidence="high",
+        retry_advice="code",
+        retry_confidence="high",
+        evidence=(
+            Evidence(
+                text=f"The driver called {last.what}{line}.",
+                source="driver",
+                at=last.at,
+            ),
+            *case.exception_evidence(),
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
@@ -43,6 +44,7 @@ from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
+from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -214,7 +216,7 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
     thread = _ended_thread(case, exception)
     if thread is not None:
         found.append(
-            f"Earlier, the thread '{thread.thread}' of the driver had ended with "
+            f"Earlier, {thread.place} of the driver had ended with "
             f"{short(thread.text, 200)}"
         )
     if _is_a_check_of_results(case, exception):
@@ -251,7 +253,8 @@ def _ended_thread(case: Case, exception: DriverException) -> PrintedFailure | No
             for each in printed_failures(case.run)
             if each.place
             and each.exception not in own
-            and not case.outcome.is_after(each.at)
+            and (each.task is not None or not case.outcome.is_after(each.at))
+            and (each.task is None or user_frame(each.traceback) is not None)
         ),
         None,
     )
@@ -262,10 +265,26 @@ def _thread_that_was_missed(
 ) -> PrintedFailure | None:
     """Return a thread that had ended, where the driver lacked what it was to make."""
     name = class_of(exception.exception)
-    lacked = name in _LACKED or name.endswith(("Timeout", "TimeoutError"))
+    lacked = (
+        name in _LACKED
+        or name.endswith(("Timeout", "TimeoutError"))
+        or is_symptom(name, exception.message)
+    )
     if not lacked or case.failures or case.deaths:
         return None
     return _ended_thread(case, exception)
+
+
+def _printed_evidence(case: Case, thread: PrintedFailure) -> Evidence:
+    evidence = case.output_evidence(thread)
+    # When Python prints that of an asyncio task is not when it happened.
+    return msgspec.structs.replace(evidence, at=None) if thread.task else evidence
+
+
+def _how_printed(thread: PrintedFailure) -> str:
+    if thread.task is not None:
+        return "Nothing awaited it, and Python prints that only when the task is freed"
+    return f"{'Dask' if thread.callback else 'Python'} only prints that"
 
 
 def _thread_finding(
@@ -284,19 +303,15 @@ def _thread_finding(
         f"{short_with_paths(thread.message, 80)}",
         cause=(
             f"{capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
-            f"{at}. {'Dask' if thread.callback else 'Python'} only prints that; the driver "
-            "continued, and then raised "
-            f"{name}: {short(message, 200)}{where}."
+            f"{at}. {_how_printed(thread)}; the driver continued, and then raised "
+            f"{f'{name}: {short(message, 200)}'.rstrip(': ')}{where}."
         ),
         remedy=(
             f"Look at {look}. Store the exception and raise it again where the driver "
             "waits (`concurrent.futures` does this for threads)."
         ),
         confidence="medium",
-        evidence=(
-            case.output_evidence(thread),
-            *_evidence(case, exception),
-        ),
+        evidence=(_printed_evidence(case, thread), *_evidence(case, exception)),
         retry_advice=advice,
         retry_confidence=certainty,
     )

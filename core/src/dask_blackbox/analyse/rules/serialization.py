@@ -166,7 +166,7 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
     if thing is not None:
         return _holds(case, what, short(thing["what"], 80).strip("'"), refusal)
     return GRAPH_NOT_SERIALIZABLE.found(
-        f"The graph could not be pickled: {what} cannot be hashed",
+        f"Dask could not name a task by its inputs: {what} cannot be hashed",
         cause=(
             "Dask raised TokenizationError before anything reached the scheduler. It "
             f"derives the names of tasks from their pickled inputs, and {what} cannot "
@@ -186,7 +186,7 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
 def _holds(case: Case, what: str, held: str, refusal: str) -> Finding:
     """Return what to say of an object that holds what pickle refuses."""
     return GRAPH_NOT_SERIALIZABLE.found(
-        f"The graph could not be pickled: {what} holds {article(held)} {held}",
+        f"Dask could not name a task by its inputs: {what} holds {article(held)} {held}",
         cause=(
             "Dask raised TokenizationError before anything reached the scheduler. It "
             f"derives the names of tasks from their pickled inputs, and {what} holds "
@@ -207,7 +207,7 @@ def _name_of_object(reported: str) -> str:
     if found is None:
         return short(reported, 100)
     kind, name = found["kind"], found["name"].rpartition(".")[2]
-    return f"the {kind} '{name}'" if kind else f"a {name}"
+    return f"the {kind} '{name}'" if kind else f"{article(name)} {name}"
 
 
 def _object_itself(text: str) -> re.Match[str] | None:

@@ -112,6 +112,18 @@ THREAD_FAILED = Signature(
     "Exception in thread Thread-3 (collect):",
     source="python",
 )
+ASYNCIO_TASK_FAILED = Signature(
+    r"^future: <Task finished name='(?P<task>[^']+)' coro=<",
+    "future: <Task finished name='Task-2' coro=<feed() done, defined at /srv/etl.py:18> "
+    "exception=KeyError('slack')>",
+    source="python",
+)
+LEAKED_SHARED_MEMORY = Signature(
+    r"resource_tracker: .*\bleaked shared_memory objects",
+    "UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean "
+    "up at shutdown",
+    source="python",
+)
 IMPORT_FAILED = Signature(
     r"ModuleNotFoundError|ImportError|AttributeError: Can't get attribute",
     "ModuleNotFoundError: No module named 'orders'",

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 _OF_TASKS = (
-    "capsule-coming", "file-removed", "missing-file", "program-failed", "result-cached",
-    "result-size", "worker-code",
+    "capsule-coming", "file-removed", "missing-file", "process-changed", "program-failed",
+    "result-cached", "result-size", "worker-code",
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")

@@ -38,6 +38,7 @@ from ..nanny.worker_exit import (
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
 from ..process import ancestry, environment, settings_and_image
+from ..process_state import ProcessState
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .kept_tasks import BundleCollector
@@ -104,6 +105,7 @@ class WorkerCapture(WorkerPlugin):
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
         self._missing = self._looks_at_code = 0
+        self._state = ProcessState()
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
             self._report_failure("the file of the last log lines", self._ring.failed)
@@ -406,28 +408,31 @@ class WorkerCapture(WorkerPlugin):
         if self._looks_at_code < _MOST_LOOKS:
             self._looks_at_code += 1
             self._loop.run_in_executor(
-                None, self._report_code, row[KEY], row[TRACEBACK]
+                None, self._report_process, row[KEY], row[TRACEBACK]
             )
         if path is not None and self._missing < _MOST_MISSING:
             self._missing += 1
             self._loop.run_in_executor(None, self._look_for, row[KEY], path)
 
-    def _report_code(self, key: str, traceback: str) -> None:
-        """Report the user's own modules that a traceback names (in a thread: reads files)."""
+    def _report_process(self, key: str, traceback: str) -> None:
+        """Report what a task that failed had around it (in a thread: reads files).
+
+        The user's own modules that its traceback names, and what has changed in the process.
+        """
         try:
-            code = worker_code(traceback)
+            code, changes = worker_code(traceback), self._state.changes()
         except Exception as failure:
-            self._report_failure("the modules of a worker", failure)
+            self._report_failure("modules and state of a worker's process", failure)
             return
-        if code["modules"]:
-            row = [
-                time.time(),
-                "worker-code",
-                key,
-                json.dumps(code),
-            ]
-            with self._lock:
-                self._keep("event", row)
+        found = {
+            "worker-code": code if code["modules"] else None,
+            "process-changed": {"changes": changes} if changes else None,
+        }
+        for kind, details in found.items():
+            if details is not None:
+                row = [time.time(), kind, key, json.dumps(details)]
+                with self._lock:
+                    self._keep("event", row)
 
     def _look_for(self, key: str, path: str) -> None:
         """Report where a file should have been (in a thread: the file system may block)."""
