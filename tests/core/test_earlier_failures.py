@@ -117,7 +117,7 @@ def test_a_remedy_begins_and_ends_with_what_failed_first() -> None:
     )
 
     assert verdict(earlier).remedy == (
-        "Look at this first: ValueError in 'publish': bad price 'n/a' at /jobs/etl.py:7. "
+        "Start with the earlier failure: ValueError in 'publish': bad price 'n/a' at /jobs/etl.py:7. "
         "What then ended the run is probably its consequence."
     )
 
