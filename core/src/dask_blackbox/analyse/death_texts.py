@@ -157,7 +157,11 @@ def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     last = deaths[-1]
     sentences = [_raised_before(case, deaths), _running_task_text(case, deaths)]
     who = name_of(case, last)
-    died = f"The last to die was {who}" if len(deaths) > 1 else f"{capital(who)} died"
+    died = (
+        f"The last to die was {who}"
+        if len(deaths) > 1
+        else f"{capital(who)} {_ended(last)}"
+    )
     sentences.append(f"{died}: {case.cause_of(last).because}.")
     others = [
         d for d in case.deaths if case.cause_of(d).slug != case.cause_of(last).slug
@@ -339,9 +343,14 @@ def _group_key(case: Case, death: WorkerExit) -> tuple[object, ...]:
     )
 
 
+def _ended(death: WorkerExit) -> str:
+    """Return the verb for the end of a worker's process."""
+    return "exited" if death.exit_code == 0 else "died"
+
+
 def _death_evidence(case: Case, death: WorkerExit) -> Evidence:
     cause = case.cause_of(death)
-    text = f"{capital(name_of(case, death))} died: {cause.because}"
+    text = f"{capital(name_of(case, death))} {_ended(death)}: {cause.because}"
     if death.exit_code is not None and "code" not in cause.because:
         text += f"; exit code {death.exit_code}"
     if death.executing:
