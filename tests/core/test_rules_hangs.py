@@ -562,6 +562,17 @@ def test_a_time_limit_is_no_hang_of_tasks_that_finished_before_the_cluster_close
     assert verdict(run(stop=94.5)).rule != "stopped-by-host"
 
 
+def test_the_progress_at_a_time_limit_names_the_tasks_of_all_graphs() -> None:
+    first = an_event("graph-updated", "c", tasks=3, new={"load": [3, 3]})
+    second = an_event("graph-updated", "c", tasks=1, new={"total": [1, 0]})
+    done = [a_task(f"load-{n}", start=10.0 * n, compute=9.0) for n in (1, 2)]
+    limited = stopped_by("prefect", "run-timeout", at=30, limit=30.0)
+
+    found = verdict(a_run(a_worker(), first, second, *done, limited))
+
+    assert "2 of 4 tasks of 'load' and 'total' had ended" in found.cause
+
+
 def test_a_time_limit_that_cancels_the_driver_is_no_cancellation_of_futures() -> None:
     cancelled = an_exception(
         "prefect._internal.concurrency.cancellation.CancelledError", ""

@@ -69,8 +69,9 @@ def finished_by(run: RunTables, moment: float) -> pl.DataFrame:
 
 
 def _of(case: Case) -> str:
-    """Return of which prefixes the newest graph's tasks are, if these are few."""
-    names = list(case.run.of(GraphUpdated)[-1].new)
+    """Return of which prefixes the tasks of all graphs are, if these are few."""
+    graphs = case.run.of(GraphUpdated)
+    names = list(dict.fromkeys(name for graph in graphs for name in graph.new))
     return f" of {quoted(names)}" if 0 < len(names) <= _FEW else ""
 
 
