@@ -135,7 +135,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
 
     assert not works
     assert sentence.startswith(
-        f"What answers at tcp://127.0.0.1:{port} is no Dask scheduler"
+        f"The server at tcp://127.0.0.1:{port} is not a Dask scheduler"
     )
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
         ),
         (
             {"host": "s", "extra": {"tls_ca_file": "/no/ca.pem"}},
-            "TLS takes tls_client_cert and tls_client_key, too",
+            "TLS also needs tls_client_cert and tls_client_key",
         ),
         (
             {
@@ -167,7 +167,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
         ),
         (
             {"extra": {"cluster_kwargs": "n_workers=4"}},
-            "connection 'farm' cannot work: its cluster arguments are no JSON",
+            "connection 'farm' cannot work: its cluster arguments are not valid JSON",
         ),
         (
             {"extra": {"cluster_kwargs": '{"n_worker": 4}'}},
@@ -179,7 +179,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
         ),
         (
             {"host": "s", "extra": {"dashboard_link": "https://proxy/{host"}},
-            "its dashboard address 'https://proxy/{host' is no template",
+            "its dashboard address 'https://proxy/{host' is not a valid template",
         ),
         ({"conn_type": "aws"}, "it is of type 'aws', not 'dask'"),
     ],

@@ -152,7 +152,7 @@ def test_several_outputs_are_a_dict() -> None:
     assert refused_result({"rows": 1}, work, multiple_outputs=True) is None
     assert refused_result(None, work, multiple_outputs=True) is None
     said = refusal([1], multiple_outputs=True)
-    assert "returned a list: return a dict, each of" in said
+    assert "returned a list: return a dict, because multiple_outputs" in said
 
 
 def test_what_airflow_stores_and_backends_of_the_users_own_are_left_alone(

@@ -1,4 +1,4 @@
-"""Capture: listen inside scheduler, workers, nannies and driver; turn what happens into rows.
+"""Capture: collects facts inside scheduler, workers, nannies and driver, as rows.
 
 These modules need only the standard library and `distributed`: `ship` sends their
 source text to the cluster, so nothing has to be installed there and its Python may

@@ -1,8 +1,8 @@
-"""A hash of what code does: not of where it stands, nor of what its comments say.
+"""A hash of what code does, independent of its location and its comments.
 
-Comments, docstrings, line numbers, file names and the names of functions are not in it;
-instructions, constants and the names that are used are.  Bytecode is that of one minor
-version of Python, so a hash says which: those of two versions cannot be compared.
+The hash covers instructions, constants and used names, but not comments, docstrings, line
+numbers, file names or the names of functions.  Bytecode belongs to one minor version of
+Python, so a hash includes the version: hashes of two versions cannot be compared.
 """
 
 from __future__ import annotations

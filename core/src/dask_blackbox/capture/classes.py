@@ -1,4 +1,4 @@
-"""How the class of an exception is named, and what it derives from."""
+"""The name of an exception's class, and its base classes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 No handler is added to any logger: one on the root would silence `logging.basicConfig()`
 and the last resort that prints warnings, and `LocalCluster` raises the level of stream
-handlers while it lives.  Instead, what a logger is about to hand to its handlers is
-looked at, whoever they are.
+handlers while it exists.  Instead, this module reads each record just before the logger passes it to
+its handlers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def plain(text: str) -> str:
-    """Return `text` without lone surrogates, which would break whoever has to encode it.
+    """Return `text` without lone surrogates, which cannot be encoded.
 
     One of them in a message would take down the worker's own stream to the scheduler.
     """
@@ -228,7 +228,7 @@ class LogTap:
             self._busy.now = False
 
     def _floods_us(self, record: logging.LogRecord) -> bool:
-        """Return whether Dask has said much the same too often within this second."""
+        """Return whether Dask has logged similar lines too often within this second."""
         text = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
         kind = (record.name, _NUMBER.sub("#", text[:200]))
         second = int(record.created)

@@ -1,7 +1,8 @@
 """Secret values that became known in this process, to mask wherever they occur.
 
-An orchestrator hands out connections and blocks while a task runs, and a job may fetch a
-password from a vault: no name and no shape gives such a value away once it is printed.
+An orchestrator provides connections and blocks while a task runs, and a job may fetch a
+password from a vault.  When such a value is printed, neither its name nor its shape shows
+that it is secret.
 Several copies of this module can be in one process, because capture is sent to workers as
 source text; so the values are kept under one name in `sys.modules`.
 """
@@ -51,8 +52,8 @@ def mask_secret(secret: Any) -> None:
     """Mask a secret value in recordings from now on, wherever it occurs.
 
     Call it in the driver or in a task, before the value is used.  Values of fewer than 5
-    characters and words such as `default` are not masked: they occur by chance.  At most
-    2,000 values are; a warning in the log says so when one is not.
+    characters and words such as `default` are not masked, because they occur by chance.  At most 2,000
+    values are masked; if there are more, a warning in the log says so.
 
     Args:
         secret: A text, bytes, or a mapping or sequence of such, as deep as it goes: all
@@ -116,7 +117,7 @@ def _texts(secret: object) -> Iterable[str]:
 
 
 class OwnSecrets:
-    """Masks what only this process knows: its environment variables, and values added here.
+    """Masks secrets that only this process knows: its environment variables, and values added here.
 
     A worker's environment may hold what the driver's does not, and a task may load a
     secret by itself; nobody else could mask it, and the values themselves must not travel.

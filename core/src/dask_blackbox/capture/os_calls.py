@@ -1,8 +1,9 @@
 """Calls that start programs, end processes, remove files or change the working directory.
 
-Python's audit events tell of them, too, but of forty other things for each task of a worker
-(`id()` alone is called thirty times), so the functions themselves are wrapped.  A wrapper is
-pickled by its name, like the function in it, and stays: whoever holds one may use it later.
+Python's audit events report these calls, too, but also forty other events for each task of a
+worker (`id()` alone is called thirty times).  Therefore the functions themselves are wrapped.
+A wrapper is pickled by its name, like the wrapped function, and is never removed, because
+other code may still hold a reference to it.
 """
 
 from __future__ import annotations

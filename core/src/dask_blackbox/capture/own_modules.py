@@ -1,7 +1,7 @@
-"""Modules of the user's own that a process has loaded, and a hash of what each of them does.
+"""The user's own modules that a process has loaded, and a hash of what each of them does.
 
-What is installed as a package has a version; a file of the job's own has not, and differs
-between driver and workers wherever one of them was not deployed.
+An installed package has a version.  A file of the job has none, and it differs between driver
+and workers if it was not deployed everywhere.
 """
 
 from __future__ import annotations

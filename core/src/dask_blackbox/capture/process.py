@@ -1,10 +1,10 @@
-"""What this process is: Python, system, image, settings, packages, and its ancestors.
+"""The environment of this process: Python, system, image, settings, packages, ancestors.
 
-Images, tags and commits are handed to containers in variables of many names; only those
-whose name says so are looked at.
+Containers receive images, tags and commits in environment variables with many names; only
+variables whose names indicate one of these are read.
 
-A scheduler or worker that descends from the driver's process belongs to its script: whatever
-ends it when the script ends is no failure.
+A scheduler or worker that descends from the driver's process belongs to its script: if it
+ends together with the script, that is not a failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Programs that the user's own code starts, in driver or tasks, and that exit with an error.
 
-A job that ignores the exit code of a program fails later, of what that program did not do.
-An exit code is noted when the user's own code gets it, and that of a program for which
-nobody waited when the recording ends.
+A job that ignores the exit code of a program fails later, because the program did not do its
+work.  An exit code is recorded when the user's own code receives it.  The exit codes of
+programs that no code waited for are recorded at the end of the recording.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sending capture to a cluster that has never heard of us.
+"""Sends capture to a cluster on which dask-blackbox is not installed.
 
-A plugin travels as the *source text* of these modules, wrapped in a pickle that names
-nothing but builtins.  Pickling by value would send bytecode, which another minor version
-of Python cannot run; naming our modules would need them installed there.
+A plugin is sent as the *source text* of these modules, in a pickle that refers only to
+builtins.  Pickling by value would send bytecode, which another minor version of Python
+cannot run; pickling by name would need our modules to be installed there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The working directory of this process, and which of the user's lines changed it last.
+"""The working directory of this process, and the line of the user's code that changed it last.
 
-It belongs to the process: a task that changes it changes it for all that run there later.
+It belongs to the process: a task that changes it changes it for all later tasks there.
 """
 
 from __future__ import annotations

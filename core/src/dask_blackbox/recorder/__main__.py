@@ -1,10 +1,10 @@
 """The recorder process: `python -m dask_blackbox.recorder OWNER`, started by `recording`.
 
-A scheduler's preload starts it with two arguments more, for many recordings.
+A scheduler's preload starts it with two more arguments, for many recordings.
 
-It detaches itself by forking once more: a child process of the driver is returned by its
-`os.wait()`, and a loop that waits until no child is left would wait for the recorder, which
-waits for the driver.
+It detaches itself by forking once more.  Otherwise the driver's `os.wait()` could return it,
+and a loop that waits until no child is left would wait for the recorder, which waits for the
+driver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ZOMBIES = 50
 
 
 def main() -> None:
-    """Record what comes on standard input."""
+    """Run the recorder with the requests from standard input."""
     # Before the imports that take time: until then, the driver has a child more.
     _detach()
     owner, *many = sys.argv[1:]

@@ -1,12 +1,12 @@
-"""What earlier recordings left: to upload, to finish, and clusters that nobody has closed.
+"""Checks whether earlier recordings have to be uploaded or finished, or clusters closed.
 
-Nearly always there is nothing.  Asked as a recording begins, without loading what the work
-itself takes: tables, rules and reports are half of a recorder's memory.
+Usually there is nothing to do.  The check runs at the start of a recording and does not load
+what the work itself needs: tables, rules and reports take half of a recorder's memory.
 
-The recorder of an attempt closes its clusters when its driver is killed.  It may be gone as
-well (its whole pod is), or may have ended before the cluster did; the next attempt begins
-when the one before is over, so its recorder closes what is left.  The next run of the job
-does where there is no such attempt.
+The recorder of an attempt closes its clusters when its driver is killed.  That recorder may
+be gone, too (with its whole pod), or may have ended before the cluster did.  The next attempt
+starts when the previous one is over, so its recorder closes the remaining clusters.  If there
+is no next attempt, the next run of the job closes them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ whoever lives on after all would write over what we say."""
 
 
 def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:
-    """Return what earlier recordings of this machine left for the same store.
+    """Return the recordings on this machine that still wait for the same store.
 
     Args:
         own: The spool folder of the recording that this process makes.

@@ -1,4 +1,4 @@
-"""The end of a recording: tables, verdict, reports, card; and word to the owner."""
+"""The end of a recording: tables, verdict, reports, card, and the report to the driver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SPACE_FOR_PAGES = 10
 def finalise(
     config: Config, opening: Opening, outcome: Outcome, send: Callable[[Reply], None]
 ) -> None:
-    """Make tables, verdict, reports and card of what the spool holds; store and tell them.
+    """Make tables, verdict, reports and card from the spool; store them and report them.
 
     Args:
         opening: What came of opening the store.

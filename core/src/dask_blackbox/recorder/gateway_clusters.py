@@ -1,7 +1,7 @@
 """Clusters of a dask-gateway whose driver is gone: stopped by the gateway's own API.
 
-Their schedulers take connections through the gateway's proxy only, and the gateway is what
-holds their processes.  A cluster's name is never used again, so that it needs no other proof.
+Their schedulers accept connections only through the gateway's proxy, and the gateway owns
+their processes.  The name of a cluster is never reused, so it identifies the cluster.
 """
 
 from __future__ import annotations

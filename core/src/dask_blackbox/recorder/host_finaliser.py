@@ -1,9 +1,9 @@
-"""The host's own records of a run whose driver is gone: set right by the last one left.
+"""Corrects the host's own records of a run whose driver is gone.
 
 A host's package names a function by an entry point of the group `dask_blackbox.finalisers`,
-called as the run's identity calls the host.  The recorder calls it when the driver went
-away without a message, once the card is final; so does whoever finishes a recording that
-nobody was left to finish.  It is idempotent: the host may have noticed by itself.
+with the host's name in the run's identity.  The recorder calls it when the driver disappeared
+without a message, after the card is final; so does any process that finishes a recording
+whose recorder was lost.  It is idempotent, because the host may have corrected them itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST = 100_000
 
 
 class HostTasks:
-    """What the host calls the tasks of a run, noted as it is recorded."""
+    """The host's names of a run's tasks, collected during the recording."""
 
     def __init__(self) -> None:
         self.tasks: list[TaskNamed] = []

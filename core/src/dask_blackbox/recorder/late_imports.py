@@ -1,7 +1,7 @@
-"""What a recorder loads after its start: the store is checked before that.
+"""Modules that a recorder loads after it has checked the store.
 
-What its end needs (tables, rules, reports) is loaded at the end: runs take hours, and it is
-half of a recorder's memory.
+Modules for the end of a recording (tables, rules, reports) are loaded at the end: runs take
+hours, and these modules take half of a recorder's memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The beginning of a recording in its store: proof that it can be written, and who it is."""
+"""The start of a recording in its store: the check that it can be written, and `run.json`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Opening:
 
     @property
     def address(self) -> RunAddress:
-        """Where in the store the recording lies."""
+        """The address of the recording in the store."""
         return _address_of(self.manifest)
 
 
 def _address_of(manifest: Manifest) -> RunAddress:
-    """Return where in a store the recording of this manifest lies."""
+    """Return the address of this manifest's recording in a store."""
     return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
 
 
@@ -126,7 +126,7 @@ def manifest_json(manifest: Manifest) -> bytes:
 
 
 def write_beginning(opening: Opening) -> None:
-    """Write what says that this run has begun.
+    """Write the blobs that announce the start of this run.
 
     Raises:
         StoreError: if the store does not accept it.

@@ -1,8 +1,8 @@
 """Clusters whose driver is gone: found in recordings, and closed by address.
 
-An address alone names no cluster: another may listen there by now.  So a scheduler is
-asked for its id first, and one that is not the recorded one is left alone; and where only
-a recording says that the driver is gone, the scheduler is asked for its client, too.
+An address alone does not identify a cluster, because another one may listen there by now.
+Therefore the scheduler's id is checked first, and another scheduler is not closed.  If only a
+recording says that the driver is gone, the scheduler is asked for the driver's client, too.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def close_now(cluster: OwnedCluster) -> str | None:
 
 
 def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[object]:
-    """Return the row that says what became of a cluster whose driver is gone.
+    """Return the row that reports what happened to a cluster whose driver is gone.
 
     Args:
         error: Why it could not be closed; empty: it is closed.

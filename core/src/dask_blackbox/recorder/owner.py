@@ -1,6 +1,6 @@
 """The process that started the recorder, other processes of its command, and their kernel.
 
-A recorder lives in the container of its owner, and outlives it by a moment.
+A recorder runs in the container of its owner and outlives the owner for a moment.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Owner:
         self._handle = handle_of(pid) if handle is None else handle
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield what the owner says, until it is gone."""
+        """Yield the owner's messages until it is gone."""
         reader = asyncio.StreamReader(limit=LONGEST_LINE)
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
@@ -94,7 +94,7 @@ class Owner:
         return self._born is None or process_started(self._pid) == self._born
 
     def send(self, reply: Reply) -> None:
-        """Say something to the owner, if it is still there."""
+        """Send a message to the owner, if it still exists."""
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(reply))
             sys.stdout.buffer.flush()

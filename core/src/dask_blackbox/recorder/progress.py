@@ -1,4 +1,4 @@
-"""How far a run has come: what heartbeats say, and drivers whose hosts show it."""
+"""The progress of a run, for heartbeats and for drivers whose hosts show it."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _whole(number: object) -> int:
 
 
 def keep_progress(folder: Path, kept: KeptProgress) -> None:
-    """Keep in the spool how far a run has come, for a recorder that takes over."""
+    """Write the progress of a run to the spool, for a recorder that takes over."""
     new = folder / f"{_FILE}.new"
     with contextlib.suppress(OSError):
         new.write_bytes(msgspec.json.encode(kept))
@@ -216,7 +216,7 @@ def keep_progress(folder: Path, kept: KeptProgress) -> None:
 
 
 def kept_progress(folder: Path) -> KeptProgress:
-    """Return what the recorder before had counted: nothing if there was none."""
+    """Return the counts of the previous recorder; nothing if there was none."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return _KEPT.decode((folder / _FILE).read_bytes())
     return KeptProgress()

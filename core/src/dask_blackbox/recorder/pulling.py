@@ -1,6 +1,6 @@
-"""Pulling from one scheduler, over a connection of our own, and profiles from its workers.
+"""Pulls from one scheduler, over its own connection, and fetches profiles from the workers.
 
-The scheduler could merge profiles, but on its event loop, every time.
+The scheduler could merge the profiles, but it would do so on its event loop each time.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Puller:
 
     @property
     def account(self) -> SourceAccount:
-        """What came from this scheduler, and what did not."""
+        """The data that arrived from this scheduler, and the data that did not."""
         return SourceAccount(
             batches=self._batches,
             first=1 if self._batches else None,
@@ -165,7 +165,7 @@ class Puller:
             )
 
     def missed(self, error: BaseException) -> None:
-        """Note that it went without having been asked for its last rows."""
+        """Note that the scheduler ended before its last rows were fetched."""
         missing = "its last rows could not be fetched: "
         if self._silent:
             self._lost(error, missing)
@@ -184,7 +184,7 @@ class Puller:
         self._stopping.set()
 
     async def drain(self, *, last: bool) -> None:
-        """Pull all that the scheduler has now.
+        """Pull everything that the scheduler has now.
 
         Raises:
             OSError: if it cannot be reached.
@@ -245,7 +245,7 @@ class Puller:
                 self.closing = True
 
     async def leave(self) -> None:
-        """Take our plugins off the cluster, as far as it still answers."""
+        """Remove our plugins from the cluster, as far as it still answers."""
         with contextlib.suppress(OSError, TimeoutError, LookupError):
             await self._ask(f"{self.tap}-withdraw")
             # What the workers have just shipped comes by another connection.

@@ -1,6 +1,6 @@
-"""The recorder: one asyncio process that holds a recording together.
+"""The recorder: one asyncio process that runs a whole recording.
 
-Nobody waits for it, and it waits for nobody longer than it says.
+No other process waits for it without a limit, and it waits for none without a limit.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Recorder:
         self._preparing: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
-        """Record until the run has ended, or nobody is left who could say so."""
+        """Record until the run has ended, or until no process is left that could report its end."""
         manifest = self._config.manifest
         guests = await asyncio.start_unix_server(
             self._command_processes.serve, self._config.socket, limit=LONGEST_LINE

@@ -1,7 +1,7 @@
-"""How a run ended, where the one who reports its end does not know all of it.
+"""How a run ended, if the process that reports its end does not know everything.
 
-Of a command, its parent knows the exit code, and its processes the exception; of who
-used a cluster that is recorded from outside, only the tasks tell.
+The parent of a command knows the exit code, and the command's processes know the exception.
+If a cluster is recorded from outside, only its tasks show how the work ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PROCESS = msgspec.json.Decoder(_Process)
 
 
 class RunEndResolver:
-    """Listens to what happens, and judges at the end."""
+    """Collects events, and decides at the end how the run ended."""
 
     def __init__(self, redact: Callable[[DriverException], DriverException]) -> None:
         self._redact = redact

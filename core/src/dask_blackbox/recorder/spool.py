@@ -1,7 +1,7 @@
 """The spool: segments on the local disk until the store has them.
 
-Rows are written to the current segment's file as they come, so that a recorder that dies
-leaves what it knew.  A segment leaves for the store 1 s after something abnormal, after
+Rows are written to the current segment's file as they arrive, so that they survive a
+recorder that dies.  A segment leaves for the store 1 s after something abnormal, after
 5 s, or at 8 MiB, whichever is first; the order of leaving is the order of writing.
 
 A disk that is full, or a folder that somebody deletes, costs nothing while the store

@@ -1,4 +1,4 @@
-"""Which version of the job's code a driver runs, by git."""
+"""The version of the job's code that a driver runs, according to git."""
 
 from __future__ import annotations
 

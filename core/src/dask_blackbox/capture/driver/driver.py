@@ -1,4 +1,4 @@
-"""The driver's part: what it is, what it logs and warns, and how it fails."""
+"""The driver's part of capture: its description, log lines, warnings and exceptions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What surrounds the driver's work: its own modules, its repository, machine and cluster.
+"""The driver's environment: its own modules, its repository, machine and cluster.
 
-Reads files and starts `git`, so it has a thread of its own (`driver.own_code`).
+This reads files and starts `git`, so it runs in a thread of its own (`driver.own_code`).
 """
 
 from __future__ import annotations

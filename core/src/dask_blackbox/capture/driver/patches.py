@@ -1,4 +1,4 @@
-"""Attributes of other libraries that are replaced for a while, and put back."""
+"""Attributes of other libraries that are replaced temporarily and restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Patches:
         setattr(owner, name, after)
 
     def restore(self) -> None:
-        """Put back what was there, unless somebody else has replaced it since."""
+        """Restore the former values, unless other code has replaced them since."""
         while self._replaced:
             owner, name, before, after = self._replaced.pop()
             if getattr(owner, name, None) is after:

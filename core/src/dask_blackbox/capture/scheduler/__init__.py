@@ -1,1 +1,1 @@
-"""What capture does in the scheduler's process."""
+"""Capture in the scheduler's process."""

@@ -1,8 +1,8 @@
-"""Every failed attempt of a task, once, with what became of it.
+"""Every failed attempt of a task, once, with its outcome.
 
-The scheduler decides whether a failed task is tried again, but learns its exception only
-if not; the worker knows the exception, but not what follows.  Whichever word comes first
-waits here for the other.
+The scheduler decides whether a failed task is retried, but it receives the exception only if
+it is not.  The worker knows the exception, but not the decision.  The first of these two
+reports waits here for the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Attempts:
         self._seen: OrderedDict[tuple[float, str], None] = OrderedDict()
 
     def decided(self, key: str, outcome: str, row: list[object] | None = None) -> None:
-        """Note what became of a task that failed, or that may still fail.
+        """Note the outcome of a task that failed, or that may still fail.
 
         Args:
             outcome: `erred`: it is final; `retried`: it is tried again; `released`: nobody
@@ -59,7 +59,7 @@ class Attempts:
         self._join(key)
 
     def settle(self, before: float) -> None:
-        """Make do with one side's word where the other's has not come since `before`."""
+        """Use the report of one side if that of the other has not arrived since `before`."""
         while self._waiting:
             key, waiting = next(iter(self._waiting.items()))
             if waiting.since > before:

@@ -1,9 +1,10 @@
-"""What code the tasks of a prefix run: one hash for each prefix, reported with its graph.
+"""The code that the tasks of a prefix run: one hash for each prefix, reported with its graph.
 
-The scheduler holds the functions of a graph anyway; only plain attributes of them are
-read, nothing is unpickled or called.  Of a library's function, the name is enough, as its
-version is reported elsewhere; of the user's own, what it does counts (`bytecode`), with what
-it calls of their own and the plain values that it was given: defaults, closures, globals.
+The scheduler has the functions of a graph anyway; only plain attributes of them are read,
+and nothing is unpickled or called.  For a library's function, the name is enough, because the
+library's version is reported elsewhere.  For the user's own function, the hash covers what it
+does (`bytecode`), the user's own functions that it calls, and the plain values that it was
+given: defaults, closures, globals.
 """
 
 from __future__ import annotations

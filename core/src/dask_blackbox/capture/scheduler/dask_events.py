@@ -1,6 +1,6 @@
 """What Dask's own event log reports, what users log there, and why a scheduler closes.
 
-Plugins' hooks get less: only here stands whether a worker's departure was expected.
+Hooks of plugins receive less: only these events show whether a worker was expected to leave.
 """
 
 from __future__ import annotations

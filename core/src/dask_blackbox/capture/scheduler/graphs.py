@@ -1,11 +1,11 @@
 """The tasks of a graph, counted by group, and those that read nothing.
 
-This runs on the scheduler's event loop for each task of each graph: so nothing is done
-task by task that can be done group by group.
+This runs on the scheduler's event loop for each task of each graph, so everything that can be
+done by group is not done by task.
 
-`dd.read_parquet` of a pattern that no file matches makes a task that returns a table
-without rows and columns, which the graph holds.  A table that is empty because of what
-was asked (no columns, a filter that leaves nothing) comes of a task that reads.
+`dd.read_parquet` of a pattern that no file matches creates a task that returns a table
+without rows and columns, which the graph contains.  A table that is empty for another reason
+(no columns were requested, a filter excludes everything) is returned by a task that reads.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What scheduler and workers are: versions, sizes, places, settings and packages.
+"""Scheduler and workers: versions, sizes, places, settings and packages.
 
-That is every installed package, not only those that Dask asks for.
+All installed packages are listed, not only those that Dask reports.
 
-A worker of each host is asked, of a few hosts at most: workers of one cluster come from
-one image, and where they do not, the packages that Dask compares tell.  Lists that are
-alike are reported once.  With them comes which image each has, and the settings that are not
-the scheduler's.
+One worker of each host is asked, on a few hosts at most: workers of one cluster usually have
+one image, and if not, the packages that Dask compares show it.  Equal lists are reported
+once.  The report includes the image of each, and the settings that differ from the
+scheduler's.
 """
 
 from __future__ import annotations

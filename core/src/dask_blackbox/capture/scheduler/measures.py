@@ -1,4 +1,4 @@
-"""What the scheduler knows by the second: samples of workers and scheduler, totals, spans."""
+"""What the scheduler measures each second: samples of workers and scheduler, totals, spans."""
 
 from __future__ import annotations
 

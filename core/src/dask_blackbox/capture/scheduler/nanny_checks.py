@@ -1,7 +1,7 @@
-"""Is the nanny still there?  A worker that vanished alone died; with its nanny, its host did.
+"""Checks whether the nanny of a lost worker still answers; if not, the host was lost.
 
-Where a nanny is alive but sent no exit report (our plugin could not be installed there),
-its own log may still name the exit code.
+If a nanny is alive but sent no exit report (our plugin could not be installed there), its
+own log may still contain the exit code.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NannyCheck:
             self._nannies[address] = (str(nanny), pid)
 
     def exit_reported(self, report: dict[str, Any]) -> None:
-        """Note that somebody has seen a worker's end (it cannot see its own)."""
+        """Note that the exit of a worker was reported."""
         pid = report.get("pid")
         if pid is not None and report.get("by") != "itself":
             self._reported.add(pid)

@@ -1,7 +1,7 @@
-"""Whose task is it?  Several runs may share one scheduler, and none may confuse another.
+"""Which run a task belongs to: several runs may share one scheduler, and must not mix.
 
-Dask keeps no link from a task to the client that submitted it, so graphs are looked at
-as they arrive.  Keys of one group nearly always come from one client; where they don't
+Dask keeps no link from a task to the client that submitted it, so graphs are inspected when
+they arrive.  Keys of one group nearly always come from one client; where they don't
 (two clients submit the same function), those keys are distinguished one by one.
 """
 

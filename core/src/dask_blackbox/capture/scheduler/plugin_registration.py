@@ -1,6 +1,6 @@
-"""From the scheduler to workers and nannies, and back: registering our plugins there.
+"""Registers our plugins on workers and nannies, from the scheduler, and removes them again.
 
-A worker that does not answer holds up neither the run's start nor its end.
+A worker that does not answer delays neither the start nor the end of the run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Plugins = tuple[bytes | None, bytes | None]
 async def register_everywhere(
     scheduler: Scheduler, name: str, plugins: Plugins, report: Callable[..., None]
 ) -> None:
-    """Register the plugins of workers and nannies, on all that there are and will be.
+    """Register the plugins on all present and future workers and nannies.
 
     Args:
         plugins: The workers' and the nannies', pickled; None: others have theirs there.
@@ -71,7 +71,7 @@ async def _has_left(scheduler: Scheduler, there: set[str]) -> bool:
 async def unregister_everywhere(
     scheduler: Scheduler, name: str, plugins: Plugins
 ) -> None:
-    """Take the plugins off again, as far as workers and nannies answer."""
+    """Remove the plugins again, as far as workers and nannies answer."""
     calls = (scheduler.unregister_worker_plugin, scheduler.unregister_nanny_plugin)
     for call, plugin in zip(calls, plugins):
         if plugin is None:

@@ -48,11 +48,11 @@ class RowBuffer:
 
     @property
     def drained(self) -> bool:
-        """Whether all that was put has been acknowledged."""
+        """Whether all rows have been acknowledged."""
         return not len(self) and self._unacknowledged is None
 
     async def drain(self, since: float) -> None:
-        """Wait until all is acknowledged, as long as somebody may still come for it.
+        """Wait until all rows are acknowledged, as long as a recorder may still pull them.
 
         Args:
             since: When somebody could come for the first time, on the monotonic clock: that
@@ -91,7 +91,7 @@ class RowBuffer:
             self._executions.append(row)
 
     def drop(self, kind: str, count: int) -> None:
-        """Count rows that others had to drop before they reached us."""
+        """Count rows that were dropped before they reached this buffer."""
         self.dropped[kind] = self.dropped.get(kind, 0) + count
 
     def pull(self, acknowledged: int, limit: int, now: float) -> dict[str, Any]:

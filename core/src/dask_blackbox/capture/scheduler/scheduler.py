@@ -1,7 +1,7 @@
 """The scheduler's part: one small tuple per fact, pulled by the recorder in batches.
 
-Hooks run on the scheduler's event loop, for every transition of every task: they look
-up, append and return.  What takes longer happens when the recorder pulls.
+Hooks run on the scheduler's event loop, for every transition of every task: they only look
+up, append and return.  Longer work happens when the recorder pulls.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class SchedulerCapture(SchedulerPlugin):
         await self._rows.drain(self._started)
 
     async def withdraw(self) -> str:
-        """Take our plugins off workers and nannies; they ship what they still have."""
+        """Remove our plugins from workers and nannies, which first send their remaining rows."""
         self._stall_watch.stop()
         if self._voice != self.name:  # plugins that stay ship at their own pace
             await asyncio.sleep(_SHIPPED)
@@ -188,7 +188,7 @@ class SchedulerCapture(SchedulerPlugin):
         await self.leave()
 
     async def leave(self) -> str:
-        """Take everything of this recording off the scheduler, after `withdraw`."""
+        """Remove everything of this recording from the scheduler, after `withdraw`."""
         leave_source_files(self.name)
         self._measures.stop()
         self._nannies.stop()

@@ -1,8 +1,9 @@
-"""The stall detector: something is wanted, and nothing has finished for a while.
+"""The stall detector: tasks are pending, and none has finished for a while.
 
-Nine kinds of hang raise no exception at all; an orchestrator's timeout then finds nobody
-to ask.  So the scheduler's side reports, while it hangs, which task waits for which.  It looks at
-a few dozen tasks and workers, never at all of them: a full dump would hang the cluster.
+Nine kinds of hang raise no exception, and when an orchestrator's timeout ends the run, the
+reason is no longer visible.  Therefore the scheduler's side reports during the hang which task
+waits for which.  It looks at a few dozen tasks and workers, never at all of them: a full dump
+would block the cluster.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ _LOOKED_AT, _REPORTED = 200, 20
 
 
 class UnrunnableWatch:
-    """Looks for tasks of ours that ask for what no worker has, and reports them.
+    """Finds tasks of this recording whose restrictions no worker meets, and reports them.
 
     Args:
         after: Seconds that such a task waits until it is reported; 0 for never.

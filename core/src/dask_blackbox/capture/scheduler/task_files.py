@@ -1,8 +1,8 @@
 """The files and URLs that a failed task names in its arguments, and those of its inputs.
 
-The scheduler holds the graph anyway: only strings that look like paths or URLs are taken
-from it, without user information and query, and only of tasks that failed.  Objects of
-libraries are read by plain attributes; nothing is called, opened or unpickled.
+The scheduler has the graph anyway.  Only strings that look like paths or URLs are read from
+it, without user information and query, and only for tasks that failed.  Objects of libraries
+are read by plain attributes; nothing is called, opened or unpickled.
 """
 
 from __future__ import annotations
