@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import threading
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk.execution_time import task_runner
-from airflow_dask_blackbox.stopping import Stop, stop_by_signal
+from airflow_dask_blackbox.stopping import Stop, finish_stopped, stop_by_signal
 from airflow_dask_blackbox.supervisor_watch import (
     supervisor_is_gone,
     watch_supervisor,
@@ -247,7 +248,44 @@ with DAG("out_of_time"):
     assert card["state"] == "failed"
     assert card["verdict"]["rule"] == "stopped-by-host"
     assert card["headline"].startswith("Reached its execution_timeout of 1 h")
+    # Airflow calls `on_kill` after the timeout as well.
+    assert [said for said in ran.messages if "is stopped" in said] == []
     assert " of 4,000 tasks done, at this rate " in card["headline"]
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_a_timeout_that_comes_while_the_recording_ends_is_no_signal(
+    airflow: Any, tmp_path: Path
+) -> None:
+    # Airflow calls `on_kill` while it handles its exception.
+    ran = airflow.run(
+        f"""
+from airflow_dask_blackbox.compat import AirflowTaskTimeout
+
+def work(ti, client):
+    client.submit(abs, -1).result()
+    try:
+        raise AirflowTaskTimeout("Timeout")
+    except AirflowTaskTimeout:
+        ti.task.on_kill()
+        raise
+
+with DAG("timeout_at_the_end"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+        execution_timeout=timedelta(hours=1),
+    )
+""",
+        "timeout_at_the_end",
+    )
+
+    card = _card(tmp_path, "timeout_at_the_end.work", ran.run_id)
+    assert card["headline"].startswith("Reached its execution_timeout of 1 h")
+    (said,) = (line for line in ran.messages if "its recording ends" in line)
+    assert said.startswith("Airflow stopped this task (execution_timeout)")
 
 
 def test_what_airflow_ends_is_no_failure_in_the_history_of_the_job(
@@ -404,8 +442,34 @@ def test_an_answer_of_airflow_that_comes_late_is_reported_all_the_same() -> None
     answer.set()
 
     assert reported.wait(60)
-    assert first.reason == "other"
+    assert first == Stop(by="host")  # until Airflow answers, it may be anybody
     assert [stop.reason for stop in stops] == ["marked-failed"]
+
+
+def test_a_recorder_knows_of_a_stop_before_airflow_has_said_why() -> None:
+    answer = threading.Event()
+    noted: list[tuple[str, str]] = []
+
+    class Asked(_Instance):
+        def get_task_states(self, **asked: Any) -> dict[str, dict[str, Any]]:
+            assert noted == [("host", "other")]
+            answer.set()
+            return super().get_task_states(**asked)
+
+    class Heard:
+        def stopped_by(self, by: str, reason: str, **_: Any) -> None:
+            noted.append((by, reason))
+
+        def finish(self, **_: Any) -> None:
+            """End."""
+
+    task = SimpleNamespace(dag=SimpleNamespace(dagrun_timeout=None))
+    context = {"ti": Asked(state="failed", map_index=-1, task=task)}
+    recording: Any = Heard()
+    finish_stopped(recording, context, 0.0, logging.getLogger("of tests"), "")
+
+    assert answer.is_set()
+    assert noted == [("host", "other"), ("airflow", "marked-failed")]
 
 
 def test_a_task_whose_supervisor_is_gone_is_ended_once(

@@ -92,7 +92,7 @@ def stop_by_signal(
         context: Airflow's.
         late: Called with why, should Airflow's answer not come in time.
     """
-    return _stop_by_state(context, late) or Stop()
+    return _stop_by_state(context, late) or Stop(by="host")
 
 
 def _stop_by_state(
@@ -146,6 +146,7 @@ def finish_stopped(
     log: Log,
     page: str,
     *,
+    known: Stop | None = None,
     then: Callable[[], None] = lambda: None,
 ) -> RunCard:
     """End the recording of a task that got SIGTERM, within the grace; return its card.
@@ -159,6 +160,7 @@ def finish_stopped(
         at: When the signal came, epoch seconds.
         log: The task's.
         page: Address of the page that will show the recording; empty: there is none.
+        known: Why, where Airflow need not be asked.
         then: Called when that is logged: what cannot wait for the end of the recording.
     """
 
@@ -167,7 +169,9 @@ def finish_stopped(
         with guard("logging who stopped this task"):
             log.error("%s", _stopped_words(stop, page))
 
-    report(stop_by_signal(context, late=report))
+    # Before Airflow is asked: if SIGKILL is faster than its answer, the recorder knows this.
+    note_stop(recording, known or Stop(by="host"), at)
+    report(known or stop_by_signal(context, late=report))
     then()
     left = at + GRACE - time.time()
     return recording.finish(state="aborted", timeout=max(left, 0.0))

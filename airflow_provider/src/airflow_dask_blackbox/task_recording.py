@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.addresses import TaskKey, tab_of
 from airflow_dask_blackbox.announcing import LinkPublisher
 from airflow_dask_blackbox.attempts import EarlierTries, remember
-from airflow_dask_blackbox.compat import SIGNALS
+from airflow_dask_blackbox.compat import SIGNALS, AirflowTaskTimeout
 from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.masking import follow_airflow_masks
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
@@ -88,6 +89,7 @@ class TaskRecording:
         self._ended = False
         self._error: BaseException | None = None
         self._said_stopped = False
+        self._closes = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
 
@@ -205,12 +207,18 @@ class TaskRecording:
         if self._rec is None:
             return
         if self._ended:
+            if not self._closes:  # Airflow calls after its `execution_timeout`, too
+                return
             saying = threading.Thread(target=self._stopped_while_closing, daemon=True)
             saying.start()
             saying.join(GRACE)
             return
+        # After its `execution_timeout`, too, which came while the recording ended.
+        error, known = sys.exception(), None
+        if isinstance(error, AirflowTaskTimeout):
+            known = stop_by_error(self._context, error)
         self._ending = threading.Thread(
-            target=self._end_stopped, args=(time.time(),), daemon=True
+            target=self._end_stopped, args=(time.time(), known), daemon=True
         )
         self._ending.start()
         self._ending.join(GRACE)
@@ -221,6 +229,7 @@ class TaskRecording:
 
         The recording says how the work ended, and nothing of what came after it.
         """
+        self._closes = True
         try:
             yield
         except BaseException as error:
@@ -230,6 +239,8 @@ class TaskRecording:
                     if stop is not None:
                         self._say_stopped(stop)
             raise
+        finally:
+            self._closes = False
 
     def _stopped_while_closing(self) -> None:
         with guard("saying that Airflow stopped this task"):
@@ -241,7 +252,7 @@ class TaskRecording:
             self._said_stopped = True
             self._log.error("%s", words_while_closing(stop, self._rec.card))
 
-    def _end_stopped(self, at: float) -> None:
+    def _end_stopped(self, at: float, known: Stop | None) -> None:
         rec = self._rec
         assert rec is not None  # noqa: S101 - `abort` has looked
         with guard("the end of the recording of a stopped task"):
@@ -252,6 +263,7 @@ class TaskRecording:
                 at,
                 self._log,
                 page,
+                known=known,
                 then=self._announced.cluster_ends,
             )
             card = self._announced.addressed(ended)
