@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from typing import Iterable, Iterator
+from typing import Any, Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 BLANK = "[redacted]"
@@ -27,6 +27,24 @@ _COMMON = frozenset(
      "airflow", "prefect", "postgres")
 )  # fmt: skip
 
+
+class _Pattern:
+    """A regular expression that is compiled when it is first used.
+
+    All of them take longer to compile than a worker takes to load the rest of capture, and
+    most workers use three.
+    """
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._given = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._given)
+        self.search, self.sub = compiled.search, compiled.sub
+        self.finditer = compiled.finditer
+        return getattr(compiled, name)
+
+
 # A name that holds one of these stands for a secret wherever it occurs.  `tokenize` and
 # `TokenizationError` do not.
 _STEM = (
@@ -37,7 +55,7 @@ _STEM = (
 )
 # These are ordinary words or syllables elsewhere: they count as a whole part of a name.
 _SHORT = r"pwd|pass|pw|sig|signature|auth|sas|psk|otp"
-_NAMES = re.compile(
+_NAMES = _Pattern(
     rf"(?:{_STEM})|(?<![a-z])(?:{_SHORT})(?![a-z])",
     re.IGNORECASE,
 )
@@ -47,7 +65,7 @@ _STEMS = ("secret", "passw", "passphrase", "passcode", "token", "credential", "a
 _KINDS_OF_KEY = ("api", "access", "private", "account", "sign", "encrypt", "master", "shared",
                  "service", "fernet", "webhook", "license", "storage", "subscription", "client",
                  "auth", "ssh", "session", "deploy")  # fmt: skip
-_SHORT_NAMES = re.compile(rf"(?<![a-z])(?:{_SHORT})(?![a-z])")
+_SHORT_NAMES = _Pattern(rf"(?<![a-z])(?:{_SHORT})(?![a-z])")
 
 _Q = r"\\*[\"']"  # a quote, also inside the repr of a repr
 _NAME = (
@@ -60,43 +78,43 @@ _BRACKETS = r"(?:\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\})"
 # Without quotes, a value goes on until white space, a quote, or a separator that is
 # followed by what cannot belong to it: `password=a,b;c user=me`.
 _BARE = r"(?:[^\s\"'\\]+?(?=$|\s|\\*[\"']|\\+[nrt]|%26|[,;&)}\]>]+(?:\s|$|\\*[\"']|\\+[nrt]|[\w.-]+\s*[=:])))"
-_ASSIGNED = re.compile(
+_ASSIGNED = _Pattern(
     rf"(?P<name>{_NAME}(?:{_Q}|[\])]){{0,3}}\s*(?:=>|:=|={{1,3}}|:(?!//|:)|%3[AaDd])\s*)"
     rf"{_NOTHING}(?P<value>{_QUOTED}|{_BRACKETS}|{_BARE})",
     re.IGNORECASE,
 )
 # Headers and phrases: all that follows on the line.
-_HEADER = re.compile(
+_HEADER = _Pattern(
     r"(?P<name>(?:\bproxy-)?\bauthorization|\b(?:set-)?cookie|pass[-_]?phrase|\bx-[\w-]*(?:key|token|auth|secret)[\w-]*)"
     rf"(?P<sep>\s*[=:]\s*)(?!{_Q}|\[redacted\])(?P<value>[^\n\"'\\]+)",
     re.IGNORECASE,
 )
-_SCHEME = re.compile(
+_SCHEME = _Pattern(
     r"(?i)\b(?P<scheme>bearer|basic|digest|negotiate|apikey|token)(?P<gap> +)(?!\[redacted\])"
     r"(?P<value>(?=[A-Za-z._~+/=-]*[0-9A-Z=_+/.-])[A-Za-z0-9._~+/=-]{12,})"
 )
 # `Digest username="me", response="…"`: the parameters of a scheme that signs its requests.
-_SIGNED = re.compile(
+_SIGNED = _Pattern(
     r"(?i)\b(?P<scheme>digest|hawk|oauth|mac|aws4-hmac-sha256)(?P<gap> +)"
     r"(?P<value>(?:[\w-]+ ?= ?(?:\\*\"[^\"\n]*\"|[^\s,\"']+)(?: ?, ?|(?=[\s\"'\\]|$)))+)"
 )
-_OPTION = re.compile(
+_OPTION = _Pattern(
     rf"(?P<name>(?<![\w-])--?[\w-]*?{_NAME})(?P<gap>\s+)(?!-|\[redacted\])(?P<value>{_QUOTED}|[^\s\"']+)",
     re.IGNORECASE,
 )
-_PAIR = re.compile(
+_PAIR = _Pattern(
     rf"(?P<name>{_Q}[\w.-]*?{_NAME}{_Q}(?:\s*,\s*|\s+value\s*=\s*))(?P<value>[bru]?(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?P=q))",
     re.IGNORECASE,
 )
 # `the password was 's3cr3t-1'`, `signing key abc123def`: a word of letters and digits.
-_SPOKEN = re.compile(
+_SPOKEN = _Pattern(
     rf"(?P<name>(?:{_STEM})s?(?:{_Q})?\s+(?:(?:is|was|for \S{{1,40}}:?)\s+)?)"
     r"(?P<value>[bru]?(?:\\*[\"'])?(?=[A-Za-z_.~!@#$%^&*+-]*\d)(?=[0-9_.~!@#$%^&*+-]*[A-Za-z])"
     r"[A-Za-z0-9_.~!@#$%^&*+=-]{8,}(?:\\*[\"'])?)(?=$|[\s,;)\]}])",
     re.IGNORECASE,
 )
 # `curl -u me:s3cr3t`, `mysql -ps3cr3t`, `docker login -p s3cr3t`, `AZURE_PAT=s3cr3t…`
-_LOGIN = re.compile(
+_LOGIN = _Pattern(
     r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[^\s:]+:|\bmysql\w*\b[^\n;|&]{0,300}?\s-p"
     r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n;|&]{0,300}?\s-p[ =]+|\bsshpass\s+-p\s*"
     r"|\bredis-cli\b[^\n;|&]{0,300}?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]+"
@@ -112,47 +130,47 @@ _LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", 
            "7z", "ldap", " -U", "net use", "htpasswd", "sqlplus", "sqlldr", "rman", "expdp",
            "impdp", "conn ", "connect ")  # fmt: skip
 # `echo s3cr3t | docker login --password-stdin`
-_PIPED = re.compile(
+_PIPED = _Pattern(
     r"(?P<name>\becho\s+(?:-n\s+)?)(?P<value>[^|\n]+?)"
     r"(?=\s*\|[^|\n]*(?:-stdin\b|\bsudo\s+(?:-\w+\s+)*-S\b|\bpasswd\b))"
 )
 # `smtp.login("me@example.org", "s3cr3t")`, `auth=HTTPBasicAuth("me", "s3cr3t")`
-_CALL = re.compile(
+_CALL = _Pattern(
     rf"(?P<name>(?:\.login|\b\w*(?:[Bb]asic|[Dd]igest)_?[Aa]uth)\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
     rf"(?P<value>{_QUOTED})"
 )
 # `CREATE USER me IDENTIFIED BY 's3cr3t'`
-_SQL = re.compile(
+_SQL = _Pattern(
     rf"(?i)(?P<name>\bidentified\s+(?:with\s+\S+\s+)?by\s+)(?P<value>{_QUOTED}|[^\s;]+)"
 )
-_ELEMENT = re.compile(
+_ELEMENT = _Pattern(
     rf"(?P<name><[\w:.-]*?{_NAME}>)(?P<value>[^<]+)(?=</)", re.IGNORECASE
 )
 # User and password of a URL; the password may hold `/` and `@`.  A port and a path with
 # an `@` in it are none.
-_USERINFO = re.compile(
+_USERINFO = _Pattern(
     r"(?<=://)(?P<user>[^\s:/@\"'<>]*):(?!\d{1,5}(?:/|$))(?P<value>[^\s\"'<>]+)(?=@[\w.\[-])"
 )
 # One pair of a connection string: `host=db user=me password=s3cr3t`.
-_DSN = re.compile(
+_DSN = _Pattern(
     r"(?i)(?:^|[\s;,])(?:\w*(?:password|passwd|pwd|secret|token|(?:account|access|api)[_ ]?key))"
     r"\s*=\s*(?P<value>'[^']*'|\"[^\"]*\"|[^\s;,]+)"
 )
 # A token in the place of the user: `https://TOKEN@github.com`.
-_TOKEN_AS_USER = re.compile(
+_TOKEN_AS_USER = _Pattern(
     r"(?<=://)(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])(?P<value>[\w-]{20,})(?=(?::[\w-]*)?@[\w.\[-])"
 )
-_PEM = re.compile(
+_PEM = _Pattern(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)"
 )
-_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
-_PEM_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z -]*")
-_PEM_LINE = re.compile(
+_PEM_BEGIN = _Pattern(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
+_PEM_END = _Pattern(r"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z -]*")
+_PEM_LINE = _Pattern(
     r"(?:^|(?<=\s)|(?<=n))[A-Za-z0-9+/]{16,76}={0,2}$|^[A-Za-z0-9+/]{2,76}={0,2}$"
 )
 # A line of nothing but base64 as long as those of PEM files, whatever came before it.
-_BASE64_LINE = re.compile(
+_BASE64_LINE = _Pattern(
     r"(?m)^[ \t]*(?=[0-9a-z+/]*[A-Z])(?=[0-9A-Z+/]*[g-z])[A-Za-z0-9+/]{64}$"
 )
 _LONGEST_PEM = 200  # lines
@@ -198,15 +216,15 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
      r"|(?<=X-Amz-Security-Token=)[^&\s\"']+|(?<=[?&]sig=)[^&\s\"']+")),
     (("?key=", "&key="), r"(?<=[?&]key=)(?=[\w-]*\d)[\w-]{20,}"),
 )  # fmt: skip
-_CANDIDATE = re.compile(r"[A-Za-z0-9_+/=.-]{16}")
-_OPAQUE = re.compile(r"(?=[A-Za-z_+/=.:-]{0,19}[0-9])[A-Za-z0-9_+/=.:-]{20}")
+_CANDIDATE = _Pattern(r"[A-Za-z0-9_+/=.-]{16}")
+_OPAQUE = _Pattern(r"(?=[A-Za-z_+/=.:-]{0,19}[0-9])[A-Za-z0-9_+/=.:-]{20}")
 # What no shape names: an AWS secret access key and the like.
-_RANDOM = re.compile(
+_RANDOM = _Pattern(
     r"(?<![A-Za-z0-9_+/.-])(?=[A-Za-z0-9_+/-]*[a-z])(?=[A-Za-z0-9_+/-]*[A-Z])(?=[A-Za-z_+/-]*\d)"
     r"[A-Za-z0-9_+/-]{40,}={0,2}(?![A-Za-z0-9_+/=-])"
 )
 _RANDOM_ENOUGH = 0.62  # distinct characters of the first forty
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID = _Pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RESTLESS = 0.3  # changes between capitals, small letters and digits; names in camel case have fewer
 
 
@@ -324,7 +342,7 @@ class Redaction:
         values: Iterable[str] = (),
     ) -> None:
         self._more = [re.compile(p) for p in patterns]
-        self._shapes = [(anchors, re.compile(p)) for anchors, p in _SHAPES]
+        self._shapes = [(anchors, _Pattern(p)) for anchors, p in _SHAPES]
         self._scanned = [re.compile(p) for p in shapes]
         self._values: dict[str, None] = {}
         self._masked: re.Pattern[str] | None = None
@@ -381,8 +399,8 @@ class Redaction:
                 if any(anchor in text for anchor in anchors):
                     text = shape.sub(_blank_token, text)
         if _OPAQUE.search(text):
-            for shape in self._scanned:
-                text = shape.sub(_blank_token, text)
+            for rule in self._scanned:
+                text = rule.sub(_blank_token, text)
             text = _RANDOM.sub(_blank_random, text)
             text = _BASE64_LINE.sub(BLANK, text)
         return text

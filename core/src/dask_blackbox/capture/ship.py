@@ -8,6 +8,8 @@ cannot run; pickling by name would need our modules to be installed there.
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -65,59 +67,91 @@ _BOOT = '''
 import sys, types
 
 def make(package, sources, module, name, config, boot=None):
-    """Build the package from source text, once per process, and make one object of it."""
-    if package not in sys.modules:
+    """Build the package from source text, each module once, and make one object of it."""
+    root = sys.modules.get(package)
+    if root is None:
         root = types.ModuleType(package)
         root.__path__ = []
         # What it takes to make the same package in a child process.
-        root.shipment = {"package": package, "sources": sources}
+        root.shipment = {"package": package, "sources": ()}
         root.boot = boot
         sys.modules[package] = root
-        try:
-            for part, source in sources:
-                parent, dot, last = part.rpartition(".")
-                folder = root
-                if parent:
-                    folder = sys.modules.get(package + "." + parent)
-                    if folder is None:
-                        folder = types.ModuleType(package + "." + parent)
-                        folder.__path__ = []
-                        sys.modules[folder.__name__] = folder
-                        setattr(root, parent, folder)
-                made = types.ModuleType(folder.__name__ + "." + last)
-                made.__package__ = folder.__name__
-                sys.modules[made.__name__] = made
-                code = compile(source, "<dask-blackbox " + part + ">", "exec")
-                exec(code, made.__dict__)
-                setattr(folder, last, made)
-        except BaseException:
-            for known in [n for n in sys.modules if n.split(".")[0] == package]:
-                del sys.modules[known]
-            raise
+    # Another plugin in this process may have brought some of them.
+    missing = [each for each in sources if package + "." + each[0] not in sys.modules]
+    try:
+        for part, source in missing:
+            parent, dot, last = part.rpartition(".")
+            folder = root
+            if parent:
+                folder = sys.modules.get(package + "." + parent)
+                if folder is None:
+                    folder = types.ModuleType(package + "." + parent)
+                    folder.__path__ = []
+                    sys.modules[folder.__name__] = folder
+                    setattr(root, parent, folder)
+            made = types.ModuleType(folder.__name__ + "." + last)
+            made.__package__ = folder.__name__
+            sys.modules[made.__name__] = made
+            code = compile(source, "<dask-blackbox " + part + ">", "exec")
+            exec(code, made.__dict__)
+            setattr(folder, last, made)
+    except BaseException:
+        for part, source in missing:
+            sys.modules.pop(package + "." + part, None)
+        raise
+    root.shipment["sources"] += tuple(missing)
     return getattr(sys.modules[package + "." + module], name)(**config)
 '''
 
 _MAKE = "(exec(boot, names), names['make'](package, sources, module, name, config, boot))[1]"
 
 
+_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\(?[\w, ]*)", re.MULTILINE)
+"""An import of ours: the dots, the module, and names that may be modules themselves."""
+
+
 @cache
-def _sources() -> tuple[str, tuple[tuple[str, str], ...]]:
+def _sources() -> tuple[str, dict[str, str]]:
     here = resources.files(__package__ or "dask_blackbox.capture")
-    sources = tuple(
-        (m, here.joinpath(f"{m.replace('.', '/')}.py").read_text("utf-8"))
+    sources = {
+        m: here.joinpath(f"{m.replace('.', '/')}.py").read_text("utf-8")
         for m in _MODULES
-    )
+    }
     digest = hashlib.sha256(repr((_BOOT, sources)).encode()).hexdigest()[:12]
     return f"_dask_blackbox_capture_{digest}", sources
 
 
+@cache
+def _needed_by(module: str) -> tuple[tuple[str, str], ...]:
+    """Return the sources of a module and of what it imports, which are half of them."""
+    _, sources = _sources()
+    needed, found = set(), {module}
+    while found:
+        needed |= found
+        found = {each for one in found for each in _imported_by(one)} - needed
+    return tuple((each, sources[each]) for each in _MODULES if each in needed)
+
+
+def _imported_by(module: str) -> Iterator[str]:
+    _, sources = _sources()
+    for dots, named, names in _IMPORT.findall(sources[module]):
+        folder = module.split(".")[: -len(dots)]
+        home = ".".join([*folder, *([named] if named else [])])
+        for name in names.replace(" ", "").split(","):
+            inside = f"{home}.{name}" if home else name
+            if inside in sources:
+                yield inside
+        if home in sources:
+            yield home
+
+
 def _reduced(module: str, name: str, config: dict[str, object]) -> tuple[object, ...]:
-    package, sources = _sources()
+    package, _ = _sources()
     scope = {
         "boot": _BOOT,
         "names": {},
         "package": package,
-        "sources": sources,
+        "sources": _needed_by(module),
         "module": module,
         "name": name,
         "config": config,

@@ -55,6 +55,8 @@ def start_recorder(
     config: Config,
     on_lost: Callable[[], None] = lambda: None,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
+    *,
+    waits: bool = True,
 ) -> Link:
     """Start a recorder process, which outlives this one.
 
@@ -62,6 +64,8 @@ def start_recorder(
         config: What to record, and where to.
         on_lost: Called, once and from a thread, when it ends without being asked to.
         on_progress: Takes each report of progress, in a thread; must not block.
+        waits: Return when it is no child of this process any more: the user's code, which
+            may wait for its children, goes on in this process.
 
     Raises:
         RecorderError: if no process can be started.
@@ -100,7 +104,8 @@ def start_recorder(
         on_progress=on_progress,
     )
     try:
-        process.wait_until_detached(_DETACHING)
+        if waits:
+            process.wait_until_detached(_DETACHING)
     except BaseException:  # of a signal's handler
         link.kill()
         raise
@@ -140,6 +145,7 @@ class RecorderSupervisor:
     Args:
         config: What to record, and where to.
         on_progress: Takes each report of progress, in a thread; must not block.
+        waits: Wait until it is no child of this process any more.
 
     Raises:
         RecorderError: if no process can be started.
@@ -149,6 +155,8 @@ class RecorderSupervisor:
         self,
         config: Config,
         on_progress: Callable[[Progress], None] = lambda _progress: None,
+        *,
+        waits: bool = True,
     ) -> None:
         self._config, self._on_progress = config, on_progress
         self._orders: list[Attach | OwnedScheduler] = []
@@ -158,7 +166,7 @@ class RecorderSupervisor:
         self._recovering = threading.Lock()  # one that starts may die meanwhile
         self.reason: str | None = None
         """Why there is no recorder any more, for people."""
-        self._link = start_recorder(config, self._lost, on_progress)
+        self._link = start_recorder(config, self._lost, on_progress, waits=waits)
 
     # What the driver says
 

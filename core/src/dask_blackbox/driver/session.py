@@ -573,12 +573,12 @@ class Recording:
             if self._status is not None:
                 self._on_progress = self._status.show
         try:
-            if self._on_progress is None:
-                self._supervisor = RecorderSupervisor(self._configured())
-            else:
-                self._supervisor = RecorderSupervisor(
-                    self._configured(), self._on_progress
-                )
+            self._supervisor = RecorderSupervisor(
+                self._configured(),
+                self._on_progress or (lambda _progress: None),
+                # A command is a process of its own, which nothing need hold up.
+                waits=self._command is None,
+            )
             # Values that are added from now on; earlier ones are in the configuration.
             follow_masked_values(self._supervisor.mask)
             self._listen_to_the_driver(self._supervisor)

@@ -8,22 +8,13 @@ of `capture`, which travels into the cluster and knows no msgspec.  Tests compar
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from dask_blackbox.events.base import (
     Event,
     Part,
     Unrecognised,
-)
-from dask_blackbox.events.coding import (
-    COLUMNS,
-    KINDS,
-    EventRow,
-    LogRow,
-    Rows,
-    decoded,
-    encoded,
-    event_rows,
-    log_rows,
-    of_kind,
 )
 from dask_blackbox.events.driver import (
     ClientConnecting,
@@ -130,6 +121,20 @@ from dask_blackbox.events.workers import (
     WorkerStatusChanged,
     WorkerUnresponsive,
 )
+
+if TYPE_CHECKING:
+    from dask_blackbox.events.coding import (
+        COLUMNS,
+        KINDS,
+        EventRow,
+        LogRow,
+        Rows,
+        decoded,
+        encoded,
+        event_rows,
+        log_rows,
+        of_kind,
+    )
 
 __all__ = [
     "COLUMNS",
@@ -242,3 +247,10 @@ __all__ = [
 
 WorkerExitCertificate = WorkerExitReport
 """Its former name, for rules of users."""
+
+
+def __getattr__(name: str) -> object:
+    """Load what reads and writes events with its first use: half of a driver never does."""
+    if name not in __all__ or name in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.coding"), name)
