@@ -5,7 +5,6 @@ import pickle
 import sys
 
 import pytest
-
 from dask_blackbox.capture import ship
 
 PLUGINS = {

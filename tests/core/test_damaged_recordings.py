@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import MalformedRecordingError
-from dask_blackbox.manifest import DriverException, Manifest
+from dask_blackbox.manifest import DriverException, Manifest, seal_is_whole
 from dask_blackbox.protocol.messages import End, end_row
 from dask_blackbox.reader.documents import read_ending, read_manifest
 from dask_blackbox.recorder.spool import Spool
@@ -249,3 +249,13 @@ def test_a_table_that_is_damaged_is_read_from_the_segments(copy: Path) -> None:
 
     assert run.tasks.height == 1
     assert "tables/tasks.parquet" in run.damaged
+
+
+@pytest.mark.parametrize("name", ["run.json", "complete.json"])
+def test_no_byte_of_a_seal_can_go_unnoticed(whole: Path, name: str) -> None:
+    text = (_folder(whole) / name).read_bytes()
+    begins = text.rindex(b",\n")
+
+    for at in range(begins, len(text)):
+        without = text[:at] + text[at + 1 :]
+        assert not seal_is_whole(without), f"without byte {at}: {without[begins:]!r}"

@@ -6,6 +6,8 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +39,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 
 _TIMEOUT = 20.0
 _SPACE_FOR_PAGES = 10
+_AT_ONCE = 6  # requests
 
 
 def finalise(
@@ -218,34 +221,51 @@ def _store(
     for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
         put(f"{folder}capsules/{path.name}", path.read_bytes())
     blobs: dict[str, str] = {"run.json": checksum(manifest_json(opening.manifest))}
-    for name, (blob, kind) in _blobs(config, run, card).items():
-        put(f"{folder}{name}", blob, kind)
-        blobs[name] = checksum(blob)
+    with _at_once(put) as putting:
+        for name, (blob, kind) in _blobs(config, run, card):
+            putting(f"{folder}{name}", blob, kind)
+            blobs[name] = checksum(blob)
     beat = heartbeat(ending.ended, len(ending.segments))
     put(f"{folder}heartbeat.json", beat, "application/json")
     blobs["heartbeat.json"] = checksum(beat)
     reported = sealed(msgspec.structs.replace(ending, blobs=blobs))
     put(f"{folder}complete.json", reported, "application/json")
-    for name in index_names(opening.address, run.manifest.started, card.state):
-        put(name, b"")
+    with _at_once(put) as putting:
+        for name in index_names(opening.address, run.manifest.started, card.state):
+            putting(name, b"")
     with guard("the sketch for later runs"):
         write_sketch(store, run, card)
 
 
+@contextmanager
+def _at_once(put: RetryingPut) -> Iterator[Callable[..., object]]:
+    """Yield what puts blobs in threads; at its end, all of them are there.
+
+    Each waits for a disk or a server, and the next page is made meanwhile.
+
+    Raises:
+        StoreError: if the store does not accept one of them.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        puts: list[Future[None]] = []
+        yield lambda *blob: puts.append(pool.submit(put, *blob))
+        for each in puts:
+            each.result()
+
+
 def _blobs(
     config: Config, run: RunTables, card: RunCard
-) -> dict[str, tuple[bytes, str | None]]:
-    tables = write_tables(run).items()
-    return {**_pages(config, run, card)} | {
-        f"tables/{name}.parquet": (blob, None) for name, blob in tables
-    }
+) -> Iterator[tuple[str, tuple[bytes, str | None]]]:
+    for name, blob in write_tables(run).items():
+        yield f"tables/{name}.parquet", (blob, None)
+    yield from _pages(config, run, card)
 
 
 def _pages(
     config: Config, run: RunTables, card: RunCard
-) -> dict[str, tuple[bytes, str]]:
+) -> Iterator[tuple[str, tuple[bytes, str]]]:
     # The copy in the store is sealed: without `complete.json` it vouches for itself.
-    pages = {"card.json": (sealed(card), "application/json")}
+    yield "card.json", (sealed(card), "application/json")
     on_demand = card.numbers.get("duration", 0.0) < config.performance_report
     for name, renderer in (
         ("report.html", "html"),
@@ -261,8 +281,7 @@ def _pages(
             logger.exception("could not render %s", name)
             page = f"<!doctype html><p>{name} failed: {type(error).__name__}"
         logger.info("%s: %.2f s", name, time.perf_counter() - begun)
-        pages[name] = (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
-    return pages
+        yield name, (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
 
 
 def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
@@ -274,7 +293,7 @@ def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None
         note_beginning(folder, config.manifest, config.store_settings)
     try:
         (folder / "complete.json").write_bytes(sealed(ending))
-        for name, (blob, _) in _pages(config, run, card).items():
+        for name, (blob, _) in _pages(config, run, card):
             # Pages can be made again from the rows, so they never use the last space.
             free = shutil.disk_usage(folder).free >= _SPACE_FOR_PAGES * len(blob)
             if free and size_of(folder.parent) + len(blob) <= config.spool_limit:
