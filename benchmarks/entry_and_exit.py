@@ -4,14 +4,19 @@
 
 Each round starts a cluster and a short script with and without recording, in turn, and with
 `--against` the same with another interpreter, where another version is installed.  Prints
-a Markdown table of medians, the lowest and the highest, in seconds.
+a Markdown table of medians, the lowest and the highest, in seconds; CPU seconds are those of
+all processes that the command starts, the recorder included.  A first round is not counted:
+it writes the byte code, which a package that was installed has.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -49,6 +54,8 @@ if __name__ == "__main__":
                       "fine": fine}))
 """
 
+_ADOPT_ORPHANS = 36  # `PR_SET_CHILD_SUBREAPER`, from linux/prctl.h
+
 _COMMAND = """
 import time
 from distributed import Client, LocalCluster
@@ -77,21 +84,48 @@ def by_context_manager(
     return reported
 
 
-def by_command(
-    python: str, folder: Path, store: str, environment: dict[str, str]
-) -> float:
-    """Run a script under `dask blackbox run`, or bare; return seconds."""
+def by_command(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Run a command; return its seconds, and the CPU seconds of all that it started."""
+    before, begun = _cpu_of_children(), time.perf_counter()
+    subprocess.run(words, check=True, capture_output=True, env=environment)  # noqa: S603
+    took = time.perf_counter() - begun
+    with contextlib.suppress(ChildProcessError):
+        while True:  # a recorder that ends after the command
+            os.wait()
+    return took, _cpu_of_children() - before
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def by_commands(
+    pythons: dict[str, str], folder: Path, store: str, environment: dict[str, str]
+) -> dict[str, float]:
+    """Run a script bare and under `dask blackbox run`, and `dask` alone; return figures."""
     script = folder / "command.py"
     script.write_text(_COMMAND)
-    words = [python, "-m", "dask", "blackbox", "run", "--store", store, "--"]
-    begun = time.perf_counter()
-    subprocess.run(  # noqa: S603
-        [*(words if store else ()), python, str(script)],
-        check=True,
-        capture_output=True,
-        env=environment,
+    command = [sys.executable, str(script)]
+    bare, bare_cpu = by_command(command, environment)
+    dask, dask_cpu = by_command(
+        [sys.executable, "-m", "dask", "--version"], environment
     )
-    return time.perf_counter() - begun
+    found = {
+        "| `dask --version` | now |": dask,
+        "| `dask --version`, CPU | now |": dask_cpu,
+    }
+    for name, python in pythons.items():
+        words = [python, "-m", "dask", "blackbox", "run", "--store", store, "--"]
+        for what, each, seconds, cpu in (
+            ("a cluster", command, bare, bare_cpu),
+            ("`python -c pass`", [sys.executable, "-c", "pass"], 0.0, 0.0),
+        ):
+            took, took_cpu = by_command([*words, *each], environment)
+            row = f"| `dask blackbox run` of {what}, beyond the command"
+            found[f"{row} | {name} |"] = took - seconds
+            found[f"{row}, CPU | {name} |"] = took_cpu - cpu
+    return found
 
 
 def main() -> None:
@@ -114,23 +148,25 @@ def main() -> None:
             server = ends.enter_context(embedded_s3())
             environment |= server.environment
             store = server.url
-        for _ in range(chosen.rounds):
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        with contextlib.suppress(AttributeError):  # Linux only
+            ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
+        for number in range(chosen.rounds + 1):
+            found = by_commands(pythons, folder, store, environment)
             bare = by_context_manager(
                 sys.executable, folder, "", chosen.seconds, environment
             )
-            alone = by_command(sys.executable, folder, "", environment)
             for name, python in pythons.items():
-                found = by_context_manager(
+                took = by_context_manager(
                     python, folder, store, chosen.seconds, environment
                 )
-                found["closing, beyond that without recording"] = (
-                    found.pop("closing") - bare["closing"]
+                took["closing, beyond that without recording"] = (
+                    took.pop("closing") - bare["closing"]
                 )
-                found["dask blackbox run, beyond the command"] = (
-                    by_command(python, folder, store, environment) - alone
-                )
-                for what, seconds in found.items():
-                    figures.setdefault(f"| {what} | {name} |", []).append(seconds)
+                found |= {f"| {what} | {name} |": each for what, each in took.items()}
+            for row, seconds in found.items():
+                if number:
+                    figures.setdefault(row, []).append(seconds)
     print(f"{chosen.rounds} rounds, load at the end {os.getloadavg()[0]:.1f}")
     print("| what | version | median | lowest | highest |")
     print("|---|---|---|---|---|")

@@ -318,10 +318,10 @@ class _Begun(dict):  # type: ignore[type-arg]  # this runs on any Python
 
 def _writing(tee: _Tee, take: TakePrinted) -> Callable[[str], int]:
     """Return what writes to a stream: `print` calls it twice for each line, and waits."""
-    begun = _Begun()
+    begun, inner = _Begun(), tee.inner
 
     def write(text: str) -> int:
-        written: int = tee.inner.write(text)
+        written: int = inner.write(text)
         if tee.muted:
             return written
         try:

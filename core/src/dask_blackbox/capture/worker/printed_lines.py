@@ -77,8 +77,8 @@ class PrintedLines:
             at = now()
             if at > secrets.until:
                 secrets.look(at)
-            if secrets.values is not None:
-                text = secrets.values.sub(BLANK, text)
+            if (values := secrets.values) is not None:
+                text = values.sub(BLANK, text)
             at += worker.scheduler_delay
             if at < tap.at:
                 at = tap.in_order(at)
