@@ -20,10 +20,12 @@ from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.recorder.spool import Spool, quota_for
 from dask_blackbox.recorder.spool_folder import (
     Claim,
+    chosen_spool,
     claimed,
     default_spool,
     note_beginning,
@@ -512,3 +514,11 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
         holder.kill()
     assert not claimed(tmp_path)
     assert Claim(tmp_path).ours
+
+
+def test_a_spool_that_is_no_path_is_a_mistake_in_the_settings() -> None:
+    with (
+        dask.config.set({"blackbox.spool": {"folder": "/x"}}),
+        pytest.raises(ConfigurationError, match="give the path of a folder"),
+    ):
+        chosen_spool()

@@ -139,9 +139,8 @@ def _pickled(start: Any, adapt: Any) -> bytes:
 
 
 def _state_file(key: TaskKey) -> Path:
-    from dask_blackbox.recorder.spool_folder import default_spool
-    from dask_blackbox.settings import setting
+    from dask_blackbox.recorder.spool_folder import chosen_spool
 
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
-    spool = Path(setting("spool") or default_spool())
+    spool = chosen_spool()
     return spool.with_name("clusters") / f"{digest}.json"

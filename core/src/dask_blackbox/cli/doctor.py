@@ -133,10 +133,9 @@ def _settings() -> Iterator[Check]:
 
 
 def _spool() -> Iterator[Check]:
-    from dask_blackbox.recorder.spool_folder import default_spool, spooled_in
-    from dask_blackbox.settings import setting
+    from dask_blackbox.recorder.spool_folder import chosen_spool, spooled_in
 
-    spool = Path(setting("spool") or default_spool())
+    spool = chosen_spool()
     there = next(each for each in (spool, *spool.parents) if each.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         yield Check(

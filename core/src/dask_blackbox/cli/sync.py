@@ -43,10 +43,9 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 
     Exits with 1 if any of them remains in the spool.
     """
-    from dask_blackbox.recorder.spool_folder import default_spool, spooled_in
-    from dask_blackbox.settings import setting
+    from dask_blackbox.recorder.spool_folder import chosen_spool, spooled_in
 
-    root = spool or Path(setting("spool") or default_spool())
+    root = spool or chosen_spool()
     waiting = spooled_in(root)
     for folder in waiting.busy:
         click.echo(

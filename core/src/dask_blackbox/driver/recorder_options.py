@@ -13,7 +13,7 @@ from dask_blackbox.driver.known_secrets import known_secrets
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config
-from dask_blackbox.recorder.spool_folder import default_spool
+from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
     setting,
     setting_bytes,
@@ -51,7 +51,7 @@ def config_of(
         ConfigurationError: if a setting cannot work.
     """
     recording = manifest.recording
-    spool = Path(setting("spool") or default_spool()) / recording
+    spool = chosen_spool() / recording
     # Short, because the path of a socket may have 107 characters at most.
     folder = tempfile.gettempdir()
     folder = folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108

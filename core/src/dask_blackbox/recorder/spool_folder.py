@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import (
     Ending,
     Manifest,
@@ -179,6 +180,22 @@ def default_spool() -> Path:
     if _has_other_owner(folder):  # who might read what lies there
         folder = Path("~/.cache/dask-blackbox").expanduser()
     return folder / "spool"
+
+
+def chosen_spool() -> Path:
+    """Return the folder that holds the spools, as the settings have it.
+
+    Raises:
+        ConfigurationError: if `blackbox.spool` is no path.
+    """
+    from dask_blackbox.settings import setting
+
+    chosen = setting("spool")
+    if chosen and not isinstance(chosen, str | os.PathLike):
+        raise ConfigurationError(
+            f"blackbox.spool is {chosen!r}; give the path of a folder"
+        )
+    return Path(chosen or default_spool())
 
 
 def _has_other_owner(folder: Path) -> bool:

@@ -48,7 +48,7 @@ from dask_blackbox.protocol.messages import (
     decode_reply_of,
     encode,
 )
-from dask_blackbox.recorder.spool_folder import default_spool
+from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings
 
@@ -108,7 +108,7 @@ class RunWatcher(SchedulerPlugin):
         from tornado.ioloop import PeriodicCallback
 
         self._scheduler = scheduler
-        spool = Path(setting("spool") or default_spool())
+        spool = chosen_spool()
         log = spool.parent / f"always-{self._topic[-10:]}.log"
         self._line = RecorderConnection(log, self._topic, self._on_reply)
         if str(scheduler.address).startswith("inproc://"):
