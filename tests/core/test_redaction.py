@@ -442,7 +442,7 @@ def test_the_shapes_are_published() -> None:
 
     missing = [name for name in texts if f"| {name} | `{texts[name]}` |" not in page]
     assert missing == []
-    assert f"wherever they stand: {', '.join(TOKENS)}.\n" in page
+    assert f"masked in any place: {', '.join(TOKENS)}.\n" in page
 
 
 LATER = {
