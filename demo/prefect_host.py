@@ -28,8 +28,8 @@ from typing import Any, Self
 
 __all__ = ["FlowRunSeen", "PrefectHost"]
 
-_START = 120.0
-"""Seconds for a server with a new database; 12 on an idle machine."""
+_START = 300.0
+"""Seconds for a server with a new database; 12 on an idle machine, 200 on a busy one."""
 _STOP = 15.0
 _LOCKED = 60.0
 """Seconds for which a request is repeated that the server refuses as unavailable."""
