@@ -177,7 +177,7 @@ class ProcessChanged(Event, frozen=True, kw_only=True):
     The subject is the key of the task; of a worker, the first five failures are looked at.
 
     Attributes:
-        changes: What was different, whoever had changed it.
+        changes: What was different, no matter who had changed it.
     """
 
     kind: ClassVar[str] = "process-changed"
