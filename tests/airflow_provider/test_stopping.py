@@ -31,6 +31,8 @@ def work(state, ti, client):
     done = client.map(str, range(40))
     client.gather(done)
     waiting = client.submit(time.sleep, 600)
+    while not any(client.processing().values()):  # the scheduler has it
+        time.sleep(0.05)
     with create_session() as session:
         session.query(TaskInstance).filter_by(dag_id=ti.dag_id).update({"state": state})
     os.kill(os.getpid(), signal.SIGTERM)
