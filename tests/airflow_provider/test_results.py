@@ -81,7 +81,7 @@ def test_lazy_values_are_found_where_people_return_them() -> None:
 def test_the_kind_has_its_article() -> None:
     import dask.array
 
-    assert "lazy, an Array: call" in refusal(dask.array.ones(3))
+    assert "an uncomputed value, an Array: call" in refusal(dask.array.ones(3))
 
 
 def test_an_array_fails_the_task_and_is_the_verdict(
