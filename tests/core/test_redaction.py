@@ -509,7 +509,7 @@ def test_rows_that_were_written_before_a_value_was_masked_are_on_the_card(
 
     assert finished.card.state == "succeeded"
     missing = str(finished.card.completeness["missing"])
-    assert "rows that were written meanwhile may hold them" in missing
+    assert "rows that were written in between may contain them" in missing
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ mask_secret([f"value-{i:06}" for i in range(2_003)])
     )
 
     assert done.stderr == (
-        "3 secret values are not masked in the recording: more than 2000 are already\n"
+        "3 secret values are not masked in the recording, because at most 2000 are masked\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""A driver that masks a value only after a call of C that kept all of its threads waiting.
+"""A driver that masks a value right before a call of C, which keeps it from being sent.
 
 python secret_after_a_long_call.py STORE, with the secret in the environment
 """
@@ -9,6 +9,7 @@ import ctypes
 import os
 import sys
 import time
+from pathlib import Path
 
 from dask_blackbox import mask_secret, recording
 from distributed import Client
@@ -17,8 +18,9 @@ from scenario_reports import commands_cluster, report_card
 _LONGER_THAN_THE_RECORDER_WAITS = 16_000_000  # microseconds
 
 
-def use(value: str) -> None:
+def use(value: str, begun: Path) -> None:
     """Print a value while its driver is in that call."""
+    begun.touch()
     time.sleep(1)
     print(f"it is {value} here")
 
@@ -29,10 +31,13 @@ def main(store: str) -> None:
     with commands_cluster() as address, Client(address) as client:
         rec = recording(client, store=store, job="late")
         with rec:
-            future = client.submit(use, secret)
-            # A `PyDLL` keeps the lock of the interpreter, and so this thread goes on first.
-            ctypes.PyDLL(None).usleep(_LONGER_THAN_THE_RECORDER_WAITS)
+            begun = Path(store, "begun")
+            future = client.submit(use, secret, begun)
+            while not begun.exists():
+                time.sleep(0.01)
             mask_secret(secret)
+            # A `PyDLL` keeps the lock of the interpreter.
+            ctypes.PyDLL(None).usleep(_LONGER_THAN_THE_RECORDER_WAITS)
             future.result(timeout=60)
     report_card(rec)
 
