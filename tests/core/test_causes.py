@@ -69,7 +69,9 @@ def test_the_order_of_rules_does_not_matter(
 
 
 @pytest.mark.parametrize(
-    "archive", archives("failures"), ids=lambda each: each.name.split(".")[0]
+    "archive",
+    [*archives("failures"), *(each for each in SCRIPTS if "failing" in each.name)],
+    ids=lambda each: each.name.split(".")[0],
 )
 def test_every_failure_has_a_chain_from_its_root_to_the_outcome(archive: Path) -> None:
     made = dict(failed(archive))

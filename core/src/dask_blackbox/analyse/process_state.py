@@ -103,7 +103,8 @@ def with_changed_state(case: Case, verdict: Finding) -> Finding:
         )
         text = f"The {what} had been changed from {before} to {now}"
         evidence = Evidence(
-            text=f"{text} when '{failure.key}' failed, since the worker started.",
+            text=f"When '{failure.key}' failed, the {what} was {now}. When the worker "
+            f"started, it was {before}.",
             source="workers",
             at=failure.at,
         )

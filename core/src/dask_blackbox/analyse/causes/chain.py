@@ -56,6 +56,7 @@ def chain_of(
     if verdict is None or not case.failed:
         return ()
     root = incident_of(case, _itself(verdict))
+    root = replace(root, at=_raised_at(case, verdict) or root.at)
     facts = facts_of(case)
     outcome = facts[-1]
     path = _longest_path(root, facts)
@@ -64,6 +65,18 @@ def chain_of(
     before = [*_changes(case, changes), *_before(case, verdict)]
     steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]
     return _in_time(_merged(steps), outcome.at)
+
+
+def _raised_at(case: Case, verdict: Finding) -> float | None:
+    """Return when the task of a verdict raised; None: the verdict is about something else.
+
+    Evidence of what had failed before is earlier, and does not say when this happened.
+    """
+    failure = case.blame.failure
+    is_its_task = failure is not None and verdict.subject.key == failure.key
+    if verdict.rule != "task-exception" or failure is None or not is_its_task:
+        return None
+    return None if failure.killed else failure.at
 
 
 def _itself(verdict: Finding) -> Finding:
