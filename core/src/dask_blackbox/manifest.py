@@ -352,7 +352,7 @@ def sealed(document: msgspec.Struct) -> bytes:
 def seal_is_whole(text: bytes) -> bool:
     """Return whether a document is as it was written; one without a seal is believed."""
     end, one_short = text[-len(_SEAL) :], text[1 - len(_SEAL) :]
-    # Where a byte of the seal is gone, what stood before it has moved.
+    # Where a byte of the seal is gone, the bytes before it have moved.
     if _alike(end) < _ALIKE and _alike(end) + _alike(one_short) < _ALIKE_IN_PARTS:
         return True
     whole = text[: -len(_SEAL)] + _SEAL

@@ -75,7 +75,10 @@ def _limits() -> dict[str, str]:
         return {}
     found = {}
     for name in _LIMITS:
-        limit = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is None:  # not every system has every limit
+            continue
+        limit = resource.getrlimit(kind)[0]
         unlimited = limit == resource.RLIM_INFINITY
         found[f"RLIMIT_{name}"] = "unlimited" if unlimited else str(limit)
     return found

@@ -156,7 +156,7 @@ def _wrap_terminate(scheduler: Scheduler, notes: dict[str, object]) -> None:
     if inner is None:
         return
 
-    # Dask gives the connection to whoever names his first argument so.
+    # Dask passes the connection to a handler whose first argument has this name.
     async def terminate(comm: object, **kwargs: object) -> object:
         notes.setdefault("reason", _ASKED)
         notes.setdefault("by", str(getattr(comm, "peer_address", "")))
