@@ -213,9 +213,7 @@ def test_a_signal_of_the_drivers_own_script_names_its_line() -> None:
     assert (only(run).ended_by, only(run).sent_from) == ("script", "/jobs/chaos.py:7")
     found = verdict_of(findings_in(run), run)
     assert found is not None
-    assert (
-        "the driver's own script sent it SIGKILL (at /jobs/chaos.py:7)" in found.cause
-    )
+    assert "the run's own script sent it SIGKILL (at /jobs/chaos.py:7)" in found.cause
 
 
 def test_a_removal_by_request_is_no_death() -> None:

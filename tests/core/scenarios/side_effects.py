@@ -10,6 +10,7 @@ import atexit
 import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import time
 from multiprocessing import shared_memory
 from pathlib import Path
 
+import dask
 from dask.distributed import Client, LocalCluster
 
 
@@ -302,6 +304,53 @@ def closed_cluster(folder: str) -> None:
             assert c.submit(len, "abc").result() == 3
         address = one.scheduler_address
     Client(address, timeout="3s")
+
+
+def toll_of(day: str) -> dict[str, str]:
+    return {"day": day}
+
+
+def check(month: str, tolls: list[dict[str, str]]) -> None:
+    if any(month not in each["day"] for each in tolls):
+        raise LookupError(f"bills of another month than {month}")
+
+
+def reused_keys(folder: str) -> None:
+    """Give the tasks of two months the same keys."""
+    with client() as c:
+        futures = {
+            month: [c.submit(toll_of, f"{month}-{n}", key=f"toll-{n}") for n in (1, 2)]
+            for month in ("september", "october")
+        }
+        for month, of_month in futures.items():
+            check(month, c.gather(of_month))
+
+
+def give_up(limit: float) -> None:
+    solver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"])
+    try:
+        solver.wait(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(os.getpgid(solver.pid), signal.SIGTERM)
+        solver.wait()
+
+
+def signalled_group(folder: str) -> None:
+    """Have a task end a program together with the process group that it shares with all."""
+    os.setpgid(0, 0)
+    with client() as c:
+        assert c.submit(len, "abc").result() == 3
+        c.submit(give_up, 0.5).result()
+
+
+def end_worker(signal_name: str) -> None:
+    os.kill(os.getpid(), getattr(signal, signal_name))
+
+
+def signals_itself(folder: str) -> None:
+    """Have a task end the process of its worker, as often as Dask starts one."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), client() as c:
+        c.submit(end_worker, "SIGKILL").result()
 
 
 def exits(folder: str) -> None:

@@ -34,6 +34,7 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import Frame, raised_at_end, user_frame
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
+    UNIQUE_KEYS,
     brief_command,
     ended_by_driver_at,
     failed_programs,
@@ -42,6 +43,7 @@ from dask_blackbox.analyse.side_effects import (
     is_related,
     names_exit_of,
     one_file,
+    sentence_on_reused,
     whose,
 )
 from dask_blackbox.analyse.symptoms import (
@@ -52,7 +54,7 @@ from dask_blackbox.analyse.symptoms import (
     is_wait,
     lacks_something,
 )
-from dask_blackbox.events import DriverRaised, ProgramFailed
+from dask_blackbox.events import DriverRaised, KeyReused, ProgramFailed
 from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
@@ -132,6 +134,8 @@ class _Earlier:
             then the verdict is about that task.
         known: The verdict's own rule gives it as the reason: it only has to begin the
             headline.
+        spoils: Results were wrong after it, so that any exception of the job's may follow.
+        remedy: What helps against it; empty: nothing more than its line.
     """
 
     at: float
@@ -144,6 +148,8 @@ class _Earlier:
     line: str = ""
     root: TaskFailure | None = None
     known: bool = False
+    spoils: bool = False
+    remedy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +191,8 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     leading = [
         each
         for each in found
-        if each.headline and (lacking or re.search(_EXHAUSTED, each.message))
+        if each.headline
+        and (lacking or each.spoils or re.search(_EXHAUSTED, each.message))
     ]
     if not leading:
         return verdict
@@ -324,8 +331,8 @@ def _look_first(case: Case, earlier: _Earlier) -> str:
     ended = f", at {_line_of(frame)}," if frame is not None else ""
     return (
         f"Start with the earlier failure: {_uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
-        "probably its consequence."
-    )
+        f"probably its consequence. {earlier.remedy}"
+    ).rstrip()
 
 
 def _line_of(frame: Frame | None) -> str:
@@ -406,6 +413,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     if verdict.rule == "stalled" and case.standstill is not None:
         until = case.standstill.since + CLOCKS  # later, the job may report its own wait
     found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
+    found += _reused_keys(case)
     symptom = _is_symptom(case, verdict)
     if symptom or _ended_with(case, is_leftover):
         found += [*_tasks(case, verdict), *_processes(case), *_deaths(case)]
@@ -532,6 +540,30 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
             advice=advice_on_text(exception, message),
             root=failure,
         )
+
+
+def _reused_keys(case: Case) -> Iterator[_Earlier]:
+    """Yield the first key that was given to two tasks, where the failure is about its result."""
+    reused = sorted(case.run.of(KeyReused), key=lambda each: each.at)
+    if (failure := case.blame.failure) is not None:
+        tasks = case.run.tasks.filter(pl.col("key") == failure.key)
+        used = {failure.key, *tasks["last_input"].drop_nulls()}
+        reused = [each for each in reused if each.key in used]
+    if not reused:
+        return
+    keys = list(dict.fromkeys(each.key for each in reused))
+    yield _Earlier(
+        at=reused[0].at,
+        text=f"The key {sentence_on_reused(reused[0])}",
+        message=f"key-reused {keys[0]}",
+        source="driver",
+        headline=f"Different tasks had the same key, {quoted(keys, most=1)}: Dask returned "
+        "the first result for both",
+        advice=Advice("code", "high"),
+        line=f"{reused[0].file}:{reused[0].line}" if reused[0].file else "",
+        spoils=True,
+        remedy=UNIQUE_KEYS,
+    )
 
 
 def _processes(case: Case) -> Iterator[_Earlier]:

@@ -137,7 +137,7 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     if name := signal_in(closing):
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
         if death.sent_from is not None:
-            because += f"; the driver's own script sent it (at {death.sent_from})"
+            because += f"; {death.sender} sent it (at {death.sent_from})"
         return ExitCause(slug="worker-preempted", confidence="high", because=because)
     if closing.startswith("worker-lifetime"):
         lasted = lifetime_of(run, death.address)
@@ -222,7 +222,7 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
         slug, because = "worker-abort", "its process aborted itself (SIGABRT)"
     elif death.ended_by == "script":
         slug = "worker-signalled"
-        because = f"the driver's own script sent it {name} (at {death.sent_from})"
+        because = f"{death.sender} sent it {name} (at {death.sent_from})"
     elif name == "SIGKILL" and death.oom_kills:
         slug = "kernel-oom"
         because = "the kernel's out-of-memory killer ended it (its counter of kills increased)"

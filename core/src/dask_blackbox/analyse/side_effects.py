@@ -1,5 +1,5 @@
-"""What the user's code did outside of Dask before a failure: programs that failed, files it
-removed, and how the folder of a missing file looked."""
+"""What the user's code did before a failure: programs that failed, files it removed, how the
+folder of a missing file looked, and keys that it used for different tasks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from dask_blackbox.events import (
     FailedTaskFiles,
     FileRemoved,
     GraphUpdated,
+    KeyReused,
     MissingFile,
     ProcessAncestors,
     ProgramFailed,
@@ -47,6 +48,11 @@ _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
 _DELIVERY = 1.0
 """Seconds that a graph may take to the scheduler after `submit` has returned."""
 _RAISED = frozenset({"driver-exception", "task-exception"})
+UNIQUE_KEYS = (
+    "Give different tasks different keys: don't set `key=`, `dask_key_name=` or `name=` to a "
+    "constant, and let names hold a token of their inputs (`dask.base.tokenize`). Or release "
+    "the first result before the second is submitted."
+)
 _EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}\b"
 
 
@@ -62,10 +68,12 @@ def whose(case: Case, subject: str) -> str:
     """Return whose code did something, as the subject of a sentence.
 
     Args:
-        subject: Of the event: `driver`, or the key of a task.
+        subject: Of the event: `driver`, the key of a task, or the address of a worker.
     """
     if subject == "driver":
         return "the driver"
+    if "://" in subject:
+        return "a thread of a worker's process that runs no task"
     return f"task '{short(case.prefix_of(subject), 40)}'"
 
 
@@ -113,6 +121,15 @@ def _name_of_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def sentence_on_reused(reused: KeyReused) -> str:
+    """Return what Dask did with a key that the driver gave to a second task."""
+    at = f" at {reused.file}:{reused.line}" if reused.file else ""
+    return (
+        f"'{short(reused.key, 60)}' was given{at} to a call of {reused.task} with another "
+        "function or other arguments than before; Dask returned the first result"
+    )
 
 
 def names_exit_of(program: ProgramFailed, texts: str) -> bool:

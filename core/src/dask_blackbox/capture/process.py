@@ -101,10 +101,10 @@ def ancestry() -> dict[str, object]:
     ids and clocks of two processes can be compared.  Empty where the system does not say.
     """
     ancestors: list[list[Any]] = []
-    pid = _parent_of("self")
+    pid = parent_of("self")
     while pid > 0 and len(ancestors) < _MOST_ANCESTORS:
         ancestors.append([pid, _stat(pid)[19:20]])
-        pid = _parent_of(pid)
+        pid = parent_of(pid)
     return {
         "pid": os.getpid(),
         "ancestors": [[pid, (started or [None])[0]] for pid, started in ancestors],
@@ -112,7 +112,8 @@ def ancestry() -> dict[str, object]:
     }
 
 
-def _parent_of(pid: int | str) -> int:
+def parent_of(pid: int | str) -> int:
+    """Return the process id of a process's parent; 0: it has none, or none is known."""
     fields = _stat(pid)
     return int(fields[1]) if len(fields) > 1 else 0
 

@@ -185,6 +185,31 @@ class ProcessChanged(Event, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
 
 
+class KeyReused(Event, frozen=True, kw_only=True):
+    """The driver gave the key of a result that it still held to a different task.
+
+    `Client.submit` and `Client.map` return the first result then.  Only tasks whose functions,
+    or short arguments, differ are reported.
+
+    Attributes:
+        pid: Process id of the driver.
+        key: The key.
+        task: Name of the function that was not called.
+        file: File of the user's line that passed the key.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "key-reused"
+
+    pid: int | None = None
+    key: str = ""
+    task: str = ""
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class DriverWarning(Event, frozen=True, kw_only=True):
     """Python's `warnings` showed a warning in the driver.
 

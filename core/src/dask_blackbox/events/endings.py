@@ -93,6 +93,32 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
+class TaskSignalled(Event, frozen=True, kw_only=True):
+    """Code in a worker's process sent a signal to a process that it had not started itself.
+
+    The subject is the key of the task, or the worker's address where a thread of no task sent it.
+
+    Attributes:
+        pid: Process id of the worker.
+        target: Process id, or process group, that got the signal.
+        group: Whether it was sent to a process group.
+        signal: Its name.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "task-signalled"
+
+    pid: int | None = None
+    target: int | None = None
+    group: bool = False
+    signal: str = ""
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class ProgramFailed(Event, frozen=True, kw_only=True):
     """A program that the user's own code had started exited with an error.
 

@@ -16,6 +16,9 @@ from dask_blackbox.capture.nanny.worker_exit import (
 )
 from dask_blackbox.events import Rows
 
+_OF_PROCESS = ("task-signalled",)
+"""Events that may report why everything ended."""
+
 
 def last_lines(
     folder: str,
@@ -44,15 +47,19 @@ def last_lines(
             facts["alive"] = state
         lines = facts.pop("lines")
         rows: dict[str, list[list[object]]] = {
-            "log": [row[1:] for row in lines if row[0] == "log"]
+            "log": [row[1:] for row in lines if row[0] == "log"],
+            # Other events are about tasks, and whose these are only the scheduler knew.
+            "event": [
+                row[1:] for row in lines if row[0] == "event" and row[2] in _OF_PROCESS
+            ],
         }
         if everybody or facts["worker"] in unreported:
             reported = json.dumps(facts)
             event = [time.time(), "worker-certificate", facts["worker"], reported]
-            rows["event"] = [event]
+            rows["event"].append(event)
         elif facts["worker"] in silent:
             read = json.dumps({"pid": facts["pid"], "lines_read": True})
-            rows["event"] = [[time.time(), "worker-silent", facts["worker"], read]]
+            rows["event"].append([time.time(), "worker-silent", facts["worker"], read])
         yield rows
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -241,7 +241,7 @@ def _by_whom(death: WorkerExit) -> str | None:
     asked = signal_in(death.closing)
     name = asked or death.signal
     if death.sent_from is not None and name:
-        return f"was ended by the run's own script ({name})"
+        return f"was ended by {death.sender} ({name})"
     if asked and asked != "SIGTERM":
         return f"was stopped from outside ({asked})"
     return None

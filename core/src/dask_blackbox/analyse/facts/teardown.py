@@ -19,6 +19,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     ProcessAncestors,
     SchedulerInfo,
+    TaskSignalled,
     WorkerAdded,
 )
 from dask_blackbox.run_tables import RunTables
@@ -84,6 +85,25 @@ class Teardown:
 
     def _is_of_teardown(self, act: Act) -> bool:
         return self.since is not None and act.at >= self.since
+
+
+def task_signal_to(
+    run: RunTables, pids: frozenset[int], at: float, clocks: float
+) -> TaskSignalled | None:
+    """Return the signal that code in a worker's process sent to a process around a moment.
+
+    Args:
+        run: The run.
+        pids: Process ids of that process and of its ancestors, which lead process groups.
+        at: When it was seen to end, epoch seconds.
+        clocks: Seconds by which clocks may differ.
+    """
+    near = [
+        sent
+        for sent in run.of(TaskSignalled)
+        if sent.target in pids and sent.at - clocks <= at <= sent.at + _SOON + clocks
+    ]
+    return near[-1] if near else None
 
 
 def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:

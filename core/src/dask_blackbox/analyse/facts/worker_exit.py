@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dask_blackbox.analyse.signals import CRASHES
-from dask_blackbox.formatting import signal_name, size
+from dask_blackbox.formatting import prefix_of, short, signal_name, size
 
 WINDOW = 5.0
 """Seconds by which witnesses of one exit may lie apart, before and after."""
@@ -44,7 +44,7 @@ EndedBy = Literal[
 """Who, or what, ended a worker process.
 
 `host`: a signal to its nanny, which ended with it; `signal`: one to the process alone;
-`script`: the driver's own process sent it; `orderly`: retired, restarted or closed on request.
+`script`: the job's own code sent it, in the driver or in a task; `orderly`: retired, restarted or closed on request.
 """
 
 
@@ -101,7 +101,9 @@ class WorkerExit:
             it gave the worker up, if it had not.
         with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
         alive: In what state its process was when it was reported, if it had not ended.
-        sent_from: File and line of the driver's script that sent the signal, if that did.
+        sent_from: File and line of the job's own code that sent the signal, if that did.
+        sent_by: Key of the task that sent it, or address of the worker whose thread did;
+            None: the driver's script, or nothing of the job's.
     """
 
     address: str
@@ -134,6 +136,7 @@ class WorkerExit:
     with_nanny: bool | None = None
     alive: str = ""
     sent_from: str | None = None
+    sent_by: str | None = None
 
     @property
     def at(self) -> float:
@@ -149,6 +152,17 @@ class WorkerExit:
     def signal(self) -> str | None:
         """The signal that ended it, by name."""
         return signal_name(self.exit_code)
+
+    @property
+    def sender(self) -> str:
+        """Whose code sent that signal, for a sentence; empty: not the job's, or unknown."""
+        if self.sent_from is None:
+            return ""
+        if self.sent_by is None:
+            return "the run's own script"
+        if "://" in self.sent_by:
+            return "a thread of a worker's process that runs no task"
+        return f"task '{short(prefix_of(self.sent_by), 40)}'"
 
     @property
     def crashed(self) -> bool:

@@ -12,7 +12,7 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
-from dask_blackbox.analyse.facts.teardown import teardown_of
+from dask_blackbox.analyse.facts.teardown import task_signal_to, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import (
     WINDOW,
     EndedBy,
@@ -38,6 +38,7 @@ from dask_blackbox.events import (
     NannyLost,
     NannyResponded,
     SchedulerLost,
+    TaskSignalled,
     WorkerAdded,
     WorkerExitReport,
     WorkerHeartbeatTimedOut,
@@ -123,6 +124,7 @@ class _ExitSources:
     """What the tables say about departures, by worker."""
 
     def __init__(self, run: RunTables) -> None:
+        self._run = run
         self._removals = _by_subject(run.of(WorkerRemoved))
         self._exit_reports = _by_subject(run.of(WorkerExitReport))
         self._restarts = _by_subject(run.of(WorkerRestartedForMemory))
@@ -219,7 +221,18 @@ class _ExitSources:
         if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
             account.add("sent_from", place)
+        elif (sent := self._task_signal_to(address, pid, at)) is not None:
+            place = f"{sent.file}:{sent.line}" if sent.file else "its own process"
+            account.add("sent_from", place)
+            account.add("sent_by", sent.subject)
         return account
+
+    def _task_signal_to(
+        self, address: str, pid: int | None, at: float
+    ) -> TaskSignalled | None:
+        """Return the signal that a task sent to a worker: to it, its nanny or their group."""
+        pids = self._teardown.pids.get(address, frozenset()) | ({pid} if pid else set())
+        return task_signal_to(self._run, pids, at, self._outcome.clocks)
 
     def _add_closing(
         self,

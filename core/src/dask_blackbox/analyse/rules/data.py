@@ -15,6 +15,7 @@ from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     KEY_HAS_TWO_TASKS,
@@ -27,6 +28,7 @@ from dask_blackbox.events import (
     DriverClosing,
     GraphFailed,
     GraphUpdated,
+    KeyReused,
     SchedulerInfo,
     WorkerAdded,
     WorkerClosing,
@@ -511,44 +513,49 @@ def _ask_key_collision(case: Case) -> Iterator[Finding]:
     lines = case.run.logs.filter(
         (pl.col("role") == "scheduler") & printed_by(KEY_HAS_TWO_TASKS)
     ).sort("at")
-    reported = [
-        (row, found["key"].strip("'\""))
-        for row in lines.iter_rows(named=True)
-        if (found := KEY_HAS_TWO_TASKS.search(row["message"]))
-    ]
-    if not reported:
-        return
-    keys = list(dict.fromkeys(key for _, key in reported))
+    keys, evidence = list[str](), list[Evidence]()
+    for row in lines.iter_rows(named=True):
+        if found := KEY_HAS_TWO_TASKS.search(row["message"]):
+            keys.append(found["key"].strip("'\""))
+            evidence.append(
+                Evidence(
+                    text=f"scheduler: {short(row['message'], 400)}",
+                    source="logs",
+                    at=row["at"].timestamp(),
+                    see=case.show_command("logs", "--filter", "Detected different"),
+                )
+            )
+    for reused in case.run.of(KeyReused):
+        keys.append(reused.key)
+        evidence.append(
+            Evidence(
+                text=f"driver: {sentence_on_reused(reused)}",
+                source="driver",
+                at=reused.at,
+            )
+        )
+    if keys:
+        yield _same_keys(case, list(dict.fromkeys(keys)), evidence)
+
+
+def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding:
     wrong = (
         "The run succeeded, but its result contains the older task's result wherever "
         "the newer one was intended"
         if case.state == "succeeded"
         else "Tasks that depend on the key may have used the older task's result"
     )
-    yield KEY_COLLISION.found(
+    return KEY_COLLISION.found(
         f"Different tasks had the same key: {quoted(keys)}",
         cause=(
-            f"The scheduler was sent {counted(len(keys), 'key')} again with another "
-            f"definition while the first was still there: {quoted(keys)}. It keeps the first "
-            f"and ignores the second. {wrong}."
+            f"{counted(len(keys), 'key')} {'was' if len(keys) == 1 else 'were'} given to another "
+            f"task while the result of the first was still there: {quoted(keys)}. Dask keeps "
+            f"the first and ignores the second. {wrong}."
         ),
-        remedy=(
-            "Give different tasks different keys: don't set `key=`, `dask_key_name=` or "
-            "`name=` to a constant, and let names hold a token of their inputs "
-            "(`dask.base.tokenize`). Or release the first result before the second is "
-            "submitted. Then recompute this run's result."
-        ),
+        remedy=f"{UNIQUE_KEYS} Then recompute this run's result.",
         confidence="high",
         subject=Subject(key=keys[0], prefix=case.prefix_of(keys[0])),
-        evidence=tuple(
-            Evidence(
-                text=f"scheduler: {short(row['message'], 400)}",
-                source="logs",
-                at=row["at"].timestamp(),
-                see=case.show_command("logs", "--filter", "Detected different"),
-            )
-            for row, _ in reported[:3]
-        ),
+        evidence=tuple(evidence[:3]),
     )
 
 

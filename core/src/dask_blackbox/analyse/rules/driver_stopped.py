@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -17,6 +18,7 @@ from dask_blackbox.analyse.driver_position import (
     blocked_seconds,
     evidence_of_position,
 )
+from dask_blackbox.analyse.facts.teardown import task_signal_to
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
@@ -31,7 +33,7 @@ from dask_blackbox.analyse.run_state import (
     recorded_until,
     signal_of_driver,
 )
-from dask_blackbox.analyse.side_effects import closings_of_driver
+from dask_blackbox.analyse.side_effects import closings_of_driver, whose
 from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
@@ -46,6 +48,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     SchedulerClosing,
     SchedulerInfo,
+    TaskSignalled,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import capital, class_of, counted, duration, quoted, short
@@ -89,15 +92,23 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
     lasted = _scheduler_unresponsive_for(case)
-    waited = by in ASKED and (
-        case.hang is not None
-        or lasted is not None
-        or not case.recorded_cluster
-        or _no_progress(case)
+    sent = _signal_of_a_task(case, by, end)
+    waited = (
+        by in ASKED
+        and sent is None
+        and (
+            case.hang is not None
+            or lasted is not None
+            or not case.recorded_cluster
+            or _no_progress(case)
+        )
     )
     if waited:
         sure = "medium"
     longest = case.hang.executing[0] if case.hang and case.hang.executing else None
+    if sent is not None:
+        yield _ended_by_a_task(case, sent, after)
+        return
     yield DRIVER_KILLED.found(
         f"{title} after {after}{_while(longest)}{_progress(case, end)}",
         cause=(
@@ -129,6 +140,54 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             *_evidence_driver_killed(ended, lost),
             *(evidence_of_stack(case, longest) if longest else ()),
             *map(evidence_of_position, filter(None, [case.driver_position])),
+        ),
+    )
+
+
+def _signal_of_a_task(case: Case, by: str | None, end: float) -> TaskSignalled | None:
+    """Return the signal of a task that ended the driver, if a task sent one to it."""
+    drivers = case.run.of(DriverAttached)
+    pids = {each.pid for each in drivers if each.pid}
+    pids |= {pid for each in drivers for pid, _ in each.ancestors}
+    sent = task_signal_to(case.run, frozenset(pids), end, case.outcome.clocks)
+    here = (
+        any(sent.pid in each for each in case.teardown.pids.values()) if sent else False
+    )
+    return sent if sent is not None and here and sent.signal == by else None
+
+
+def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
+    at = f" at {sent.file}:{sent.line}" if sent.file else ""
+    sender = capital(whose(case, sent.subject))
+    to = f"process group {sent.target}" if sent.group else f"process {sent.target}"
+    why = (
+        " The driver and its workers are in this group: a program that is started without "
+        "`start_new_session=True` is in the group of the process that starts it."
+        if sent.group
+        else ""
+    )
+    line = f" at {Path(sent.file).name}:{sent.line}" if sent.file else ""
+    return DRIVER_KILLED.found(
+        f"{sender} sent {sent.signal} to the {'process group' if sent.group else 'process'} "
+        f"of the driver{line}, which ended it after {after}",
+        cause=f"{sender} sent {sent.signal} to {to}{at}.{why} The driver ended without an "
+        "exception.",
+        remedy=(
+            "Start the program that is to be ended with `start_new_session=True`, and signal "
+            "that group only; or signal the program itself (`Popen.terminate`)."
+            if sent.group
+            else f"Check which process{at or ' the task'} is meant to end: it is the driver's."
+        ),
+        confidence="high",
+        retry_advice="code",
+        retry_confidence="medium",
+        subject=Subject(key=sent.subject, prefix=case.prefix_of(sent.subject)),
+        evidence=(
+            Evidence(
+                text=f"{sender} sent {sent.signal} to {to}{at}",
+                source="tasks",
+                at=sent.at,
+            ),
         ),
     )
 

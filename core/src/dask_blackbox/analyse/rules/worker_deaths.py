@@ -434,7 +434,7 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
             WORKER_SIGNALLED,
             deaths,
             did=f"got {last.signal}",
-            how=_FROM_SCRIPT,
+            how=f"from {last.sender}",
             more=_memory_then(last),
             remedy=_change_sender(last),
             retry_advice="unknown",
@@ -480,11 +480,8 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
     )
 
 
-_FROM_SCRIPT = "from the run's own script"
-
-
 def _change_sender(last: WorkerExit) -> str:
-    """Return what to do about a line of the driver's own script that ends workers."""
+    """Return what to do about a line of the job's own code that ends workers."""
     return (
         f"Look at {last.sent_from}, which sends the signal, and find the condition "
         "under which it ends a worker (a size, a time, a state of the job). If that "
@@ -534,7 +531,7 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
             WORKER_PREEMPTED,
             deaths,
             did="was stopped" if one else "were stopped",
-            how="by the run's own script",
+            how=f"by {deaths[-1].sender}",
             remedy=_change_sender(deaths[-1]),
             retry_advice="unknown",
         )
@@ -792,7 +789,9 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
         ),
         confidence="high",
         # What the script ended itself, it meant to.
-        severity="notice" if all(d.sent_from for d in deaths) else "warning",
+        severity="notice"
+        if all(d.sent_from and d.sent_by is None for d in deaths)
+        else "warning",
         subject=Subject(
             worker=last.address, prefix=running_tasks[0] if running_tasks else None
         ),

@@ -30,6 +30,7 @@ from ..files import RemovedFiles, missing_file_of, surroundings_of
 from ..logs import cut, words_of
 from ..users_frames import place_of, users_frame
 from .patches import Patches
+from .reused_keys import ReusedKeys
 
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
@@ -329,6 +330,7 @@ def _install() -> None:
     _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
+    ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
 
 
 def _watched_sync(inner: Any) -> object:

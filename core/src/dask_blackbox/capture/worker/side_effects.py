@@ -1,4 +1,5 @@
-"""What tasks do outside of Dask: programs that fail, files that they remove or do not find.
+"""What tasks do outside of Dask: programs that fail, files that they remove or do not find,
+signals that they send.
 
 Calls of the standard library tell of it, in the thread of the task.  What is noted there is
 only appended to a queue: a finalizer may remove files wherever memory is allocated, so no
@@ -8,19 +9,26 @@ lock of ours may be taken.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .. import os_calls, programs, working_directory
 from ..files import RemovedFiles, missing_file_of, surroundings_of
+from ..process import parent_of
+from ..users_frames import place_of, users_frame
 
 if TYPE_CHECKING:
     from distributed import Worker
 
 _MOST, _KEPT = 100, 100
+_DASKS = f"{os.sep}distributed{os.sep}"
+_SIGNALS = ("os.kill", "os.killpg")
 _listeners: list[SideEffects] = []
 _ended: deque[int] = deque(maxlen=_KEPT)  # programs that this process signalled
 
@@ -30,10 +38,16 @@ class SideEffects:
 
     Of each kind the first are kept and the newest, and of removals those that an error of
     a task on this worker names.
+
+    Args:
+        worker: The worker.
+        keep_now: Takes an event that must not wait, because the process may end at once.
     """
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(
+        self, worker: Worker, keep_now: Callable[[list[object]], None]
+    ) -> None:
+        self._worker, self._keep_now = worker, keep_now
         self._taken: deque[list[object]] = deque(maxlen=_MOST + _KEPT)
         self._newest: deque[list[object]] = deque(maxlen=_KEPT)
         self._counts = Counter[str]()
@@ -65,6 +79,10 @@ class SideEffects:
             rows.append(self._taken.popleft())
         return rows
 
+    def keep_later(self, row: list[object]) -> None:
+        """Have an event returned by the next `taken`."""
+        self._taken.append(row)
+
     def failed(self, error: BaseException | None, message: str) -> str | None:
         """Note a task that failed; return the path that it did not find, if it did not.
 
@@ -86,6 +104,27 @@ class SideEffects:
         row = _row(at, key, detail, kind=kind)
         self._counts[kind] += 1
         (self._taken if self._counts[kind] <= _MOST else self._newest).append(row)
+
+    def signalled(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
+        """Note a signal that is about to be sent, unless to a program of this process."""
+        target, number = int(args[0]), int(args[1])
+        group = event == "os.killpg" or target <= 0
+        target = abs(target) or os.getpgid(0)
+        sender, key = users_frame(frame, stop=_DASKS), self.key_of_thread()
+        if not number or sender is None or parent_of(target) == os.getpid():
+            return
+        self._counts["task-signalled"] += 1
+        if self._counts["task-signalled"] > _MOST:
+            return
+        detail = {
+            "pid": os.getpid(),
+            "target": target,
+            "group": group,
+            "signal": signal.Signals(number).name,
+            **place_of(sender),
+        }
+        subject = key or str(self._worker.address)
+        self._keep_now(_row(time.time(), subject, detail, kind="task-signalled"))
 
     def removed(
         self, event: str, args: tuple[Any, ...], frame: FrameType, key: str
@@ -117,8 +156,12 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         if event == os_calls.STARTED:
             programs.started_by(args[0], frame)
             return
-        if event == "os.kill":
-            _ended.append(int(args[0]))
+        if event in _SIGNALS:
+            if event == "os.kill":
+                _ended.append(int(args[0]))
+            for listener in tuple(_listeners):
+                if len(_listeners) == 1 or listener.key_of_thread() is not None:
+                    listener.signalled(event, args, frame)
             return
         for listener in tuple(_listeners):
             if (key := listener.key_of_thread()) is not None:

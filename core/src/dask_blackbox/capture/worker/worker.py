@@ -96,7 +96,9 @@ class WorkerCapture(WorkerPlugin):
         self._threads = TaskThreads(worker)
         self._results = WrappedResults(worker, self._take_size)
         # What tasks do in the driver's own process is noted there as the driver's.
-        self._acts = None if _is_the_drivers_process() else SideEffects(worker)
+        self._acts = (
+            None if _is_the_drivers_process() else SideEffects(worker, self._keep_now)
+        )
         self._going = False
         self._load: ProcessLoad | None = None
         self._loop = asyncio.get_running_loop()
@@ -321,6 +323,17 @@ class WorkerCapture(WorkerPlugin):
             return
         self._waiting.append((kind, row))
         self._wake_up()
+
+    def _keep_now(self, row: list[object]) -> None:
+        """Keep an event in the ring at once, if no other thread is writing for long."""
+        if self._lock.acquire(timeout=_PAUSE):
+            try:
+                self._keep("event", row)
+            finally:
+                self._lock.release()
+        elif self._acts is not None:
+            # A finalizer interrupted a thread of this very process that holds the lock.
+            self._acts.keep_later(row)
 
     def _ship_all(self) -> None:
         """Ship what waits now: four batches at most, and no turn of the loop comes for them."""

@@ -1,0 +1,134 @@
+"""Keys that the driver gives to a second task while the first one's result is still held.
+
+`Client.submit` and `Client.map` return the first result then, whatever the new arguments are,
+and log nothing; the scheduler never receives the second task.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import functools
+import pathlib
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from ..users_frames import place_of, users_frame
+from .patches import Patches
+
+_MOST = 10_000
+_LONGEST, _DEEPEST, _MOST_PARTS = 1_000, 3, 20
+_PLAIN = (
+    bool, int, float, complex, str, bytes, type(None), dt.date, dt.time,
+    dt.timedelta, decimal.Decimal, pathlib.PurePath,
+)  # fmt: skip
+
+_OF_DASK = frozenset({
+    "key", "workers", "resources", "retries", "priority", "fifo_timeout",
+    "allow_other_workers", "actor", "actors", "pure", "batch_size",
+})  # fmt: skip
+"""Arguments of `submit` and `map` that are not the task's."""
+
+Note = Callable[[dict[str, object]], None]
+"""Takes the fields of an `events.KeyReused`."""
+
+
+class ReusedKeys:
+    """Compares the tasks to which a driver gives the same key.
+
+    Only hashes of their functions and arguments are held, of the newest keys.
+
+    Args:
+        note: Is called for each key that was given to a different task.
+    """
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._tasks: OrderedDict[tuple[int, Hashable], int] = OrderedDict()
+
+    def watch(self, client: Any, patches: Patches) -> None:
+        """Compare what `submit` and `map` of the class of clients are given from now on."""
+        for name, tasks_of in (("submit", _submitted), ("map", _mapped)):
+            inner = getattr(client, name)
+            patches.replace(client, name, inner, self._watched(inner, tasks_of))
+
+    def _watched(self, inner: Any, tasks_of: _TasksOf) -> Any:
+        @functools.wraps(inner)
+        def call(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("key") is not None and args:
+                self._compare(self_, tasks_of(args, kwargs))
+            try:
+                return inner(self_, *args, **kwargs)
+            except BaseException as error:
+                # A bare `raise` adds no frame: with ours taken off, none is left.
+                if error.__traceback__ is not None:
+                    error.__traceback__ = error.__traceback__.tb_next
+                raise
+
+        return call
+
+    def _compare(self, client: Any, tasks: Iterable[tuple[Any, Any]]) -> None:
+        try:
+            for key, definition in islice(tasks, _MOST):
+                place = (id(client), key)
+                new = hash(definition)
+                if key not in client.futures:
+                    self._tasks[place] = new
+                    self._tasks.move_to_end(place)
+                elif self._tasks.get(place, new) != new:
+                    self._note(_reused(key, definition[0]))
+            while len(self._tasks) > _MOST:
+                self._tasks.popitem(last=False)
+        except (
+            Exception
+        ):  # the user's own call reports what is wrong with its arguments
+            pass
+
+
+_TasksOf = Callable[[tuple[Any, ...], dict[str, Any]], Iterator[tuple[Any, Any]]]
+
+
+def _submitted(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield key and definition of the task of a `submit`."""
+    yield kwargs["key"], _definition(args[0], args[1:], kwargs)
+
+
+def _mapped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield keys and definitions of the tasks of a `map` that is given a list of keys."""
+    keys, columns = kwargs["key"], args[1:]
+    # An iterator can be read only once, and a string is a prefix, to which Dask adds a token.
+    if all(isinstance(each, list | tuple | range) for each in (keys, *columns)):
+        for key, *values in zip(keys, *columns):
+            yield key, _definition(args[0], tuple(values), kwargs)
+
+
+def _definition(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = getattr(func, "__qualname__", type(func).__name__)
+    named = tuple(
+        (each, _value(value)) for each, value in kwargs.items() if each not in _OF_DASK
+    )
+    return name, tuple(map(_value, args)), named
+
+
+def _value(value: Any, depth: int = _DEEPEST) -> Hashable:
+    """Return what distinguishes a value from others; of what is large, only its type."""
+    if isinstance(value, _PLAIN):
+        large = isinstance(value, str | bytes) and len(value) > _LONGEST
+        return (type(value).__name__, value[:_LONGEST] if large else value)  # type: ignore[index]
+    if isinstance(value, dict):
+        value = tuple(islice(value.items(), _MOST_PARTS))
+    if isinstance(value, list | tuple) and depth:
+        return tuple(_value(each, depth - 1) for each in value[:_MOST_PARTS])
+    if type(value).__name__ == "Future":
+        return str(value.key)
+    return type(value).__name__
+
+
+def _reused(key: object, function: str) -> dict[str, object]:
+    frame = users_frame(sys._getframe(1))
+    return {"key": str(key), "task": function, **place_of(frame)}

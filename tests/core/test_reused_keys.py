@@ -1,0 +1,100 @@
+"""Keys that a driver gives to a second task while the first one's result is held."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from operator import add, mul
+from typing import Any
+
+import pandas as pd
+import pytest
+from awaited import until
+from dask_blackbox.capture.driver.patches import Patches
+from dask_blackbox.capture.driver.reused_keys import ReusedKeys
+from distributed import Client
+
+Found = list[dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+        yield client
+
+
+@pytest.fixture
+def found() -> Iterator[Found]:
+    """Return what is reported while a test runs."""
+    taken: Found = []
+    patches = Patches()
+    ReusedKeys(taken.append).watch(Client, patches)
+    yield taken
+    patches.restore()
+
+
+def test_another_argument_is_reported_with_the_line(
+    client: Client, found: Found
+) -> None:
+    first = client.submit(add, 1, 2, key="sum")
+    second = client.submit(add, 1, 3, key="sum")
+
+    assert second.result() == first.result() == 3
+    (reused,) = found
+    assert (reused["key"], reused["task"]) == ("sum", "add")
+    assert str(reused["file"]).endswith("test_reused_keys.py")
+
+
+def test_another_function_is_reported(client: Client, found: Found) -> None:
+    first = client.submit(add, 1, 2, key="one")
+    second = client.submit(mul, 1, 2, key="one")
+
+    assert first.result() == second.result()
+    assert [each["task"] for each in found] == ["mul"]
+
+
+def test_the_same_task_is_not_reported(client: Client, found: Found) -> None:
+    held = [client.submit(add, [1], [2], key="same", retries=n) for n in (0, 1)]
+
+    assert held[1].result() == [1, 2]
+    assert found == []
+
+
+def test_a_key_whose_result_was_released_is_not_reported(
+    client: Client, found: Found
+) -> None:
+    first = client.submit(add, 1, 2, key="released")
+    assert first.result() == 3
+    first.release()
+    until(lambda: "released" not in client.futures, "the client has released it")
+
+    assert client.submit(add, 1, 3, key="released").result() == 4
+    assert found == []
+
+
+def test_large_arguments_are_not_compared(client: Client, found: Found) -> None:
+    held = [
+        client.submit(len, pd.DataFrame({"n": range(n)}), key="rows") for n in (1, 2)
+    ]
+
+    assert held[1].result() == 1
+    assert found == []
+
+
+def test_each_key_of_a_map_is_compared(client: Client, found: Found) -> None:
+    first = client.map(add, [1, 2], [1, 1], key=["a", "b"])
+    second = client.map(add, [1, 3], [1, 1], key=["a", "b"])
+
+    assert client.gather(second) == client.gather(first) == [2, 3]
+    assert [each["key"] for each in found] == ["b"]
+
+
+def test_a_wrong_call_raises_what_it_raised_before(
+    client: Client, found: Found
+) -> None:
+    function: Any = "no function"
+    with pytest.raises(TypeError, match="callable") as raised:
+        client.submit(function, 1, key="wrong")
+
+    files = [frame.filename for frame in traceback.extract_tb(raised.tb)]
+    assert [each for each in files if each.endswith("reused_keys.py")] == [__file__]
