@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -220,8 +221,14 @@ def test_a_method_of_an_actor_that_does_not_return_is_named() -> None:
             "TimeoutError",
         ]
     )
-    late = an_exception("TimeoutError", "", traceback=waited)
-    found = verdict(ON_A_CLUSTER, a_worker(), failed_with(late, at=30))
+    late = msgspec.structs.replace(
+        an_exception("TimeoutError", "", traceback=waited), chain_ids=("a1",)
+    )
+    raised = an_event(
+        "driver-call-failed", "driver", at=30, exception="TimeoutError", identity="a1"
+    )
+    # The process closes its cluster before it ends.
+    found = verdict(ON_A_CLUSTER, a_worker(), raised, failed_with(late, at=45))
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
     assert "a method of an actor" in found.title

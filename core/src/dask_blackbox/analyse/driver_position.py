@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.frames import (
     Frame,
     HasStack,
@@ -85,7 +86,8 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
     reported = run.of(DriverBlocked)
     if not reported:
         return None
-    last, end = reported[-1], last_sign_of_life(run)
+    # A process may end long after its work: it closes its cluster first.
+    last, end = reported[-1], outcome_of(run).decided_at or last_sign_of_life(run)
     at, reported_after = last.at, last.lasted
     moved = [fact.at for fact in run.of(DriverUnblocked)]
     # What ends in the last moments ends because the run does.
@@ -124,13 +126,18 @@ def blocked_seconds(run: RunTables, file: str, line: int) -> float:
     return 0.0
 
 
-def position_in(traceback: str, at: float) -> DriverPosition:
-    """Return where the driver was whose own patience ended, as its traceback tells.
+def position_in(run: RunTables, traceback: str, at: float) -> DriverPosition:
+    """Return where the driver was when a wait of its own timed out, from its traceback.
 
     Args:
-        at: When it did, epoch seconds.
+        run: The run.
+        traceback: Of the exception.
+        at: When it was raised, epoch seconds.
     """
-    return DriverPosition(at=at, lasted=0.0, stack=frames_of_call_stack((traceback,)))
+    stack = frames_of_call_stack((traceback,))
+    own = own_frame_in(stack)
+    lasted = 0.0 if own is None else blocked_seconds(run, own.file, own.line)
+    return DriverPosition(at=at, lasted=lasted, stack=stack)
 
 
 def evidence_of_position(position: DriverPosition) -> Evidence:

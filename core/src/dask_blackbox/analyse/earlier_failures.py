@@ -111,6 +111,11 @@ _AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
+_SET_UP_AGAIN = (
+    "What only the process of a worker holds (`client.run`, a global variable, an attribute of "
+    "the worker) is lost when the process is replaced: set it in the `setup` of a worker "
+    "plugin (`client.register_plugin`), which each new process runs, or pass it to the tasks."
+)
 _WARNING = 30
 _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
 """Characters of an error, and of a line, in which one is looked for in the other."""
@@ -636,6 +641,7 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
             message=f"{death.address} died{how}",
             source="workers",
             headline=f"A worker died{how}{running}",
+            remedy=_SET_UP_AGAIN,
         )
 
 

@@ -1,4 +1,4 @@
-"""What was before and around an exception of a task, in sentences."""
+"""What was before and around an exception of a task, or of the driver."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
@@ -25,10 +26,17 @@ from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
     WORKER_PLUGIN_FAILED,
 )
+from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import class_of, counted, listed, short, short_with_paths
+from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
+
+_LACKED = frozenset((
+    "BrokenBarrierError", "BrokenPipeError", "Empty", "EOFError", "FileNotFoundError", "Full",
+))  # fmt: skip
+"""What Python raises where something that another thread was to make or take is not there."""
 
 
 def at_its_line(failure: TaskFailure) -> str:
@@ -304,3 +312,34 @@ def _printed_after(case: Case, at: datetime) -> list[str]:
         & pl.col("message").str.contains(r"^[A-Za-z_][\w.]*(?:Error|Exception): ")
     )
     return printed["message"].head(1).to_list()
+
+
+def ended_thread(case: Case, exception: DriverException) -> PrintedFailure | None:
+    """Return the first thread, or callback, of the driver's that had failed of its own."""
+    own = {class_of(name) for name in (exception.exception, *exception.chain)}
+    return next(
+        (
+            each
+            for each in printed_failures(case.run)
+            if each.place
+            and each.exception not in own
+            and (each.task is not None or not case.outcome.is_after(each.at))
+            and (each.task is None or user_frame(each.traceback) is not None)
+        ),
+        None,
+    )
+
+
+def thread_that_was_missed(
+    case: Case, exception: DriverException
+) -> PrintedFailure | None:
+    """Return a thread that had ended, where the driver lacked what it was to make."""
+    name = class_of(exception.exception)
+    lacked = (
+        name in _LACKED
+        or name.endswith(("Timeout", "TimeoutError"))
+        or is_symptom(name, exception.message)
+    )
+    if not lacked or case.failures or case.deaths:
+        return None
+    return ended_thread(case, exception)

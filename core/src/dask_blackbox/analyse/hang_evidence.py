@@ -98,7 +98,7 @@ _OF_AN_ACTOR = Wait(
     "for a method of an actor",
     "actor methods are not tasks, and this one did not return",
     "find what that method waits for, and add a timeout there. An actor's methods run "
-    "one at a time on its worker.",
+    "one at a time on its worker: two actors that call each other wait for each other.",
 )
 
 

@@ -17,8 +17,8 @@ from dask_blackbox.analyse.driver_output import (
     NOISE,
     PrintedFailure,
     last_output,
-    printed_failures,
 )
+from dask_blackbox.analyse.exception_context import ended_thread, thread_that_was_missed
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
@@ -44,7 +44,6 @@ from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
-from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -77,11 +76,6 @@ _ERROR, _NOT_FOUND = 40, 127
 _CONFIGURATION = "dask_blackbox.errors.ConfigurationError"
 """What this package and its hosts' raise of arguments and settings that cannot work."""
 
-_LACKED = frozenset((
-    "BrokenBarrierError", "BrokenPipeError", "Empty", "EOFError", "FileNotFoundError", "Full",
-))  # fmt: skip
-"""What Python raises where something that another thread was to make or take is not there."""
-
 _MISTAKES = frozenset((
     "AttributeError", "IndexError", "NameError", "NotImplementedError", "TypeError",
     "UnboundLocalError", "ZeroDivisionError",
@@ -95,7 +89,7 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
     if case.exception is not None:
         if _CONFIGURATION in (case.exception.exception, *case.exception.bases):
             yield _configuration_finding(case, case.exception)
-        elif (thread := _thread_that_was_missed(case, case.exception)) is not None:
+        elif (thread := thread_that_was_missed(case, case.exception)) is not None:
             yield _thread_finding(case, case.exception, thread)
         elif not case.raised("KilledWorker"):
             yield _exception_finding(case, case.exception)
@@ -213,7 +207,7 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
             "An earlier exception had only been logged, and this failure may be its "
             f"consequence: {logged.raised}"
         )
-    thread = _ended_thread(case, exception)
+    thread = ended_thread(case, exception)
     if thread is not None:
         found.append(
             f"Earlier, {thread.place} of the driver had ended with "
@@ -242,37 +236,6 @@ def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
         and case.outcome.source != "test"
         and "finished" in case.run.tasks["outcome"]
     )
-
-
-def _ended_thread(case: Case, exception: DriverException) -> PrintedFailure | None:
-    """Return the first thread, or callback, of the driver's that had failed of its own."""
-    own = {class_of(name) for name in (exception.exception, *exception.chain)}
-    return next(
-        (
-            each
-            for each in printed_failures(case.run)
-            if each.place
-            and each.exception not in own
-            and (each.task is not None or not case.outcome.is_after(each.at))
-            and (each.task is None or user_frame(each.traceback) is not None)
-        ),
-        None,
-    )
-
-
-def _thread_that_was_missed(
-    case: Case, exception: DriverException
-) -> PrintedFailure | None:
-    """Return a thread that had ended, where the driver lacked what it was to make."""
-    name = class_of(exception.exception)
-    lacked = (
-        name in _LACKED
-        or name.endswith(("Timeout", "TimeoutError"))
-        or is_symptom(name, exception.message)
-    )
-    if not lacked or case.failures or case.deaths:
-        return None
-    return _ended_thread(case, exception)
 
 
 def _printed_evidence(case: Case, thread: PrintedFailure) -> Evidence:

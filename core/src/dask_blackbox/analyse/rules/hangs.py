@@ -15,6 +15,7 @@ from dask_blackbox.analyse.driver_position import (
     position_in,
     shared_in,
 )
+from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.hang_evidence import (
     awaited,
     evidence_of_hang,
@@ -25,7 +26,11 @@ from dask_blackbox.analyse.hang_evidence import (
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.run_state import ASKED, signal_of_driver
+from dask_blackbox.analyse.run_state import (
+    ASKED,
+    last_sign_of_life,
+    signal_of_driver,
+)
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
@@ -147,9 +152,12 @@ def _idled(task: HangingTask, idle: float) -> str:
 def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     """Yield that the driver itself waited for something of Dask's, and no task was pending."""
     position, exception = case.driver_position, case.exception
+    if exception is not None and thread_that_was_missed(case, exception) is not None:
+        return  # what it waited for was to come from a thread that had failed
     if position is None and exception is not None and timed_out_waiting(exception):
-        end = case.run.ending.ended if case.run.ending else case.run.manifest.started
-        position = position_in(exception.traceback, end)
+        # The process ends later than the wait does.
+        end = case.outcome.decided_at or last_sign_of_life(case.run)
+        position = position_in(case.run, exception.traceback, end)
     if position is None or not case.recorded_cluster:
         return
     wait = awaited(position)
