@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from prefect_dask_blackbox.fastapi_versions import server_problem
+
+OLD, LATER, BOUNDED = ">=0.111.0,<1.0.0", ">=0.139.0,<1.0.0", ">=0.139.0,<0.151"
 
 
 @pytest.mark.parametrize(
-    ("prefect", "fastapi", "remedy"),
+    ("prefect", "allowed", "fastapi", "remedy"),
     [
-        ("3.8.8", "0.165.0", "pip install 'fastapi<0.142'"),
-        ("3.8.8", "0.142.0", "pip install 'fastapi<0.142'"),
-        ("3.4.7", "0.141.1", "pip install 'fastapi<0.137'"),
-        ("3.7.0", "0.137.0", "pip install 'fastapi<0.137'"),
+        ("3.8.8", LATER, "0.165.0", "pip install 'fastapi<0.142'"),
+        ("3.7.8", LATER, "0.142.0", "pip install 'fastapi<0.142'"),
+        ("3.4.7", OLD, "0.141.1", "pip install 'fastapi<0.137'"),
+        ("3.7.7", OLD, "0.137.0", "pip install 'fastapi<0.137'"),
     ],
 )
 def test_versions_that_do_not_go_together_are_named(
-    prefect: str, fastapi: str, remedy: str
+    prefect: str, allowed: str, fastapi: str, remedy: str
 ) -> None:
-    said = server_problem(prefect, fastapi) or ""
+    said = server_problem(prefect, SpecifierSet(allowed), fastapi) or ""
 
     assert said.endswith(remedy)
 
 
 @pytest.mark.parametrize(
-    ("prefect", "fastapi"),
+    ("prefect", "allowed", "fastapi"),
     [
-        ("3.8.8", "0.141.3"),
-        ("3.4.7", "0.115.0"),
-        ("3.7.0", "0.136.0"),
-        ("3.9.0", "0.165.0"),
+        ("3.8.8", LATER, "0.141.3"),
+        ("3.7.8", LATER, "0.139.0"),
+        ("3.4.7", OLD, "0.115.0"),
+        ("3.7.7", OLD, "0.136.3"),
+        ("3.9.0", BOUNDED, "0.150.0"),
     ],
 )
 def test_of_versions_that_go_together_nothing_is_said(
-    prefect: str, fastapi: str
+    prefect: str, allowed: str, fastapi: str
 ) -> None:
-    assert server_problem(prefect, fastapi) is None
+    assert server_problem(prefect, SpecifierSet(allowed), fastapi) is None
