@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import EXAMPLES, VERBS, blackbox
 from dask_blackbox.cli.options import Verb
-from dask_blackbox.commandline import command, store_of
+from dask_blackbox.formatting import command, store_of
 from dask_blackbox.reader.stored_sketches import write_sketch
 from dask_blackbox.testing import (
     EPOCH,

@@ -22,11 +22,11 @@ import pytest
 from awaited import flag_of, until
 from dask_blackbox import Run
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.orphaned_clusters import (
     OwnedCluster,
     close_now,
     owned_clusters,
+    stop_at_gateway,
 )
 from dask_blackbox.store import open_store
 from recorder_processes import recorder_of

@@ -1,9 +1,13 @@
-"""How numbers, sizes, durations, moments and lists are written, and how ages are read."""
+"""Formats numbers, sizes, durations, moments, lists and commands; parses ages.
+
+Commands that cards, reports and errors print can be pasted into a shell as they are.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import shlex
 import signal
 import time
 from collections.abc import Iterable, Sequence
@@ -17,6 +21,7 @@ __all__ = [
     "class_of",
     "clean",
     "clock",
+    "command",
     "count",
     "counted",
     "duration",
@@ -300,3 +305,28 @@ def _wrong(typed: str, option: str) -> ConfigurationError:
         f"{option} is {typed!r}; give an age like '24h', '7 days' or '2 weeks', "
         "or a day like 2026-11-21"
     )
+
+
+_FOLDER = re.compile(r"/?runs/job=[^/]+/run=[^/]+/attempt=\d+/?$")
+
+
+def command(verb: str, *words: str, store: str | None = None) -> str:
+    """Return a `dask blackbox` command, quoted for a shell.
+
+    Args:
+        store: The URL of the store; None where it is not known, or where a word is the URL
+            of a recording.
+    """
+    where = [] if store is None else ["--store", store]
+    return shlex.join(["dask", "blackbox", verb, *words, *where])
+
+
+def store_of(url: str | None) -> str | None:
+    """Return the URL of the store that a recording's URL lies in."""
+    found = None if url is None else _FOLDER.search(url)
+    return None if url is None or found is None else url[: found.start()] or "/"
+
+
+def run_words(url: str | None, job: str, run_id: str, attempt: int) -> str:
+    """Return the word that names a run to a command: its URL, where it has one."""
+    return url or f"{job}/{run_id}/{attempt}"

@@ -19,7 +19,7 @@ import dask.config
 from dask_blackbox.capture.source_files import name_source_file_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.driver import own_clients as joined_clients
-from dask_blackbox.driver.known_secrets import known_secrets
+from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import TIME_LIMITS

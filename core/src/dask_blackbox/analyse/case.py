@@ -46,11 +46,18 @@ from dask_blackbox.analyse.run_state import (
     state_of,
 )
 from dask_blackbox.analyse.task_activity import TaskActivity
-from dask_blackbox.commandline import command, run_words
 from dask_blackbox.dialect import RemedyDialect, dialect_of
 from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
 from dask_blackbox.finding import Confidence, Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, duration, prefix_of, short
+from dask_blackbox.formatting import (
+    class_of,
+    command,
+    counted,
+    duration,
+    prefix_of,
+    run_words,
+    short,
+)
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row

@@ -1,16 +1,18 @@
-"""The earlier runs of a job, as far as they were read: what a run is compared with.
+"""The earlier runs of a job that were read, and failures of the same kind among them.
 
-Earlier means begun earlier, by the clock: code, packages and clusters change with it.
-Attempts of a run count as one run, the last attempt standing for it.
+Earlier means started earlier, by the clock: code, packages and clusters change with it.
+Attempts of a run count as one run, represented by the last attempt.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
+from dask_blackbox.earlier_runs import EarlierTry, Seen
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 
@@ -121,3 +123,62 @@ def _knows(name: SketchName) -> tuple[int, int]:
 def in_turn(sketches: Sequence[Sketch]) -> list[Sketch]:
     """Return sketches by their start, the oldest first."""
     return sorted(sketches, key=lambda sketch: sketch.started)
+
+
+_DIGITS = 8  # that a name holds
+
+
+def alike(name: SketchName, fingerprint: str) -> bool:
+    """Return whether the run of this name failed with this fingerprint."""
+    return (
+        name.fingerprint is not None
+        and not name.stopped
+        and name.fingerprint[:_DIGITS] == fingerprint[:_DIGITS]
+    )
+
+
+def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
+    """Return how often a failure like this one's has been seen; None if none was.
+
+    Args:
+        names: The runs before it, the newest first.
+    """
+    if sketch.fingerprint is None:
+        return None
+    fingerprint = sketch.fingerprint.id
+    before = [each for each in names if alike(each, fingerprint)]
+    moments = [each.started_ms / 1000 for each in before]
+    return Seen(
+        fingerprint=fingerprint,
+        basis=sketch.fingerprint.basis,
+        times=len(before) + 1,
+        first=min([*moments, sketch.started]),
+        last=max(moments, default=None),
+        in_a_row=1 + sum(1 for _ in _run_of(names, fingerprint)),
+    )
+
+
+def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, ...]:
+    """Return what became of the attempts of a run before this one, if this one failed.
+
+    Args:
+        names: Of those before it, the first one first.
+    """
+    if sketch.fingerprint is None:
+        return ()
+    fingerprint = sketch.fingerprint.id
+    return tuple(
+        EarlierTry(
+            attempt=each.address.attempt,
+            state=each.state,
+            verdict=each.verdict,
+            alike=alike(each, fingerprint),
+        )
+        for each in names
+    )
+
+
+def _run_of(names: Sequence[SketchName], fingerprint: str) -> Iterator[SketchName]:
+    # What was stopped from outside neither failed nor succeeded.
+    judged = (each for each in names if not each.stopped)
+    return takewhile(lambda each: alike(each, fingerprint), judged)

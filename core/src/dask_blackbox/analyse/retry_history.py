@@ -15,9 +15,8 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
-from dask_blackbox.analyse.changes.recurrence import alike
 from dask_blackbox.analyse.failures import host_retries
-from dask_blackbox.analyse.history import in_turn
+from dask_blackbox.analyse.history import alike, in_turn
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Confidence, Evidence, Finding, weaker

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import BundleLost, BundleStored, LeftOut
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import counted, short, size
+from dask_blackbox.formatting import command, counted, run_words, short, size
 from dask_blackbox.run_tables import RunTables
 
 _REDACTED = "redacted"

@@ -1,18 +1,25 @@
-"""The environment of this process: Python, system, image, settings, packages, ancestors.
+"""This process: Python, system, image, settings, packages, ancestors, and changes of its state.
 
 Containers receive images, tags and commits in environment variables with many names; only
 variables whose names indicate one of these are read.
 
 A scheduler or worker that descends from the driver's process belongs to its script: if it
 ends together with the script, that is not a failure.
+
+A task that changes the state of its process (a default timeout, a limit, the locale) changes it
+for everything that runs there later.  Of environment variables, only names are recorded.
 """
 
 from __future__ import annotations
 
+import locale
 import os
 import platform
 import re
+import socket
 import sys
+import time
+import warnings
 from functools import lru_cache
 from importlib import metadata
 from typing import Any, Iterator, Mapping
@@ -133,3 +140,79 @@ def _boot() -> str | None:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     except (OSError, ValueError):
         return None
+
+
+if sys.platform != "win32":
+    import resource
+
+_LIMITS = ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
+_MOST_NAMES = 20
+_OF_DASK = ("DASK_",)
+
+
+class ProcessState:
+    """The state of this process when it was asked for."""
+
+    def __init__(self) -> None:
+        self._values = _values()
+        self._environment = dict(os.environ)
+
+    def changes(self) -> list[dict[str, str]]:
+        """Return the fields of `events.StateChange`s: what is different by now."""
+        now = _values()
+        found = [
+            {"name": name, "before": before, "now": now[name]}
+            for name, before in self._values.items()
+            if now.get(name, before) != before
+        ]
+        return found + self._variables()
+
+    def _variables(self) -> list[dict[str, str]]:
+        before, now = self._environment, dict(os.environ)
+        names = sorted(
+            name
+            for name in before.keys() | now.keys()
+            if before.get(name) != now.get(name) and not name.startswith(_OF_DASK)
+        )
+        return [
+            {
+                "name": f"environment variable {name}",
+                "before": "set" if name in before else "not set",
+                "now": ("another value" if name in before else "set")
+                if name in now
+                else "not set",
+            }
+            for name in names[:_MOST_NAMES]
+        ]
+
+
+def _values() -> dict[str, str]:
+    timeout = socket.getdefaulttimeout()
+    return {
+        "default timeout of sockets": "none" if timeout is None else f"{timeout:g} s",
+        "recursion limit": str(sys.getrecursionlimit()),
+        "locale": locale.setlocale(locale.LC_ALL),
+        "time zone": "/".join(time.tzname),
+        "warnings raised as errors": _errors(),
+        **_limits(),
+    }
+
+
+def _limits() -> dict[str, str]:
+    if sys.platform == "win32":
+        return {}
+    found = {}
+    for name in _LIMITS:
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is None:  # not every system has every limit
+            continue
+        limit = resource.getrlimit(kind)[0]
+        unlimited = limit == resource.RLIM_INFINITY
+        found[f"RLIMIT_{name}"] = "unlimited" if unlimited else str(limit)
+    return found
+
+
+def _errors() -> str:
+    """Return the categories of warnings that some filter makes errors."""
+    names = {str(each[2]) for each in warnings.filters if each[0] == "error"}
+    return ", ".join(sorted(re.findall(r"\w+(?='>)", " ".join(names)))) or "none"

@@ -20,9 +20,8 @@ from dask_blackbox.cli.options import (
     screen,
     store_option,
 )
-from dask_blackbox.commandline import command
 from dask_blackbox.errors import RecordingError, RunNotFoundError
-from dask_blackbox.formatting import moment_of
+from dask_blackbox.formatting import command, moment_of
 from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy

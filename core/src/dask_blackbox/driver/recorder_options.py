@@ -1,4 +1,8 @@
-"""What a recorder is given at its start, from the settings of whoever starts it."""
+"""The configuration of a recorder, from the settings of the process that starts it.
+
+The secrets that the process knows (values under secret names) are masked wherever they occur.
+They are sent through the recorder's pipe and never written.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dask_blackbox.driver.known_secrets import known_secrets
+import dask.config
+
+from dask_blackbox.capture.masked_values import masked_values
+from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config
@@ -110,3 +117,16 @@ def _rules_asked(*, required: bool) -> dict[str, Any]:
         logger.error("the settings of the rules are ignored: %s", error)  # noqa: TRY400
         return {"rules_problem": str(error)}
     return {"muted": asked.muted, "thresholds": dict(asked.thresholds)}
+
+
+def known_secrets(*mappings: Mapping[str, object] | None) -> tuple[str, ...]:
+    """Return the values to mask, those that were added in this process included.
+
+    Args:
+        mappings: Where to look beside the environment and Dask's configuration:
+            parameters of the run, settings of the store.
+    """
+    found: list[str] = [*masked_values()]
+    for mapping in (dict(os.environ), dask.config.config, *mappings):
+        found.extend(secret_values(dict(mapping or {})))
+    return maskable_values(found)

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from dask_blackbox.card import RunCard, RunState
-from dask_blackbox.commandline import command
-from dask_blackbox.driver.known_secrets import known_secrets
+from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
+from dask_blackbox.formatting import command
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import (
     TIME_LIMITS,
@@ -66,7 +66,7 @@ def _as_interrupted(exception: BaseException | None) -> BaseException | None:
 
 
 def _end_of(exception: BaseException | None, state: RunState | None) -> End:
-    from dask_blackbox.driver.found_modules import described
+    from dask_blackbox.driver.own_code import described
 
     if isinstance(exception, SystemExit):
         code = exception.code

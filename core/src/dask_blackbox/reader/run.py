@@ -15,7 +15,6 @@ import polars as pl
 
 from dask_blackbox.analyse.task_bundles import bundles_of
 from dask_blackbox.card import RunCard, RunState
-from dask_blackbox.commandline import command
 from dask_blackbox.errors import (
     BlobNotFoundError,
     MalformedRecordingError,
@@ -24,6 +23,7 @@ from dask_blackbox.errors import (
     StoreError,
 )
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import command
 from dask_blackbox.layout import RunAddress, viewer_links
 from dask_blackbox.manifest import Completeness, Ending, Manifest
 from dask_blackbox.reader.documents import (

@@ -27,8 +27,8 @@ from dask_blackbox.reader.documents import (
     read_manifest,
 )
 from dask_blackbox.reader.listing import marked_runs
-from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED
 from dask_blackbox.recorder.orphaned_clusters import (
+    STILL_CONNECTED,
     OwnedCluster,
     close_if_disconnected,
     orphan_row,

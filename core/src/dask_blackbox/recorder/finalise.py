@@ -16,9 +16,8 @@ import msgspec
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError
-from dask_blackbox.formatting import counted
+from dask_blackbox.formatting import command, counted
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Completeness, Ending, sealed

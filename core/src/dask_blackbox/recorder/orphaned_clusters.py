@@ -1,8 +1,12 @@
-"""Clusters whose driver is gone: found in recordings, and closed by address.
+"""Finds clusters whose driver is gone, and closes them.
 
 An address alone does not identify a cluster, because another one may listen there by now.
 Therefore the scheduler's id is checked first, and another scheduler is not closed.  If only a
 recording says that the driver is gone, the scheduler is asked for the driver's client, too.
+
+Clusters of a dask-gateway are stopped by the gateway's API: their schedulers accept connections
+only through its proxy, and it owns their processes.  The name of such a cluster is never reused,
+so it identifies the cluster.
 """
 
 from __future__ import annotations
@@ -11,8 +15,11 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from dask_blackbox.events import (
     ClusterOrphaned,
@@ -22,10 +29,99 @@ from dask_blackbox.events import (
     of_kind,
 )
 from dask_blackbox.protocol.messages import OwnedScheduler
-from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gateway
 
-if TYPE_CHECKING:  # heavy
+if TYPE_CHECKING:
+    from distributed.security import Security
+
     from dask_blackbox.run_tables import RunTables
+
+STILL_CONNECTED = "its driver is still connected"
+"""Why a cluster is not closed: its driver still uses it."""
+
+_GATEWAY_TIMEOUT = 40.0
+_GATEWAY_POLL_INTERVAL = 0.5
+_ACTIVE = ("pending", "running")
+
+Connected = Callable[[str, Mapping[str, object]], Awaitable[bool]]
+"""Takes a scheduler's address and connection arguments: is the driver's client there?"""
+
+
+async def stop_at_gateway(
+    gateway: str, address: str, connected: Connected | None = None
+) -> str | None:
+    """Stop a cluster; return what is wrong, nothing if it is stopped, None if it was.
+
+    Takes 40 seconds at most.
+
+    Args:
+        gateway: Address of the gateway's API.
+        address: Of the scheduler, as `gateway://…/NAME`.
+        connected: Asked first; a cluster with its client is left alone.  None: it is gone.
+    """
+    parts = urlsplit(address)
+    name = parts.path.strip("/")
+    by_hand = f"`dask_gateway.Gateway({gateway!r}).stop_cluster({name!r})` stops it"
+    try:
+        library = import_module("dask_gateway")
+    except ImportError:
+        return f"dask-gateway is not installed here; where it is, {by_hand}"
+    try:
+        async with (
+            asyncio.timeout(_GATEWAY_TIMEOUT),
+            library.Gateway(
+                gateway,
+                proxy_address=f"{parts.scheme}://{parts.netloc}",
+                asynchronous=True,
+            ) as client,
+        ):
+            if not await _gateway_lists(client, name):
+                return None
+            if connected is not None and await _gateway_says_connected(
+                client, name, connected
+            ):
+                return STILL_CONNECTED
+            await client.stop_cluster(name)
+            while True:
+                if not await _gateway_lists(client, name):
+                    return ""
+                await asyncio.sleep(_GATEWAY_POLL_INTERVAL)
+    except Exception as error:  # noqa: BLE001 - of the library, and of what it asks
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"{gateway} did not stop it ({reason}); {by_hand}"
+
+
+class _Listed(Protocol):
+    """A cluster in the gateway's list."""
+
+    name: str
+
+
+class _Cluster(Protocol):
+    """A connected cluster: `dask_gateway.GatewayCluster`."""
+
+    scheduler_address: str
+    security: Security
+
+
+class _Gateway(Protocol):
+    """What is used of `dask_gateway.Gateway`, which need not be installed here."""
+
+    async def list_clusters(self, *, status: Sequence[str]) -> Sequence[_Listed]: ...
+
+    def connect(self, cluster_name: str) -> AbstractAsyncContextManager[_Cluster]: ...
+
+
+async def _gateway_lists(client: _Gateway, name: str) -> bool:
+    found = await client.list_clusters(status=_ACTIVE)
+    return any(each.name == name for each in found)
+
+
+async def _gateway_says_connected(
+    client: _Gateway, name: str, connected: Connected
+) -> bool:
+    async with client.connect(name) as cluster:
+        args = cluster.security.get_connection_args("client")
+        return await connected(cluster.scheduler_address, args)
 
 
 _CONNECTING, _ANSWERING = 3.0, 5.0

@@ -49,7 +49,6 @@ from dask_blackbox.recorder.earlier_recordings import (
     silent_runs,
     waiting_beside,
 )
-from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
@@ -57,6 +56,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     close_cluster,
     close_owned,
     orphan_row,
+    stop_at_gateway,
     until_closed,
 )
 from dask_blackbox.recorder.owner import CommandProcesses, KernelKills, Owner

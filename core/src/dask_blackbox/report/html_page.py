@@ -20,10 +20,10 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card import RunCard
-from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import GraphUpdated, SchedulerLoad
 from dask_blackbox.formatting import (
     BIDIRECTIONAL,
+    command,
     count,
     counted,
     duration,
@@ -31,6 +31,7 @@ from dask_blackbox.formatting import (
     moment,
     plain,
     prefix_of,
+    run_words,
 )
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.card_words import kept_links, what_is_missing

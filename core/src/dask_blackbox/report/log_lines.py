@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from dask_blackbox.commandline import command, run_words
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.formatting import count, counted, plain
+from dask_blackbox.formatting import command, count, counted, plain, run_words
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row

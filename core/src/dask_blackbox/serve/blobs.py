@@ -11,8 +11,8 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.background import BackgroundTask
 
-from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RecordingError
+from dask_blackbox.formatting import command
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import url_of
 from dask_blackbox.report.export import FORMATS, export

@@ -15,8 +15,8 @@ from fastapi.responses import HTMLResponse
 from dask_blackbox import formatting
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.rules import RULES
-from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError, ConfigurationError
+from dask_blackbox.formatting import command
 from dask_blackbox.job_history import JobHistory, PastRun
 from dask_blackbox.layout import RunAddress, safe
 from dask_blackbox.reader import Run, RunEntry, marked_runs

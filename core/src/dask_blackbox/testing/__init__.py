@@ -19,6 +19,7 @@ from dask_blackbox.testing.facts import (
     a_worker_removed,
     an_event,
     an_exit_report,
+    recorded,
     rows_of,
 )
 from dask_blackbox.testing.faulty_s3 import FaultyS3, Trouble, faulty_s3
@@ -30,7 +31,6 @@ from dask_blackbox.testing.rules import (
 )
 from dask_blackbox.testing.s3_server import EmbeddedS3, embedded_s3
 from dask_blackbox.testing.store_contract import StoreContract
-from dask_blackbox.testing.stored_runs import recorded
 
 __all__ = [
     "EPOCH",

@@ -7,7 +7,6 @@ prefixes          what differs in the work of a task prefix
 relevance         what a difference has to do with the verdict
 ranking           how often it came up before, what follows from what, and the order
 attribution       data, code or infrastructure, in a sentence
-recurrence        failures of the same kind
 for_card          all of it for a card
 """
 
@@ -19,7 +18,7 @@ from dask_blackbox.analyse.changes.for_card import (
     changes_of_run,
     changes_on_card,
 )
-from dask_blackbox.analyse.changes.recurrence import seen_before
+from dask_blackbox.analyse.history import seen_before
 
 __all__ = [
     "CardChanges",

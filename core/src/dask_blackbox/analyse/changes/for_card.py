@@ -11,14 +11,12 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked
-from dask_blackbox.analyse.changes.recurrence import seen_before, tries_of
 from dask_blackbox.analyse.changes.relevance import VerdictContext
-from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.history import History, seen_before, tries_of
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.commandline import command, store_of
 from dask_blackbox.earlier_runs import EarlierRun, Past
 from dask_blackbox.finding import Change, Finding
-from dask_blackbox.formatting import short
+from dask_blackbox.formatting import command, short, store_of
 from dask_blackbox.layout import STOPPED_BY_HOST, safe
 from dask_blackbox.sketch import Sketch
 

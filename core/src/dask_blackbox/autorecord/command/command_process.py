@@ -32,10 +32,9 @@ from dask_blackbox.capture.driver.driver_environment import cluster_facts
 from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.capture.users_frames import place_of, users_frame
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
-from dask_blackbox.driver.found_modules import described
-from dask_blackbox.driver.known_secrets import known_secrets
-from dask_blackbox.driver.own_code import DriverCodeReporter
+from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import install
+from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, call_recorder

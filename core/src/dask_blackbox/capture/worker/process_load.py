@@ -1,15 +1,22 @@
-"""What a worker's process pays beside its tasks: the GIL, the garbage collector, its host.
+"""The load of a worker's process beside its tasks, and the CPU time of each task's thread.
 
-Asked by the thread that samples memory, which wakes ten times a second anyway while
-something runs: how late it wakes shows how long a thread waits for the GIL.
+Sampled by the thread that samples memory, which wakes ten times a second while tasks run: how
+late it wakes shows how long a thread waits for the GIL.
+
+When a worker dies, several tasks may be running.  The thread id connects a task to its stack in
+`faulthandler`'s file; its CPU time shows whether the task computed or waited.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 _EVERY = 10.0
 _OFTEN = 0.1  # seconds: a longer sleep counts as several of these
@@ -20,7 +27,7 @@ _NATIVE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ProcessLoad:
-    """Counts what there is to pay, and says it now and then."""
+    """Counts the load, and reports it every ten seconds."""
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
@@ -29,7 +36,7 @@ class ProcessLoad:
         self._before = self._counters()
 
     def woke(self, asleep: float, wanted: float) -> None:
-        """Count one waking: after how many seconds, and after how many it was to be."""
+        """Count one wake-up: after how many seconds, and after how many it was planned."""
         late = asleep - wanted
         self._woken += max(1, round(wanted / _OFTEN))
         self._late += late >= _LATE
@@ -40,11 +47,11 @@ class ProcessLoad:
         self._peak = max(self._peak, rss)
 
     def due(self) -> bool:
-        """Say whether it is time to tell."""
+        """Return whether it is time for a report."""
         return time.perf_counter() - self._since >= _EVERY
 
     def reported(self) -> dict[str, object]:
-        """Return the particulars of a `process-load` event, and begin anew."""
+        """Return the fields of a `process-load` event, and reset the counters."""
         now, counters = time.perf_counter(), self._counters()
         reported: dict[str, object] = {"seconds": round(now - self._since, 3)}
         for name, value in counters.items():
@@ -145,3 +152,82 @@ class ProcessMemory:
         file, self._file = self._file, None
         if file is not None:
             os.close(file)
+
+
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_USER, _SYSTEM = 11, 12  # fields of /proc/…/stat after the name
+
+
+class TaskThreads:
+    """The threads of a worker's tasks."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._seen: dict[str, _Seen] = {}
+
+    def sample(self, executing: dict[str, float]) -> None:
+        """Look at the threads of the tasks that execute (from a thread of our own)."""
+        threads = self._seconds_by_key()
+        seen = {}
+        for key, start in executing.items():
+            if key not in threads:
+                continue
+            thread, used = threads[key]
+            before = self._seen.get(key)
+            same = before is not None and (before.start, before.thread) == (
+                start,
+                thread,
+            )
+            first = before.first if before is not None and same else used
+            seen[key] = _Seen(start, thread, first, round(used - first, 3))
+        self._seen = seen
+
+    def reported(self, executing: dict[str, float]) -> list[dict[str, object]]:
+        """Return what is known of the tasks that execute.
+
+        Args:
+            executing: Keys, and since when each executes.
+
+        Returns:
+            `key` and `start` of each; `thread` (its identifier) and `cpu` (seconds that it
+            has used since the task was first seen in it) where they are known.
+        """
+        seen, known = self._seen, []
+        for key, start in executing.items():
+            row: dict[str, object] = {"key": key, "start": start}
+            of_key = seen.get(key)
+            if of_key is not None and of_key.start == start:
+                row |= {"thread": of_key.thread, "cpu": of_key.cpu}
+            known.append(row)
+        return known
+
+    def _seconds_by_key(self) -> dict[str, tuple[int, float]]:
+        """Return thread and CPU seconds of each key that a thread executes."""
+        try:
+            active = {str(k): t for t, k in self._worker.active_threads.copy().items()}
+            system = {each.ident: each.native_id for each in threading.enumerate()}
+        except RuntimeError:  # a thread began or ended meanwhile
+            return {}
+        found = {}
+        for key, thread in active.items():
+            used = _cpu_of(system.get(thread))
+            if used is not None:
+                found[key] = (thread, used)
+        return found
+
+
+class _Seen:
+    """A task in its thread: `first` and `cpu` are CPU seconds, at first sight and since."""
+
+    def __init__(self, start: float, thread: int, first: float, cpu: float) -> None:
+        self.start, self.thread, self.first, self.cpu = start, thread, first, cpu
+
+
+def _cpu_of(thread: int | None) -> float | None:
+    """Return the CPU seconds of one of our threads; None where its system does not say."""
+    try:
+        with open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
+    except (OSError, IndexError, ValueError):
+        return None

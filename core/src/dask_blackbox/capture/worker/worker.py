@@ -37,16 +37,14 @@ from ..nanny.worker_exit import (
 )
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
-from ..process import ancestry, environment, settings_and_image
-from ..process_state import ProcessState
+from ..process import ProcessState, ancestry, environment, settings_and_image
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
-from .process_load import ProcessLoad, ProcessMemory
+from .process_load import ProcessLoad, ProcessMemory, TaskThreads
 from .ring import Ring
 from .side_effects import SideEffects, missing_file_row
-from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
 
 if TYPE_CHECKING:

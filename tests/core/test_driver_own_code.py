@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dask_blackbox.driver.found_modules import described, found_here
+from dask_blackbox.driver.own_code import described, found_here
 
 
 def test_a_file_beside_the_script_is_found_and_not_imported(
