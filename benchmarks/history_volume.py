@@ -15,9 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.reader.earlier_runs import earlier_runs
+from dask_blackbox.reader.earlier_runs import earlier_runs, put_sketch
 from dask_blackbox.reader.job_histories import FOR_NAMES, job_history
-from dask_blackbox.reader.stored_sketches import put_sketch
 from dask_blackbox.sketch import packed
 from dask_blackbox.store import open_store
 from dask_blackbox.testing import embedded_s3

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from airflow_dask_blackbox.task_log import exception_note, show_card
 from dask_blackbox import RunCard
-from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change, Finding, Subject
+from dask_blackbox.job_history import EarlierRun, EarlierTry, Past, Seen
 
 CARD = RunCard(
     job="nightly.price",

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.stored_sketches import write_sketch
+from dask_blackbox.reader.earlier_runs import write_sketch
 from stored_runs import Shelf
 
 DAY = 24 * 3600.0

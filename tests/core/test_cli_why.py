@@ -13,7 +13,7 @@ from dask_blackbox import Run
 from dask_blackbox.analyse import RULES
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.stored_sketches import write_sketch
+from dask_blackbox.reader.earlier_runs import write_sketch
 from dask_blackbox.testing import (
     EPOCH,
     a_log,

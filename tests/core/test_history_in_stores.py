@@ -21,11 +21,10 @@ from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.comparing import compare_runs
-from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
+from dask_blackbox.reader.earlier_runs import earlier_runs, put_sketch, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.reader.stored_sketches import put_sketch
-from dask_blackbox.report.history_sentences import looked_words
 from dask_blackbox.report.history_text import history_text
+from dask_blackbox.report.wording import coverage_text
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore, open_store
 from dask_blackbox.testing import EmbeddedS3, a_task, recorded
@@ -248,7 +247,7 @@ def test_what_a_host_has_stopped_is_no_failure_of_the_job(store: MemoryStore) ->
     past = changes_on_card(history, last, VerdictContext()).past
     assert past.seen is not None
     assert past.seen.in_a_row == 2
-    assert looked_words(past) == (
+    assert coverage_text(past) == (
         "all 4 earlier runs looked at; 1 of them succeeded, 2 were stopped"
     )
 

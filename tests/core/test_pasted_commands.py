@@ -18,7 +18,7 @@ from dask_blackbox import Run
 from dask_blackbox.cli import EXAMPLES, VERBS, blackbox
 from dask_blackbox.cli.options import Verb
 from dask_blackbox.formatting import command, store_of
-from dask_blackbox.reader.stored_sketches import write_sketch
+from dask_blackbox.reader.earlier_runs import write_sketch
 from dask_blackbox.testing import (
     EPOCH,
     EmbeddedS3,

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import ChainStep, Finding
+from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.report import html, placeholder_html
 from dask_blackbox.report.time_bar import time_bar_of

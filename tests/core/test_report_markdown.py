@@ -12,7 +12,7 @@ from dask_blackbox.analyse.frames import end_of
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.report import html, markdown, text
-from dask_blackbox.report.card_words import prose
+from dask_blackbox.report.wording import prose
 from markdown_it import MarkdownIt
 from runs_from_rows import a_log_line, a_run, a_worker, an_exception, raised_in
 

@@ -20,7 +20,7 @@ from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Heartbeat, Progress
-from dask_blackbox.reader.stored_sketches import put_sketch
+from dask_blackbox.reader.earlier_runs import put_sketch
 from dask_blackbox.serve import create_app
 from dask_blackbox.serve.app import RequestTimeoutProtocol
 from dask_blackbox.sketch import Fingerprint, Sketch

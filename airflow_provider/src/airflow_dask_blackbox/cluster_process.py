@@ -37,7 +37,7 @@ _ENDED = ("Status.closed", "Status.failed")
 def main() -> None:
     """Start what standard input says, keep it, and close it when it is used no more."""
     import cloudpickle
-    from dask_blackbox.driver.worker_timeout import longer_worker_timeout
+    from dask_blackbox.driver.host_task import longer_worker_timeout
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the task reads the answer only, and workers print

@@ -121,7 +121,7 @@ def connected_client(
         OperatorConfigurationError: if an argument cannot work.
         Exception: whatever bringing up the cluster, or connecting to it, raises.
     """
-    from dask_blackbox.driver.worker_timeout import longer_worker_timeout
+    from dask_blackbox.driver.host_task import longer_worker_timeout
     from distributed import Client
 
     for argument, value in (

@@ -90,19 +90,23 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
     if card.verdict is None:
         return
     from dask_blackbox.formatting import plain
-    from dask_blackbox.report.card_words import change_words, explained_words
-    from dask_blackbox.report.history_sentences import blame_words, seen_words
+    from dask_blackbox.report.wording import (
+        blame_text,
+        change_text,
+        explained_text,
+        recurrence_text,
+    )
 
     yield plain(card.verdict.cause)
     if card.verdict.remedy:
         yield f"What to do: {plain(card.verdict.remedy)}"
-    if card.past is not None and (blame := blame_words(card.past)):
+    if card.past is not None and (blame := blame_text(card.past)):
         yield f"What changed: {blame}"
     for change in card.changes[:_MOST_CHANGES]:
-        yield f"\N{BULLET} {change_words(change)}"
+        yield f"\N{BULLET} {change_text(change)}"
         if change.explains:
-            yield f"  {explained_words(change)}"
-    if seen := seen_words(card):
+            yield f"  {explained_text(change)}"
+    if seen := recurrence_text(card):
         yield f"Seen: {seen}"
 
 

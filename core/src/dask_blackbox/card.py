@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
+from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import Completeness
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there

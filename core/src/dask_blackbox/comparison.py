@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change
+from dask_blackbox.job_history import Past
 
 __all__ = ["ComparedRun", "Comparison", "Measured", "PrefixPair"]
 

@@ -327,6 +327,6 @@ def store_of(url: str | None) -> str | None:
     return None if url is None or found is None else url[: found.start()] or "/"
 
 
-def run_words(url: str | None, job: str, run_id: str, attempt: int) -> str:
+def run_argument(url: str | None, job: str, run_id: str, attempt: int) -> str:
     """Return the word that names a run to a command: its URL, where it has one."""
     return url or f"{job}/{run_id}/{attempt}"

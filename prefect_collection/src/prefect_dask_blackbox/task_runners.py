@@ -71,7 +71,7 @@ class RecordedRunner(DaskTaskRunner):
             self._shared = bool(self.address or self._cluster or _has_client())
             if not self._shared:
                 with guard("settings of the cluster"):
-                    from dask_blackbox.driver.worker_timeout import (
+                    from dask_blackbox.driver.host_task import (
                         longer_worker_timeout,
                     )
 

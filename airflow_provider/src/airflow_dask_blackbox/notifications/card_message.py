@@ -83,21 +83,25 @@ def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
     if card is None:
         return
     from dask_blackbox.formatting import plain
-    from dask_blackbox.report.card_words import change_words, retry_words
-    from dask_blackbox.report.history_sentences import blame_words, seen_words
+    from dask_blackbox.report.wording import (
+        blame_text,
+        change_text,
+        recurrence_text,
+        retry_text,
+    )
 
     verdict = card.verdict
     if verdict is not None:
         yield "Why", plain(verdict.cause)
         if verdict.remedy:
             yield "What to do", plain(verdict.remedy)
-        yield "Retry", retry_words(verdict)
-    if card.past is not None and (blame := blame_words(card.past)):
+        yield "Retry", retry_text(verdict)
+    if card.past is not None and (blame := blame_text(card.past)):
         yield "What changed", plain(blame)
     elif card.changes:
-        changes = [change_words(each) for each in card.changes[:_MOST_CHANGES]]
+        changes = [change_text(each) for each in card.changes[:_MOST_CHANGES]]
         yield "What changed", plain("; ".join(changes))
-    if seen := seen_words(card):
+    if seen := recurrence_text(card):
         yield "Seen", plain(seen)
 
 

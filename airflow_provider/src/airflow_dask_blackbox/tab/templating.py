@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jinja2
 from dask_blackbox import formatting
-from dask_blackbox.report import card_words as words
+from dask_blackbox.report import wording
 from fastapi.responses import HTMLResponse
 
 from airflow_dask_blackbox.addresses import PREFIX, base_path
@@ -31,7 +31,7 @@ _ENVIRONMENT = jinja2.Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {
-    "change": words.change_words,
+    "change": wording.change_text,
     "duration": formatting.duration,
     "moment": formatting.moment,
     "plain": formatting.plain,

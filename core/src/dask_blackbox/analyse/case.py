@@ -55,7 +55,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     prefix_of,
-    run_words,
+    run_argument,
     short,
 )
 from dask_blackbox.manifest import DriverException
@@ -329,7 +329,9 @@ class Case:
     def show_command(self, verb: str, *options: str) -> str:
         """Return the command that shows a piece of evidence."""
         reported = self.run.manifest
-        run = run_words(self.run.url, reported.job, reported.run_id, reported.attempt)
+        run = run_argument(
+            self.run.url, reported.job, reported.run_id, reported.attempt
+        )
         return command(verb, run, *options)
 
     def line_evidence(self, row: Row, *options: str, longest: int = 300) -> Evidence:

@@ -8,7 +8,7 @@ from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
-from dask_blackbox.earlier_runs import Past
+from dask_blackbox.job_history import Past
 from dask_blackbox.sketch import PrefixSketch, Sketch
 
 _MEDIAN, _HIGH = 2, 4  # of sketch.QUANTILES

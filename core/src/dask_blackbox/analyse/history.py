@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from dask_blackbox.earlier_runs import EarlierTry, Seen
+from dask_blackbox.job_history import EarlierTry, Seen
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 

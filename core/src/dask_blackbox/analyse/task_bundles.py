@@ -8,7 +8,7 @@ import msgspec
 
 from dask_blackbox.events import BundleLost, BundleStored, LeftOut
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import command, counted, run_words, short, size
+from dask_blackbox.formatting import command, counted, run_argument, short, size
 from dask_blackbox.run_tables import RunTables
 
 _REDACTED = "redacted"
@@ -41,7 +41,7 @@ def with_bundle(run: RunTables, finding: Finding | None) -> Finding | None:
 
 def _evidence(run: RunTables, found: BundleStored) -> Evidence:
     manifest = run.manifest
-    name = run_words(run.url, manifest.job, manifest.run_id, manifest.attempt)
+    name = run_argument(run.url, manifest.job, manifest.run_id, manifest.attempt)
     again = command("replay", name, "--key", found.subject)
     left_out = len(found.left_out)
     without = f", {counted(left_out, 'input')} left out" if left_out else ""

@@ -270,12 +270,12 @@ class LogTap:
         if self._mask is not None:
             text = self._mask(text)
         key = None if thread is None else self._key_of_thread(thread)
-        at = self.in_order(at + self._delay())
+        at = self.ordered_links(at + self._delay())
         self._sink(
             [at, role, source, self._pid, next(numbers), logger, level, text, key]
         )
 
-    def in_order(self, at: float) -> float:
+    def ordered_links(self, at: float) -> float:
         """Return the moment of a line, which is not before the one before it."""
         if 0 < self.at - at < _JITTER:
             at = self.at

@@ -176,7 +176,7 @@ def _lines(rows: list[Row], shown_on: Screen) -> Iterator[str]:
 
 def _cells(row: Row) -> tuple[str, str, str, str, str]:
     from dask_blackbox.formatting import duration, moment, plain
-    from dask_blackbox.report.card_words import STATE_SIGN
+    from dask_blackbox.report.wording import STATE_SIGN
 
     took = row["duration"]
     return (

@@ -1,15 +1,16 @@
-"""The host's task in whose process users' own code records: what it knows, and is given.
+"""The host's task in whose process the user's code records, and its clusters' time limits.
 
-A host's package names a function by an entry point of the group `dask_blackbox.host_tasks`,
-called as the run's identity calls the host.  It is asked where the host itself is loaded,
-which a command that a task starts has not done; importing it there would take seconds.
-Recordings that the host's package makes by itself do without.
+A host's package names a function by an entry point of the group `dask_blackbox.host_tasks`, with
+the host's name in the run's identity.  It is called only where the host is loaded: a command that
+a task starts has not loaded it, and importing it there would take seconds.
+Recordings that the host's package makes itself do not use it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
@@ -69,3 +70,26 @@ def host_task(kind: str) -> HostTask | None:
             found: HostTask | None = point.load()()
             return found
     return None
+
+
+_SETTING = "distributed.deploy.lost-worker-timeout"
+_DASKS, _OURS = "15s", "300s"
+
+
+@contextmanager
+def longer_worker_timeout() -> Iterator[None]:
+    """Let clusters wait longer for a worker that restarts, unless the user set how long.
+
+    Dask gives a worker 15 seconds to restart.  A worker that imports Airflow or Prefect needs
+    longer on a busy machine; the cluster then closes it for good, and a run that waits for its
+    task hangs, where Dask would have failed the task after a few more deaths.
+    Clusters read the setting when a worker leaves, so it is set for as long as they exist.
+    """
+    import dask.config
+    import distributed  # noqa: F401 - it brings the defaults of its settings
+
+    if dask.config.get(_SETTING, default=None) != _DASKS:
+        yield
+        return
+    with dask.config.set({_SETTING: _OURS}):
+        yield

@@ -13,7 +13,6 @@ from dask_blackbox.events import (
     driver,
     endings,
     graphs,
-    loads,
     scheduler,
     workers,
 )
@@ -30,7 +29,7 @@ LogRow = tuple[float, str, str, int, int, str, int | None, str, str | None]
 
 KINDS: dict[str, type[Event]] = {
     each.kind: each
-    for module in (workers, graphs, driver, endings, scheduler, loads)
+    for module in (workers, graphs, driver, endings, scheduler)
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, Event) and each.kind
 }

@@ -1,7 +1,8 @@
-"""Events about the scheduler and about the recording itself."""
+"""Events about the scheduler, its measurements, and the recording itself."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
@@ -217,3 +218,74 @@ class BundleLost(Event, frozen=True, kw_only=True):
     prefix: str | None = None
     worker: str | None = None
     error: str | None = None
+
+
+class SchedulerLoad(Event, frozen=True, kw_only=True):
+    """What the scheduler has done since its start.
+
+    Attributes:
+        transitions: Transitions of tasks.
+        update_graph: Seconds spent on taking graphs.
+        longest_tick: The longest pause of its event loop, in seconds.
+        steal_requests: Requests to steal a task.
+        steal_cost: Seconds that these were expected to cost.
+        plugins: Classes of scheduler plugins that are neither Dask's nor ours.
+        stolen: Requests that were granted since the recording started.
+        steal_refused: Requests that came too late since the recording started.
+        bandwidth: `[to, from, bytes per second]` of results that went between workers.
+        bandwidth_types: The same by the results' types.
+        bandwidth_mean: The same of all.
+    """
+
+    kind: ClassVar[str] = "scheduler-load"
+
+    transitions: int | None = None
+    update_graph: float | None = None
+    longest_tick: float | None = None
+    steal_requests: int | None = None
+    steal_cost: float | int | None = None
+    plugins: tuple[str, ...] = ()
+    stolen: int | None = None
+    steal_refused: int | None = None
+    bandwidth: tuple[tuple[str, str, float], ...] = ()
+    bandwidth_types: dict[str, float] = {}
+    bandwidth_mean: float | None = None
+
+
+class FineMetrics(Event, frozen=True, kw_only=True):
+    """Dask's fine performance metrics, summed since the scheduler's start.
+
+    Attributes:
+        totals: `[context, span or prefix, activity, unit, value]`; some have fewer names.
+    """
+
+    kind: ClassVar[str] = "fine-metrics"
+
+    totals: tuple[tuple[str | float | int | None, ...], ...] = ()
+
+
+class Profile(Event, frozen=True, kw_only=True):
+    """The statistical profile of the workers' threads during a while.
+
+    Attributes:
+        start: Epoch seconds.
+        stop: Epoch seconds.
+        asked: Number of workers that were asked.
+        answered: Number of workers that answered with samples.
+        tree: The profile, as Dask merges it: `count`, `children`, `description`, …
+        left_out_below: Frames with fewer samples than that are left out.
+        of: Whose threads: `compute` (tasks), `workers` or `scheduler` (their event loops).
+        prefix: Of tasks of this prefix only; empty: of all.
+    """
+
+    kind: ClassVar[str] = "profile"
+    stored_as: ClassVar[Mapping[str, str]] = {"answered": "told"}
+
+    start: float | None = None
+    stop: float | None = None
+    asked: int = 0
+    answered: int = 0
+    tree: dict[str, object] = {}
+    left_out_below: int | None = None
+    of: str = "compute"
+    prefix: str = ""

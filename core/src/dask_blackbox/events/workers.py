@@ -1,4 +1,4 @@
-"""Events about worker processes and their nannies."""
+"""Events about worker processes, their load, and their nannies."""
 
 from __future__ import annotations
 
@@ -283,3 +283,65 @@ class InstalledPackages(Event, frozen=True, kw_only=True):
     packages: dict[str, str | None] = {}
     image: dict[str, str] = {}
     config: dict[str, object] = {}
+
+
+class ProcessLoad(Event, frozen=True, kw_only=True):
+    """The load of a worker's process, every ten seconds; its address is the subject.
+
+    Attributes:
+        seconds: What the numbers cover.
+        cpu: CPU seconds of the process.
+        children: CPU seconds of programs that it started and that ended.
+        gc: Seconds of full garbage collections.
+        host_busy: CPU seconds of the whole host.
+        host_stolen: CPU seconds that the hypervisor took from the host.
+        woken: How often a thread woke up that sleeps 100 ms at a time.
+        late: How often it woke up 4 ms late or more.
+        waited: Seconds that it was late in sum, which is how long it waited for the GIL.
+        peak_memory: Bytes, of ten samples a second.
+        cores: Cores that the process may use.
+        native_threads: Threads that libraries may start for a task (`OMP_NUM_THREADS`).
+        host_memory: Bytes of the host.
+    """
+
+    kind: ClassVar[str] = "process-load"
+
+    seconds: float = 0.0
+    cpu: float | None = None
+    children: float | None = None
+    gc: float | None = None
+    host_busy: float | None = None
+    host_stolen: float | None = None
+    woken: int = 0
+    late: int = 0
+    waited: float = 0.0
+    peak_memory: int | None = None
+    cores: int | float | None = None
+    native_threads: int | None = None
+    host_memory: int | None = None
+
+
+class ResultCached(Event, frozen=True, kw_only=True):
+    """A task's host had its result in a cache, and nobody computed it; its key is the subject.
+
+    To Dask it was executed like any other.
+    """
+
+    kind: ClassVar[str] = "result-cached"
+
+
+class ResultSize(Event, frozen=True, kw_only=True):
+    """How large a result is that its host wraps; the task's key is the subject.
+
+    Dask takes the wrapper (a state of Prefect's) for some hundred bytes.  Results of less
+    than 64 KiB are not reported.  The table `tasks` has this size in the place of Dask's.
+
+    Attributes:
+        nbytes: Its size, as Dask would count it without the wrapper.
+        unmeasured: Results before it whose size is not known: too many finished at once.
+    """
+
+    kind: ClassVar[str] = "result-size"
+
+    nbytes: int = 0
+    unmeasured: int = 0

@@ -205,7 +205,7 @@ class Run(RunTables):
 
     def _write_sketch(self, card: RunCard) -> None:
         """Write the sketch for later runs that the lost recorder could not write."""
-        from dask_blackbox.reader.stored_sketches import sketches_of, write_sketch
+        from dask_blackbox.reader.earlier_runs import sketches_of, write_sketch
 
         try:
             if not sketches_of(self.store, self.address, self.manifest.started):

@@ -23,8 +23,7 @@ from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Completeness, Ending, sealed
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import Config, Reply
-from dask_blackbox.reader.earlier_runs import earlier_runs
-from dask_blackbox.reader.stored_sketches import write_sketch
+from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
 from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of

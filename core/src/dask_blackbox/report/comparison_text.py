@@ -9,15 +9,15 @@ from rich.text import Text
 
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
 from dask_blackbox.formatting import count, duration, moment, plain
-from dask_blackbox.report.card_words import (
+from dask_blackbox.report.rich_text import printed
+from dask_blackbox.report.wording import (
     STATE_SIGN,
-    change_words,
+    blame_text,
+    change_text,
     diffs_of,
     measure,
-    rarity_words,
+    rarity_text,
 )
-from dask_blackbox.report.history_sentences import blame_words
-from dask_blackbox.report.rich_text import printed
 
 _MOST_CHANGES = 30
 _MOST_PREFIXES = 20
@@ -73,14 +73,14 @@ def _changes(reported: Comparison) -> Iterable[Text]:
     if not reported.changes:
         yield Text("No difference was recorded.")
     elif reported.past is not None:
-        yield Text(blame_words(reported.past), style="bold")
+        yield Text(blame_text(reported.past), style="bold")
     for change in reported.changes[:_MOST_CHANGES]:
-        text = Text(f"  {change_words(change)}")
-        more = [each for each in (rarity_words(change.rarity), change.why) if each]
+        text = Text(f"  {change_text(change)}")
+        more = [each for each in (rarity_text(change.rarity), change.why) if each]
         if more:
             text.append(f"  ({plain('; '.join(more))})", style="dim")
         for each in change.explains:
-            text.append(f"\n      explains {change_words(each)}", style="dim")
+            text.append(f"\n      explains {change_text(each)}", style="dim")
         for line in diffs_of(change):
             text.append(f"\n      {line}")
         yield text

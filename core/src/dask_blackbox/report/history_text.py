@@ -10,9 +10,8 @@ from rich.text import Text
 
 from dask_blackbox.formatting import counted, duration, exact_size, moment, plain
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
-from dask_blackbox.report.card_words import STATE_SIGN, measure
-from dask_blackbox.report.history_sentences import day
 from dask_blackbox.report.rich_text import printed
+from dask_blackbox.report.wording import STATE_SIGN, day, measure
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta", "stopped": ""}

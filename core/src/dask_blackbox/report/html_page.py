@@ -31,10 +31,9 @@ from dask_blackbox.formatting import (
     moment,
     plain,
     prefix_of,
-    run_words,
+    run_argument,
 )
 from dask_blackbox.report.axis import Axis, axis_of
-from dask_blackbox.report.card_words import kept_links, what_is_missing
 from dask_blackbox.report.curves import curves_of, series_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
@@ -46,6 +45,7 @@ from dask_blackbox.report.prefix_graph import prefix_graph_of, prefix_rows
 from dask_blackbox.report.profile_tree import flames_for_page
 from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import marks_of, packed_marks, timeline_of
+from dask_blackbox.report.wording import kept_links, missing_data
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 
@@ -119,7 +119,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
 def on_demand_html(run: RunTables, card: RunCard) -> str:
     """Return the page that stands where a performance report was not made: how to make it."""
     reported = run.manifest
-    name = run_words(run.url, reported.job, reported.run_id, reported.attempt)
+    name = run_argument(run.url, reported.job, reported.run_id, reported.attempt)
     style = asset("report.css")
     return template("on_demand.html").render(
         card=card,
@@ -329,7 +329,7 @@ class CompletenessSection(NamedTuple):
 def _completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
     """Return the account of a recording, by the card where it says, else by the tables."""
     recorded = bool(card.completeness.get("recorded", True))
-    sentences = what_is_missing(card)
+    sentences = missing_data(card)
     if recorded and "missing" not in card.completeness and card.state != "running":
         sentences += [
             plain(f"{source}: {sentence}")

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.formatting import command, count, counted, plain, run_words
+from dask_blackbox.formatting import command, count, counted, plain, run_argument
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
@@ -308,7 +308,7 @@ def loglines_of(
 
 def _searching(run: RunTables) -> str:
     reported = run.manifest
-    name = run_words(run.url, reported.job, reported.run_id, reported.attempt)
+    name = run_argument(run.url, reported.job, reported.run_id, reported.attempt)
     return command("logs", name)
 
 

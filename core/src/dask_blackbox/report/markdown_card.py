@@ -11,32 +11,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dask_blackbox.card import RunCard
-from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import capital, clock, plain
-from dask_blackbox.report.card_words import (
+from dask_blackbox.job_history import Past
+from dask_blackbox.report.wording import (
     CONFIDENCE,
     STATE_SIGN,
+    blame_text,
     chain_beyond_headline,
-    chain_words,
-    change_words,
+    chain_text,
+    change_text,
+    coverage_text,
     diffs_of,
-    explained_words,
-    in_order,
+    explained_text,
+    good_run_text,
+    habits_text,
+    missing_data,
     numbers,
+    ordered_links,
     pieces,
-    rarity_words,
+    rarity_text,
+    recurrence_text,
     relevant_numbers,
-    retry_words,
-    subject_words,
-    what_is_missing,
-)
-from dask_blackbox.report.history_sentences import (
-    against_words,
-    blame_words,
-    habit_words,
-    looked_words,
-    seen_words,
+    retry_text,
+    subject_text,
 )
 
 _MOST_EVIDENCE = 12
@@ -91,7 +89,7 @@ def markdown(card: RunCard) -> str:
 def markdown_parts(card: RunCard) -> MarkdownParts:
     """Return the parts of the card as GitHub-flavoured Markdown."""
     recorded = card.completeness.get("recorded", True)
-    missing, verdict = what_is_missing(card), card.verdict
+    missing, verdict = missing_data(card), card.verdict
     lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
     return MarkdownParts(
         head=f"## {STATE_SIGN[card.state]} {escaped(card.headline)}",
@@ -121,15 +119,15 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
     same = card.headline == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
     if chain := chain_beyond_headline(card):
-        yield f"**Chain:** {escaped(chain_words(chain))}"
+        yield f"**Chain:** {escaped(chain_text(chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
     rows = [
-        ("Retry", retry_words(verdict)),
+        ("Retry", retry_text(verdict)),
         ("Confidence", CONFIDENCE[verdict.confidence]),
-        ("About", subject_words(verdict.subject)),
-        ("Seen", seen_words(card)),
+        ("About", subject_text(verdict.subject)),
+        ("Seen", recurrence_text(card)),
     ]
     lines = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
     lines.append(f"- **Rule** {_code(verdict.rule)}")
@@ -163,7 +161,7 @@ def _fact(fact: Evidence) -> str:
 
 def _changes(card: RunCard) -> Iterator[str]:
     past = card.past
-    blame = "" if past is None else blame_words(past)
+    blame = "" if past is None else blame_text(past)
     if not card.changes and not blame:
         return
     if card.changes:
@@ -175,7 +173,7 @@ def _changes(card: RunCard) -> Iterator[str]:
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
     rest = card.changes[_MOST_CHANGES:_MOST_ROWS]
     if rest:
-        lines = "\n".join(f"- {escaped(change_words(each))}" for each in rest)
+        lines = "\n".join(f"- {escaped(change_text(each))}" for each in rest)
         number = len(card.changes) - _MOST_CHANGES
         omitted = len(card.changes) - _MOST_ROWS
         lines += f"\n- and {omitted} more" if omitted > 0 else ""
@@ -189,7 +187,7 @@ def _changes(card: RunCard) -> Iterator[str]:
 
 
 def _changed(change: Change) -> tuple[str, str, str, str]:
-    reported = (rarity_words(change.rarity), change.why, explained_words(change))
+    reported = (rarity_text(change.rarity), change.why, explained_text(change))
     unusual = [each for each in reported if each]
     return (
         f"{escaped(change.kind)} {_code(change.what, in_table=True)}",
@@ -202,8 +200,8 @@ def _changed(change: Change) -> tuple[str, str, str, str]:
 def _past(past: Past) -> str:
     reported = []
     if past.last_good is not None:
-        reported.append(f"compared with {against_words(past.last_good)}")
-    reported += [looked_words(past), habit_words(past)]
+        reported.append(f"compared with {good_run_text(past.last_good)}")
+    reported += [coverage_text(past), habits_text(past)]
     sentence = escaped(". ".join(capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
     return f"{sentence}.{command}" if sentence else ""
@@ -243,7 +241,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _links(card: RunCard) -> str:
     lines = ["### Look further\n"] if card.links else []
-    for name, address in in_order(card.links):
+    for name, address in ordered_links(card.links):
         if _OPENS.fullmatch(address):
             lines.append(f"- [{escaped(name)}](<{address}>)")
         else:

@@ -17,10 +17,9 @@ from markupsafe import Markup
 from dask_blackbox import formatting
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import exact_size
-from dask_blackbox.report import card_words as words
-from dask_blackbox.report import history_sentences as past_words
-from dask_blackbox.report.card_words import prose
+from dask_blackbox.report import wording
 from dask_blackbox.report.page_assets import TEMPLATES
+from dask_blackbox.report.wording import prose
 
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
@@ -36,7 +35,7 @@ def html_card(card: RunCard) -> str:
         colour=_COLOURS.get(card.state, _FAILED),
         links=[
             (name, url)
-            for name, url in words.in_order(card.links)
+            for name, url in wording.ordered_links(card.links)
             if url.startswith(("https://", "http://", "file://"))
         ],
     )
@@ -58,8 +57,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(
-        past=past_words,
-        words=words,
+        wording=wording,
         formatting=formatting,
         sparkline=sparkline,
         levels=_LEVELS,

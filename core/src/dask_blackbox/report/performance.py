@@ -35,7 +35,6 @@ from dask_blackbox.formatting import (
     plain,
 )
 from dask_blackbox.report.axis import Axis, axis_of
-from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.performance_figures import (
     bandwidth_by_type,
     bandwidth_by_worker,
@@ -44,6 +43,7 @@ from dask_blackbox.report.performance_figures import (
     system_figures,
 )
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
+from dask_blackbox.report.wording import STATE_SIGN
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row

@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import plain
-from dask_blackbox.report.card_words import STATE_SIGN, kept_links
 from dask_blackbox.report.page_assets import asset, policy
+from dask_blackbox.report.wording import STATE_SIGN, kept_links
 
 _PAGE = Markup("""\
 <!doctype html>

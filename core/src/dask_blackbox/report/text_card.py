@@ -15,30 +15,28 @@ from rich.text import Text
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import clock, plain
-from dask_blackbox.report.card_words import (
+from dask_blackbox.report.rich_text import Paper
+from dask_blackbox.report.wording import (
     CONFIDENCE,
     STATE_SIGN,
-    chain_words,
-    change_words,
-    damage_words,
+    blame_text,
+    chain_text,
+    change_text,
+    coverage_text,
+    damage_text,
     diffs_of,
-    explained_words,
-    in_order,
+    explained_text,
+    good_run_text,
+    habits_text,
+    missing_data,
     numbers,
-    rarity_words,
+    ordered_links,
+    rarity_text,
+    recurrence_text,
     relevant_numbers,
-    retry_words,
-    subject_words,
-    what_is_missing,
+    retry_text,
+    subject_text,
 )
-from dask_blackbox.report.history_sentences import (
-    against_words,
-    blame_words,
-    habit_words,
-    looked_words,
-    seen_words,
-)
-from dask_blackbox.report.rich_text import Paper
 
 _MOST_EVIDENCE = 6
 _MOST_CHANGES = 5
@@ -86,11 +84,11 @@ def _head(console: Console, card: RunCard) -> None:
     )
     head.append(f"  {plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}")
     console.print(head, overflow="fold")
-    if damaged := damage_words(card):
+    if damaged := damage_text(card):
         console.print(Text(f"! {damaged}", style="bold yellow"), overflow="fold")
     console.print(Text(plain(card.headline), style="bold"), overflow="fold")
     if not card.completeness.get("recorded", True):
-        for sentence in what_is_missing(card):
+        for sentence in missing_data(card):
             console.print(Text(f"! {sentence}", style="bold yellow"), overflow="fold")
 
 
@@ -98,7 +96,7 @@ def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card.verdict)
     if card.chain:
-        yield "chain", Text(chain_words(card.chain))
+        yield "chain", Text(chain_text(card.chain))
     yield from _past(card)
     findings = [
         Text(f"{_SEVERITY_SIGN[found.severity]} {plain(found.title)} ({found.rule})")
@@ -111,7 +109,7 @@ def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if measured:
         yield "numbers", Text(_flowed(measured, width))
     if card.completeness.get("recorded", True):
-        yield from _listed("missing", [Text(line) for line in what_is_missing(card)])
+        yield from _listed("missing", [Text(line) for line in missing_data(card)])
 
 
 def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
@@ -122,9 +120,9 @@ def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
         yield "", Text(plain(verdict.cause))
     if verdict.remedy:
         yield "do", Text(plain(verdict.remedy))
-    yield "retry", Text(retry_words(verdict))
+    yield "retry", Text(retry_text(verdict))
     yield "confidence", Text(CONFIDENCE[verdict.confidence])
-    about = subject_words(verdict.subject)
+    about = subject_text(verdict.subject)
     if about:
         yield "about", Text(about)
     evidence = [_fact(fact) for fact in verdict.evidence]
@@ -133,32 +131,32 @@ def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
 
 def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
     """Yield what changed since the last good run, and what the earlier runs say."""
-    seen = seen_words(card)
+    seen = recurrence_text(card)
     if seen:
         yield "seen", Text(seen)
     past = card.past
     changes = [_change(change) for change in card.changes]
     changes = _first(changes, _MOST_CHANGES)
-    if past is not None and blame_words(past):
-        changes.insert(0, Text(blame_words(past), style="bold"))
+    if past is not None and blame_text(past):
+        changes.insert(0, Text(blame_text(past), style="bold"))
     yield from _listed("changed", changes)
     if past is None:
         return
     reported = []
     if past.last_good is not None:
-        reported.append(f"compared with {against_words(past.last_good)}")
+        reported.append(f"compared with {good_run_text(past.last_good)}")
     if card.verdict is not None or card.changes:
-        reported += [looked_words(past), habit_words(past), plain(past.compare or "")]
+        reported += [coverage_text(past), habits_text(past), plain(past.compare or "")]
     yield from _listed("", [Text(each, style="dim") for each in reported if each])
 
 
 def _change(change: Change) -> Text:
-    message = Text(change_words(change))
-    more = [each for each in (rarity_words(change.rarity), change.why) if each]
+    message = Text(change_text(change))
+    more = [each for each in (rarity_text(change.rarity), change.why) if each]
     if more:
         message.append(f"  ({plain('; '.join(more))})", style="dim")
     if change.explains:
-        message.append(f"\n  {explained_words(change)}", style="dim")
+        message.append(f"\n  {explained_text(change)}", style="dim")
     diff = diffs_of(change)
     for line in diff[:_MOST_LINES_OF_A_DIFF]:
         message.append(f"\n  {line}")
@@ -205,7 +203,7 @@ def _listed(label: str, items: list[Text]) -> Iterator[tuple[str, Text]]:
 
 
 def _links(console: Console, card: RunCard) -> None:
-    links = in_order(card.links)
+    links = ordered_links(card.links)
     if not links:
         return
     console.print()

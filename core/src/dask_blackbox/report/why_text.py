@@ -16,21 +16,19 @@ from dask_blackbox.analyse.alternatives import RejectedCause
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import clock, plain
-from dask_blackbox.report.card_words import (
-    CONFIDENCE,
-    change_words,
-    diffs_of,
-    rarity_words,
-    retry_words,
-)
-from dask_blackbox.report.history_sentences import (
-    against_words,
-    blame_words,
-    habit_words,
-    looked_words,
-    seen_words,
-)
 from dask_blackbox.report.rich_text import Paper
+from dask_blackbox.report.wording import (
+    CONFIDENCE,
+    blame_text,
+    change_text,
+    coverage_text,
+    diffs_of,
+    good_run_text,
+    habits_text,
+    rarity_text,
+    recurrence_text,
+    retry_text,
+)
 
 _NARROWEST = 60
 _AROUND = 2.0
@@ -161,7 +159,7 @@ def _finding(console: Console, found: Finding, run: str) -> None:
     _indented(console, Text(plain(found.cause)))
     for label, text in (
         ("do", plain(found.remedy)),
-        ("retry", retry_words(found)),
+        ("retry", retry_text(found)),
         ("confidence", CONFIDENCE[found.confidence]),
     ):
         if text:
@@ -184,24 +182,24 @@ def _finding(console: Console, found: Finding, run: str) -> None:
 def _changed(console: Console, card: RunCard) -> None:
     """Print what changed since the last good run, and how to see all of it."""
     past = card.past
-    if past is None or not (blame_words(past) or card.changes):
+    if past is None or not (blame_text(past) or card.changes):
         return
     console.print()
     console.print(Text("What changed since the last good run", style="bold"))
-    _indented(console, Text(blame_words(past)))
+    _indented(console, Text(blame_text(past)))
     for change in card.changes:
-        more = [each for each in (rarity_words(change.rarity), change.why) if each]
-        text = Text(f"· {change_words(change)}")
+        more = [each for each in (rarity_text(change.rarity), change.why) if each]
+        text = Text(f"· {change_text(change)}")
         if more:
             text.append(f"  ({plain('; '.join(more))})", style="dim")
         for effect in change.explains:
-            text.append(f"\n    explains {change_words(effect)}", style="dim")
+            text.append(f"\n    explains {change_text(effect)}", style="dim")
         for each in diffs_of(change):
             text.append(f"\n    {each}")
         _indented(console, text)
-    reported = [looked_words(past), habit_words(past), seen_words(card)]
+    reported = [coverage_text(past), habits_text(past), recurrence_text(card)]
     if past.last_good is not None:
-        reported.insert(0, f"compared with {against_words(past.last_good)}")
+        reported.insert(0, f"compared with {good_run_text(past.last_good)}")
     for each in reported:
         if each:
             _indented(console, Text(each, style="dim"))

@@ -23,7 +23,7 @@ from dask_blackbox.reader import Run, RunEntry, marked_runs
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.report import card_words as words
+from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames
@@ -159,11 +159,11 @@ class Pages:
             "run.html",
             address=address,
             card=card,
-            numbers=words.numbers(card.numbers),
-            missing=words.what_is_missing(card),
+            numbers=wording.numbers(card.numbers),
+            missing=wording.missing_data(card),
             links=[
                 (name, url)
-                for name, url in words.in_order(card.links)
+                for name, url in wording.ordered_links(card.links)
                 if name.replace(" ", "_") not in _OURS
                 and url.startswith(("http://", "https://"))
             ],
@@ -308,7 +308,7 @@ def _changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
         changes = comparison_of(old, new).changes
         if changes:
             parts = [
-                formatting.plain(words.change_words(each))
+                formatting.plain(wording.change_text(each))
                 for each in changes[:_MOST_CHANGES]
             ]
             if len(changes) > _MOST_CHANGES:

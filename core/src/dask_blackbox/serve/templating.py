@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from dask_blackbox import formatting
 from dask_blackbox.formatting import moment_of
-from dask_blackbox.report import card_words as words
-from dask_blackbox.report.card_words import prose
+from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, level_name
+from dask_blackbox.report.wording import prose
 from dask_blackbox.serve.run_list import Search
 
 
@@ -39,11 +39,11 @@ class Templates:
             "size": formatting.exact_size,
         }
         self._environment.globals |= {
-            "CONFIDENCE": words.CONFIDENCE,
-            "retry_words": words.retry_words,
-            "change_words": words.change_words,
-            "measure": words.measure,
-            "SIGN": words.STATE_SIGN,
+            "CONFIDENCE": wording.CONFIDENCE,
+            "retry_text": wording.retry_text,
+            "change_text": wording.change_text,
+            "measure": wording.measure,
+            "SIGN": wording.STATE_SIGN,
         }
 
     @staticmethod

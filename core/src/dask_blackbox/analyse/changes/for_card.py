@@ -14,9 +14,9 @@ from dask_blackbox.analyse.changes.ranking import Ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History, seen_before, tries_of
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.earlier_runs import EarlierRun, Past
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.formatting import command, short, store_of
+from dask_blackbox.job_history import EarlierRun, Past
 from dask_blackbox.layout import STOPPED_BY_HOST, safe
 from dask_blackbox.sketch import Sketch
 

@@ -1,21 +1,23 @@
-"""How what a card says is put into words, the same in every rendering.
+"""The wording of a card and of the job's earlier runs, the same in every rendering.
 
-Of sentences, what one could type stands between backticks: on a page that is code, and the
-backticks are gone.  Of links, a page that is kept leads to its neighbours by name, and
-never with a signature.
+In sentences, what a reader could type is between backticks; HTML renders it as code.
+Links from a stored page to the other pages of its recording are relative, and no link of a
+stored page has a signature.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
-from dask_blackbox.formatting import count, duration, exact_size, plain
+from dask_blackbox.formatting import count, counted, duration, exact_size, moment, plain
+from dask_blackbox.job_history import EarlierRun, Past, Seen
 
 CONFIDENCE = {
     "high": "high (proved by the evidence)",
@@ -43,7 +45,7 @@ _MOST_EXPLAINED = 3
 _MOST_DAMAGED = 5
 
 
-def retry_words(finding: Finding) -> str:
+def retry_text(finding: Finding) -> str:
     """Return whether a retry would help, and how sure that is: `transient (medium): …`."""
     advice, sure = finding.retry_advice, finding.retry_confidence
     if advice == "unknown":
@@ -58,7 +60,7 @@ def retry_words(finding: Finding) -> str:
     return f"{advice} ({sure}): {means}"
 
 
-def subject_words(subject: Subject) -> str:
+def subject_text(subject: Subject) -> str:
     """Return whom a finding is about, in a line; empty if it is about nobody."""
     named = (
         ("task", subject.key),
@@ -68,14 +70,14 @@ def subject_words(subject: Subject) -> str:
     return " · ".join(f"{kind} {plain(name)}" for kind, name in named if name)
 
 
-def change_words(change: Change) -> str:
+def change_text(change: Change) -> str:
     """Return a change in a line: `package pandas: 2.2.1 → 3.0.0`."""
     before = "(not there)" if change.before is None else plain(change.before)
     after = "(gone)" if change.after is None else plain(change.after)
     return f"{plain(change.kind)} {plain(change.what)}: {before} → {after}"
 
 
-def explained_words(change: Change) -> str:
+def explained_text(change: Change) -> str:
     """Return what a change explains, in a line: `explains code prefix tax and 2 more`."""
     names = [f"{plain(each.kind)} {plain(each.what)}" for each in change.explains]
     if not names:
@@ -94,7 +96,7 @@ def chain_beyond_headline(card: RunCard) -> Sequence[ChainStep]:
     return () if repeats else card.chain
 
 
-def chain_words(chain: Sequence[ChainStep]) -> str:
+def chain_text(chain: Sequence[ChainStep]) -> str:
     """Return the steps of a chain in a line: `a → b → c`."""
     return " → ".join(plain(step.text) for step in chain)
 
@@ -107,7 +109,7 @@ def diffs_of(change: Change) -> list[str]:
     return [plain(line) for diff in reported for line in (diff or "").split("\n")]
 
 
-def rarity_words(rarity: float | None) -> str:
+def rarity_text(rarity: float | None) -> str:
     """Say how unusual a change is, given the share of earlier runs without it."""
     if rarity is None:
         return ""
@@ -117,7 +119,7 @@ def rarity_words(rarity: float | None) -> str:
     return f"as in {share:.0%} of the runs" if share >= _ONE_PERCENT else "nearly never"
 
 
-def in_order(names: Mapping[str, str]) -> list[tuple[str, str]]:
+def ordered_links(names: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return links as (what it is, address): the pages that people open come first."""
     first = ("report", "performance_report", "logs", "dashboard", "recording")
     rank = {name: place for place, name in enumerate(first)}
@@ -164,7 +166,7 @@ def measure(name: str, value: float) -> str:
     return count(value) if value == round(value) else f"{value:,.2f}"
 
 
-def damage_words(card: RunCard) -> str | None:
+def damage_text(card: RunCard) -> str | None:
     """Say what of a recording is damaged; None if nothing is known to be."""
     names = [plain(name) for name in card.completeness.get("damaged", {})]
     if not names:
@@ -175,7 +177,7 @@ def damage_words(card: RunCard) -> str | None:
     return f"This recording is damaged: {', '.join(names[:_MOST_DAMAGED])}{more}"
 
 
-def what_is_missing(card: RunCard) -> list[str]:
+def missing_data(card: RunCard) -> list[str]:
     """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
     facts = card.completeness
     reason = plain(str(facts.get("reason") or ""))
@@ -226,7 +228,7 @@ def kept_links(links: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     recording lie side by side wherever it is copied to.
     """
     found = []
-    for name, address in in_order(links):
+    for name, address in ordered_links(links):
         neighbour = _NEIGHBOURS.get(name.replace(" ", "_"))
         if neighbour is not None:
             found.append((name, neighbour, True))
@@ -242,3 +244,115 @@ def _unsigned(address: str) -> str:
         return address
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+_SURE = {"high": "", "medium": " (likely)", "low": " (low confidence: little evidence)"}
+_MOST_TRIES = 4
+_FEW = {1: "the only", 2: "both"}
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def blame_text(past: Past) -> str:
+    """Return which side changed, and how sure that is; empty if nothing was compared."""
+    if not past.says:
+        return ""
+    reported = plain(past.says)
+    if past.blame in ("unknown", "nothing") or past.last_good is None:
+        return reported
+    return f"{reported.removesuffix('.')}{_SURE[past.confidence]}."
+
+
+def good_run_text(run: EarlierRun) -> str:
+    """Return what the changes are against: `run-7 of 2026-11-20 02:00:00 UTC, 18 m 02 s`."""
+    took = "" if run.duration is None else f", took {duration(run.duration)}"
+    attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+    return f"{plain(run.run_id)}{attempt} of {moment(run.started)}{took}"
+
+
+def coverage_text(past: Past) -> str:
+    """Return how much of the past was looked at."""
+    if not past.runs:
+        return ""
+    runs = counted(past.runs, "earlier run")
+    if past.more:
+        text = f"{past.looked_at:,} of more than {runs} looked at"
+    elif past.looked_at == past.runs:
+        which = _FEW.get(past.runs)
+        text = f"{which or 'all'} {runs[2:] if which else runs} looked at"
+    else:
+        text = f"{past.looked_at} of {runs} looked at"
+    if past.good < past.runs:
+        text += (
+            f"; {past.good:,} of them succeeded" if past.good else "; none succeeded"
+        )
+        if past.stopped:
+            text += (
+                f", {past.stopped:,} {'was' if past.stopped == 1 else 'were'} stopped"
+            )
+    if past.unreadable:
+        text += f"; {past.unreadable} could not be read"
+    return text
+
+
+def recurrence_text(card: RunCard) -> str:
+    """Return how often the job has failed like this; empty where nobody has looked."""
+    past = card.past
+    if past is None or past.seen is None:
+        return ""
+    if past.seen.times > 1:
+        text = _times(past.seen, more=past.more)
+    elif any(each.alike for each in past.tries):
+        text = "no other run of this job failed this way"
+    else:
+        text = "the first failure of its kind in this job" if past.runs else ""
+    return "; ".join(each for each in (_tries(past), text) if each)
+
+
+def _tries(past: Past) -> str:
+    """Return what became of earlier attempts of the same run."""
+    alike = [str(each.attempt) for each in past.tries if each.alike]
+    parts = []
+    if alike:
+        parts.append(f"{_attempts(alike)} of this run failed in the same way")
+    for each in past.tries:
+        if not each.alike:
+            why = f" ({plain(each.verdict)})" if each.verdict else ""
+            end = "failed differently" if each.state == "failed" else each.state
+            end = f"was {end}" if end in ("lost", "aborted") else end
+            parts.append(f"{_attempts([str(each.attempt)])} {end}{why}")
+    return "; ".join(parts[:_MOST_TRIES])
+
+
+def _attempts(numbers: list[str]) -> str:
+    if len(numbers) == 1:
+        return f"attempt {numbers[0]}"
+    return f"attempts {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _times(seen: Seen, *, more: bool) -> str:
+    least = "at least " if more else ""
+    before = " or before" if more else ""
+    text = f"{least}{seen.times:,} times, first on {day(seen.first)}{before}"
+    if seen.last is not None and day(seen.last) != day(seen.first):
+        text += f", last on {day(seen.last)}"
+    if seen.in_a_row > 1:
+        text += f"; the {_ordinal(seen.in_a_row)} time in a row"
+    return text
+
+
+def habits_text(past: Past) -> str:
+    """Return what is left out of the changes; empty if nothing is."""
+    if not past.habits:
+        return ""
+    listed = ", ".join(plain(each) for each in past.habits)
+    return f"not listed because it changes in most runs: {listed}"
+
+
+def day(at: float) -> str:
+    """Return the day (UTC) of a moment in epoch seconds."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def _ordinal(number: int) -> str:
+    teens = 10 < number % 100 < 20  # noqa: PLR2004
+    return f"{number}{'th' if teens else _ENDINGS.get(number % 10, 'th')}"

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change
+from dask_blackbox.job_history import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.report import html, markdown, text
-from dask_blackbox.report.history_sentences import looked_words, seen_words
+from dask_blackbox.report.wording import coverage_text, recurrence_text
 from dask_blackbox.run_tables import RunTables
 from markdown_it import MarkdownIt
 from runs_from_rows import a_failed_task, a_run, a_worker, an_exception, raised_in
@@ -142,14 +142,14 @@ def test_the_first_run_says_that_it_is_the_first() -> None:
     ],
 )
 def test_how_much_was_looked_at_is_said(past: Past, said: str) -> None:
-    assert looked_words(past) == said
+    assert coverage_text(past) == said
 
 
 def test_the_first_failure_of_its_kind_is_called_so() -> None:
     seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
 
-    assert "first failure" in seen_words(a_card(past=Past(runs=3, seen=seen)))
-    assert seen_words(a_card(past=Past(seen=seen))) == ""
+    assert "first failure" in recurrence_text(a_card(past=Past(runs=3, seen=seen)))
+    assert recurrence_text(a_card(past=Past(seen=seen))) == ""
 
 
 def test_earlier_attempts_of_the_run_are_reported_with_how_they_failed() -> None:
@@ -162,7 +162,7 @@ def test_earlier_attempts_of_the_run_are_reported_with_how_they_failed() -> None
     )
     past = Past(runs=3, seen=seen, tries=tries)
 
-    assert seen_words(a_card(past=past)) == (
+    assert recurrence_text(a_card(past=past)) == (
         "attempts 2 and 3 of this run failed in the same way; "
         "attempt 1 failed differently (task-exception); attempt 4 was lost; "
         "no other run of this job failed this way"
