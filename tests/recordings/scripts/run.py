@@ -348,6 +348,8 @@ def keep_all(
 ) -> int:
     """Keep the recordings of a store in the repository; return how many there are.
 
+    Those of scripts that the store does not hold stay as they were kept before.
+
     Args:
         which: The set.
         cases: All of its scripts.
@@ -356,24 +358,27 @@ def keep_all(
     """
     sys.path.insert(0, str(SETS["first"].parent))
     from keep import usual_places
-    from keeping import Kept, archive_of, keep
+    from keeping import Kept, archive_of, keep, kept
 
     number = 0
     for part in sorted({name.partition("/")[0] == "healthy" for name in cases}):
+        module = "healthy" if part else "failing"
+        module = module if which == "first" else f"{which}_{module}"
+        archive = archive_of("scripts", module)
+        before = {} if not archive.exists() else {e.name: e for e in kept(archive)}
         found = []
         for name in cases:
-            place = store / name
+            place, short = store / name, name.rpartition("/")[2]
             done = place / "done.json"
-            if (name.partition("/")[0] == "healthy") != part or not done.exists():
+            if (name.partition("/")[0] == "healthy") != part:
                 continue
-            run = _first_run(place)
+            run = _first_run(place) if done.exists() else None
             if run is not None:
-                told = json.loads(done.read_text())
-                found.append(Kept(name.rpartition("/")[2], told, run))
+                found.append(Kept(short, json.loads(done.read_text()), run))
+            elif short in before:
+                found.append(before[short])
         moved = places | usual_places() | {str(store): "/srv/store"}
-        room = "healthy" if part else "failing"
-        room = room if which == "first" else f"{which}_{room}"
-        number += keep(archive_of("scripts", room), found, moved)
+        number += keep(archive, found, moved)
     return number
 
 

@@ -12,7 +12,9 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.teardown import task_signal_to
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.run_state import last_sign_of_life, signal_of_driver
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
@@ -20,6 +22,8 @@ from dask_blackbox.events import (
     DirectoryChange,
     DriverAttached,
     DriverClosing,
+    DriverEnded,
+    DriverLost,
     DriverSignalled,
     FailedTaskFiles,
     FileRemoved,
@@ -28,6 +32,7 @@ from dask_blackbox.events import (
     MissingFile,
     ProcessAncestors,
     ProgramFailed,
+    TaskSignalled,
     WorkerAdded,
     WorkerRemoved,
 )
@@ -121,6 +126,20 @@ def _name_of_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def signal_of_a_task(case: Case) -> TaskSignalled | None:
+    """Return the signal of a task that ended the driver, if a task sent one to it."""
+    drivers, by = case.run.of(DriverAttached), signal_of_driver(case.run)
+    pids = {each.pid for each in drivers if each.pid}
+    pids |= {pid for each in drivers for pid, _ in each.ancestors}
+    lost = [each.at for each in (*case.run.of(DriverLost), *case.run.of(DriverEnded))]
+    end = min(lost, default=last_sign_of_life(case.run))
+    sent = task_signal_to(case.run, frozenset(pids), end, case.outcome.clocks)
+    if sent is None or sent.signal != by:
+        return None
+    here = any(sent.pid in each for each in case.teardown.pids.values())
+    return sent if here else None
 
 
 def sentence_on_reused(reused: KeyReused) -> str:

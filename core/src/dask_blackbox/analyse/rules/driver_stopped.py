@@ -18,7 +18,6 @@ from dask_blackbox.analyse.driver_position import (
     blocked_seconds,
     evidence_of_position,
 )
-from dask_blackbox.analyse.facts.teardown import task_signal_to
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
@@ -33,7 +32,11 @@ from dask_blackbox.analyse.run_state import (
     recorded_until,
     signal_of_driver,
 )
-from dask_blackbox.analyse.side_effects import closings_of_driver, whose
+from dask_blackbox.analyse.side_effects import (
+    closings_of_driver,
+    signal_of_a_task,
+    whose,
+)
 from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
@@ -92,7 +95,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
     lasted = _scheduler_unresponsive_for(case)
-    sent = _signal_of_a_task(case, by, end)
+    sent = signal_of_a_task(case)
     waited = (
         by in ASKED
         and sent is None
@@ -142,18 +145,6 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
     )
-
-
-def _signal_of_a_task(case: Case, by: str | None, end: float) -> TaskSignalled | None:
-    """Return the signal of a task that ended the driver, if a task sent one to it."""
-    drivers = case.run.of(DriverAttached)
-    pids = {each.pid for each in drivers if each.pid}
-    pids |= {pid for each in drivers for pid, _ in each.ancestors}
-    sent = task_signal_to(case.run, frozenset(pids), end, case.outcome.clocks)
-    here = (
-        any(sent.pid in each for each in case.teardown.pids.values()) if sent else False
-    )
-    return sent if sent is not None and here and sent.signal == by else None
 
 
 def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:

@@ -31,6 +31,7 @@ from dask_blackbox.analyse.run_state import (
     last_sign_of_life,
     signal_of_driver,
 )
+from dask_blackbox.analyse.side_effects import signal_of_a_task
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
@@ -66,6 +67,8 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
+    if signal_of_a_task(case) is not None:
+        return  # nobody lost patience
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
             yield _ended_by_us_finding(case)
