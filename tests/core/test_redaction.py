@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from dask_blackbox.capture.redaction import maskable_values, secret_values
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import HostFact, Manifest
 from dask_blackbox.recorder.redact import Redactor, scanner_shapes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -274,7 +274,7 @@ def test_a_switch_under_a_secret_name_leaves_ordinary_text_alone() -> None:
 
 
 def test_a_run_is_found_by_its_ids_though_a_password_be_the_same_word() -> None:
-    host = {
+    host: dict[str, HostFact] = {
         "kind": "airflow",
         "dag_id": "analytics",
         "task_id": "load",

@@ -19,6 +19,7 @@ __all__ = [
     "DriverException",
     "Ending",
     "Heartbeat",
+    "HostFact",
     "Manifest",
     "Progress",
     "SourceAccount",
@@ -29,6 +30,7 @@ __all__ = [
     "decode_heartbeat",
     "decode_manifest",
     "decode_stopped",
+    "host_facts",
     "lasted",
     "own_version",
     "seal_is_whole",
@@ -66,6 +68,20 @@ def since_boot() -> float:
     return time.monotonic()
 
 
+HostFact = str | int | float | bool | list[object] | dict[str, object] | None
+"""A value that identifies a run to its host: a JSON value, usually a text or a number."""
+
+
+def host_facts(facts: Mapping[str, object]) -> dict[str, HostFact]:
+    """Return facts as they can be stored: a value that is no JSON value as its text."""
+    return {
+        name: value
+        if value is None or isinstance(value, str | int | float | list | dict)
+        else str(value)
+        for name, value in facts.items()
+    }
+
+
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """`run.json`: job, run and attempt; written before the run's first task.
 
@@ -91,7 +107,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     attempt: int = 1
     started: float
     since_boot: float | None = None
-    host: dict[str, object] = {}
+    host: dict[str, HostFact] = {}
     machine: str = ""
     blackbox: str = ""
 

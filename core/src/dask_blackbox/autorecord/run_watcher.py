@@ -35,7 +35,7 @@ from dask_blackbox.driver.plugin_registration import scheduler_config, worker_an
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
-from dask_blackbox.manifest import Manifest, own_version, since_boot
+from dask_blackbox.manifest import HostFact, Manifest, own_version, since_boot
 from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     LEFT,
@@ -376,7 +376,9 @@ def _most_of(tasks: Iterable[TaskState]) -> str | None:
     return max(counts, key=counts.__getitem__) if counts else None
 
 
-def _host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, object]:
+def _host_of(
+    scheduler: Scheduler, client: str, span: Span | None
+) -> dict[str, HostFact]:
     """Return what started a run, as the scheduler sees it.
 
     Args:

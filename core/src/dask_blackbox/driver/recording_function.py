@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.driver.host_task import host_task
 from dask_blackbox.driver.session import Recording
-from dask_blackbox.identity import identity_from_environment
-from dask_blackbox.manifest import Manifest, own_version, since_boot
+from dask_blackbox.identity import Identity, identity_from_environment
+from dask_blackbox.manifest import Manifest, host_facts, own_version, since_boot
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.settings import setting
 
@@ -44,55 +44,35 @@ def recording(
 ) -> Recording:
     """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
 
+    The context manager is synchronous and asynchronous; `start` and `finish` do the same.
+
     Args:
-        client: A connected `distributed.Client`.  None: every client of this process, see
-            `every_client`.
-        store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
-            `blackbox.store.url`, otherwise the user's default folder.
-        job: Job name; runs of one job are compared.  None: from the host's environment (Airflow,
-            Prefect, CI, a batch system), otherwise the script's name.
-        run_id: Run id within the job.  None: from the host's environment, otherwise a new one.
+        client: A connected `Client`.  None: every client of this process (`every_client`).
+        store: `s3://bucket/prefix` or a folder.  None: the setting `blackbox.store.url`, or
+            the user's default folder.
+        job: Job name; runs of one job are compared.  None: from the host, or the script's name.
+        run_id: Run id within the job.  None: from the host's environment, or a new one.
         attempt: Attempt of that run, from 1; if it exists already, the next one is used.
-        host: The system that started the run.  None: from the environment.
+        host: Facts about the system that started the run.  None: from the environment.
         parameters: Parameters of the run; redacted before they are recorded.
-        callable: The function that does the work; its name, place and a hash of its
-            source are recorded.
-        required: Raise when the run cannot be recorded, before it starts.  None: the
-            setting `blackbox.required`.
+        callable: The function that does the work; its name and a hash are recorded.
+        required: Raise if the run cannot be recorded.  None: the setting `blackbox.required`.
         store_settings: Override the settings under `blackbox.store`; same names.
-        command: The command that does the work, if other processes do it: this process is
-            then not the driver, and nothing of it is recorded.
-        secrets: Configuration of the host: values under secret names in it are masked
-            wherever they occur.
+        command: The command whose processes do the work; this process is not recorded.
+        secrets: Configuration of the host; values under secret names are masked everywhere.
         host_environment: Environment variables with which the recorder can reach the host
             after the driver has died; never written.
-        on_progress: Called with the progress of the run every two seconds, in a thread;
-            must not block.
+        on_progress: Called every two seconds, in a thread; must not block.
         overview: Make the `overview` that the host's page shows.
-        every_client: Record all clients of this process, present and future, until the
-            run ends.  False: only those given here or to `attach`.  None: every client,
-            unless `client`, `host` or `command` is given.
-
-    Returns:
-        A context manager, synchronous and asynchronous; `start` and `finish` are the explicit
-        form.
+        every_client: Record all clients of this process, present and future.  False: only
+            those given here or to `attach`.  None: unless `client`, `host` or `command` is given.
     """
     found = identity_from_environment()
-    own_run = run_id is not None or job is not None
-    manifest = Manifest(
-        recording=f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}",
-        job=_without_secrets(job or found.job),
-        run_id=_without_secrets(run_id or found.run_id),
-        attempt=attempt or (1 if own_run else found.attempt),
-        started=time.time(),
-        since_boot=since_boot(),
-        host=dict(found.host if host is None else host),
-        machine=platform.node(),
-        blackbox=own_version(),
-    )
+    if every_client is None:
+        every_client = client is None and host is None and command is None
     return Recording(
         client,
-        manifest=manifest,
+        manifest=_manifest(found, job=job, run_id=run_id, attempt=attempt, host=host),
         store=store,
         store_settings=store_settings,
         parameters=parameters,
@@ -104,9 +84,30 @@ def recording(
         on_progress=on_progress,
         overview=overview,
         host_task=None if host is not None else host_task(str(found.host.get("kind"))),
-        every_client=every_client
-        if every_client is not None
-        else client is None and host is None and command is None,
+        every_client=every_client,
+    )
+
+
+def _manifest(
+    found: Identity,
+    *,
+    job: str | None,
+    run_id: str | None,
+    attempt: int | None,
+    host: Mapping[str, object] | None,
+) -> Manifest:
+    """Return the manifest of a run that starts now."""
+    named = run_id is not None or job is not None
+    return Manifest(
+        recording=f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}",
+        job=_without_secrets(job or found.job),
+        run_id=_without_secrets(run_id or found.run_id),
+        attempt=attempt or (1 if named else found.attempt),
+        started=time.time(),
+        since_boot=since_boot(),
+        host=found.host if host is None else host_facts(host),
+        machine=platform.node(),
+        blackbox=own_version(),
     )
 
 

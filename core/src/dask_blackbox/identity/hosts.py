@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from dask_blackbox.manifest import HostFact
+
 _PASSWORD = re.compile(r"//[^/@\s]*@")
 
 
@@ -31,10 +33,10 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
     job: str
     run_id: str
     attempt: int = 1
-    host: dict[str, object] = {}
+    host: dict[str, HostFact] = {}
 
 
-def filled(**facts: str | None) -> dict[str, object]:
+def filled(**facts: str | None) -> dict[str, HostFact]:
     """Return the facts that are known, without passwords in URLs."""
     return {name: _PASSWORD.sub("//", fact) for name, fact in facts.items() if fact}
 

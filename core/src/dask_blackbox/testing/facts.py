@@ -15,7 +15,7 @@ import msgspec
 
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.layout import RunAddress, index_names
-from dask_blackbox.manifest import DriverException, Ending, Manifest
+from dask_blackbox.manifest import DriverException, Ending, Manifest, host_facts
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import SegmentWriter
 from dask_blackbox.store import Store
@@ -239,7 +239,7 @@ def recorded(
         run_id=run_id,
         attempt=attempt,
         started=started,
-        host=dict(host or {}),
+        host=host_facts(host or {}),
     )
     address = RunAddress.of(job, run_id, attempt)
     folder = address.folder
