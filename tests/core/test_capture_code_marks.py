@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dask._task_spec import Task
-from dask_blackbox.analyse.changes.code_hashes import alike, tells_code
+from dask_blackbox.analyse.changes.code_hashes import alike, is_hash_of_code
 from dask_blackbox.capture.driver.driver_environment import code_facts, machine_facts
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, _marked
 from sketches import a_night
@@ -257,7 +257,7 @@ def test_a_mark_that_knows_only_a_librarys_names_says_so() -> None:
     assert library.startswith("lib.")
     assert alike(library, own)
     assert not alike(own, own.replace("2py", "1py"))
-    assert (tells_code(library), tells_code(own)) == (False, True)
+    assert (is_hash_of_code(library), is_hash_of_code(own)) == (False, True)
 
 
 def test_lambdas_of_later_graphs_are_marked_too() -> None:

@@ -221,9 +221,9 @@ def test_what_the_script_ends_after_its_failure_is_teardown() -> None:
     assert teardown.since == START + 20.1
     assert teardown.includes("tcp://w1", START + 20.3)
     assert teardown.includes(SCHEDULER, START + 20.3)
-    act = teardown.act_on("tcp://w1", START + 20.3)
-    assert act is not None
-    assert act.signal == "SIGTERM"
+    action = teardown.action_on("tcp://w1", START + 20.3)
+    assert action is not None
+    assert action.signal == "SIGTERM"
     assert Case(run).deaths == ()
 
 
@@ -238,7 +238,7 @@ def test_what_the_script_ends_before_its_failure_is_none() -> None:
     teardown = teardown_of(run, outcome_of(run))
 
     assert not teardown.includes("tcp://w1", START + 10.3)
-    assert teardown.act_on("tcp://w1", START + 10.3) is not None
+    assert teardown.action_on("tcp://w1", START + 10.3) is not None
     assert len(Case(run).deaths) == 1
 
 

@@ -6,7 +6,7 @@ import json
 
 from dask_blackbox.capture.nanny.worker_exit import oom_kills
 from dask_blackbox.protocol.messages import End
-from dask_blackbox.recorder.owner import KernelKills
+from dask_blackbox.recorder.parent_process import KernelKills
 
 
 def test_a_command_that_a_signal_ended_is_reported_with_its_signal() -> None:

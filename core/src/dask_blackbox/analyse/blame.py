@@ -94,7 +94,7 @@ def blame_of(
     dead: _Deaths,
     *,
     state: State,
-    deserted: bool,
+    no_worker_left: bool,
     again: bool = False,
     recovered: tuple[WorkerExit, ...] = (),
     ended: float | None = None,
@@ -106,7 +106,7 @@ def blame_of(
 
     Args:
         dead: The deaths of the run with their causes.
-        deserted: Whether no worker was left at the end.
+        no_worker_left: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
         recovered: Deaths that nobody waits for any more: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
@@ -123,10 +123,12 @@ def blame_of(
         cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
         if cut_off:
             return _blame_for_deaths(cut_off, None, failure=None, proven=True)
-        waiting = deserted if exception is None else _waited_for_dask(exception)
+        waiting = no_worker_left if exception is None else _waited_for_dask(exception)
         waiting = waiting or again
         hung = waiting and (exception is not None or state in ("aborted", "lost"))
-        relevant = dead if deserted else tuple(p for p in dead if p[0] not in recovered)
+        relevant = (
+            dead if no_worker_left else tuple(p for p in dead if p[0] not in recovered)
+        )
         if failure is not None or not relevant or not hung:
             return Blame(failure=failure, proven=proven)
         return _blame_for_deaths(relevant, None, failure=None, proven=False)

@@ -209,7 +209,7 @@ class Case:
             failures_that_count(self.failures, self.outcome),
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
-            deserted=not self.run.workers["left"].has_nulls(),
+            no_worker_left=not self.run.workers["left"].has_nulls(),
             again=self._kills_workers_repeatedly,
             recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
@@ -366,8 +366,8 @@ class Case:
         """What was still wanted when the run ended, if the driver only waited for it."""
         if not self.failed or self.blame.failure is not None:
             return None
-        uninformed = self.gave_no_reason or self.raised("KeyboardInterrupt")
-        return self.standstill if uninformed else None
+        without_reason = self.gave_no_reason or self.raised("KeyboardInterrupt")
+        return self.standstill if without_reason else None
 
     @property
     def hang_confidence(self) -> Confidence:

@@ -133,7 +133,7 @@ def _running_prefix(case: Case, deaths: tuple[WorkerExit, ...]) -> str | None:
     return prefixes.pop() if len(prefixes) == 1 else None
 
 
-def where_it_was(deaths: tuple[WorkerExit, ...]) -> str:
+def last_line_text(deaths: tuple[WorkerExit, ...]) -> str:
     """Return a sentence on the line of code that the last stack shows, or nothing."""
     for death in reversed(deaths):
         frame = frame_at_exit(death)
@@ -214,8 +214,8 @@ def _waited_until(case: Case) -> str:
     """Return a sentence on how a driver ended that learned of no failure, or nothing."""
     if case.blame.failure is not None:
         return ""
-    deserted = not case.run.workers["left"].has_nulls()
-    empty = "no worker was left" if deserted else ""
+    no_worker_left = not case.run.workers["left"].has_nulls()
+    empty = "no worker was left" if no_worker_left else ""
     if case.state in ("aborted", "lost"):
         by = signal_of_driver(case.run)
         waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"

@@ -61,7 +61,7 @@ def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> s
     return f" ({alike.failed:,} of {alike.attempted:,} tasks{way})"
 
 
-def how_many_failed(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:
+def similar_failures(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:
     """Yield how many tasks failed as one did, if more than are known already."""
     alike = failed_alike(case.run, failure)
     if alike.failed > known:
@@ -71,7 +71,7 @@ def how_many_failed(case: Case, failure: TaskFailure, *, known: int) -> Iterator
         )
 
 
-def where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
+def call_path(case: Case, failure: TaskFailure) -> Iterator[str]:
     """Yield the way to what raised, and who asked for it, without a line of the user's."""
     if failure.frame is not None or not failure.traceback:
         return
@@ -83,7 +83,7 @@ def where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
         yield f"The driver requested it at {exception.file}:{exception.line}"
 
 
-def how_it_came(failure: TaskFailure) -> Iterator[str]:
+def exception_details(failure: TaskFailure) -> Iterator[str]:
     """Yield what was before the exception that the driver got."""
     name, _, how = failure.raised
     if how == "quoted":
@@ -117,7 +117,7 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
         )
 
 
-def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
+def unraised_exception(case: Case, failure: TaskFailure) -> Iterator[str]:
     """Yield why the driver got something that speaks of nothing."""
     exception = case.exception
     if failure is not case.blame.failure:
@@ -170,7 +170,7 @@ def dead_at(case: Case, failure: TaskFailure) -> Counter[str]:
     )
 
 
-def died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
+def earlier_problems(case: Case, failure: TaskFailure) -> Iterator[str]:
     """Yield what had gone wrong before it raised: deaths at the same task, its worker's setup."""
     dead = dead_at(case, failure)
     if dead:

@@ -104,8 +104,8 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
         seen = death.restarted_for_memory or death.peak_memory
         at = f" at {size(seen)}" if seen else ""
         limit = f" of {size(death.memory_limit)}" if death.memory_limit else ""
-        over = f"over {_terminated_at(run)} of its memory limit{limit}"
-        because = f"its nanny terminated it{at}, {over}"
+        above = f"over {_terminated_at(run)} of its memory limit{limit}"
+        because = f"its nanny terminated it{at}, {above}"
         return ExitCause(slug="worker-memory-limit", confidence="high", because=because)
     closing = death.closing or ""
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):

@@ -196,8 +196,10 @@ def succeeded_later(run: RunTables) -> pl.DataFrame:
 
 def host_retries(run: RunTables) -> dict[str, int]:
     """Return how often the host had retried a task within one execution, by its key."""
-    over = {each.subject: each.retries or 0 for each in run.of(TaskTimedOut)}
-    return over | {each.subject: each.retries or 0 for each in run.of(TaskRetries)}
+    retries_of = {each.subject: each.retries or 0 for each in run.of(TaskTimedOut)}
+    return retries_of | {
+        each.subject: each.retries or 0 for each in run.of(TaskRetries)
+    }
 
 
 def _dask_retries(run: RunTables) -> dict[str, int]:

@@ -235,13 +235,13 @@ def read_by_the_driver(traceback: str) -> bool:
     """
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        asks = [n for n, f in enumerate(frames) if f.file.endswith(_REQUESTING)]
-        if not asks:
+        requesting = [n for n, f in enumerate(frames) if f.file.endswith(_REQUESTING)]
+        if not requesting:
             continue  # a traceback that the message quotes
         reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
-        if not reads or reads[0] < asks[-1]:
+        if not reads or reads[0] < requesting[-1]:
             return False
-        return not any(map(is_the_users, frames[asks[-1] + 1 : reads[0]]))
+        return not any(map(is_the_users, frames[requesting[-1] + 1 : reads[0]]))
     return False
 
 

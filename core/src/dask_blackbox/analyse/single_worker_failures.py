@@ -52,16 +52,16 @@ def single_worker_failure(
     alone = set(failed["worker"].drop_nulls()) == {worker}
     if not alone or not enough or worker in set(well["worker"]):
         return None
-    came = _late_arrival(case, worker, well)
-    if there < _ENOUGH_THERE and not came:
+    late = _late_arrival(case, worker, well)
+    if there < _ENOUGH_THERE and not late:
         return None
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
     reported = (
         f"It failed only on that worker: {counted(there, 'task')} of '{prefix}' failed "
         f"on that worker and none succeeded, while {len(well):,} succeeded on {others}"
     )
-    if came:
-        return SingleWorkerFailure(f"{reported}. {came}", f"{_SETUP_HINT}.")
+    if late:
+        return SingleWorkerFailure(f"{reported}. {late}", f"{_SETUP_HINT}.")
     return SingleWorkerFailure(
         reported,
         "Compare that worker with the others: its host, files and environment.",
@@ -112,13 +112,13 @@ def verdict_on_failure(
         source="errors",
         at=failure.at,
     )
-    lone = single_worker_failure(case, failure)
-    if lone is not None:
+    only_worker = single_worker_failure(case, failure)
+    if only_worker is not None:
         what = what.replace("have ", "has ", 1) if what.startswith("have ") else what
     return rule.found(
-        f"{'Workers' if lone is None else 'One worker'} {what}",
-        cause=cause if lone is None else f"{cause} {lone.reported}.",
-        remedy=remedy if lone is None else f"{remedy} {lone.remedy}",
+        f"{'Workers' if only_worker is None else 'One worker'} {what}",
+        cause=cause if only_worker is None else f"{cause} {only_worker.reported}.",
+        remedy=remedy if only_worker is None else f"{remedy} {only_worker.remedy}",
         confidence="high" if case.blame.proven else "medium",
         subject=failure.subject,
         evidence=(text, *case.exception_evidence()),

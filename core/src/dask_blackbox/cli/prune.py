@@ -60,7 +60,7 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
         return
     if not yes:
         click.confirm(f"Delete {what}?", abort=True, err=True)
-    count = erase(store, going, tell=lambda each: None)
+    count = erase(store, going, report=lambda each: None)
     click.echo(
         f"Deleted {counted(len(going), 'run')} ({counted(count, 'blob')}) in {store.url}.",
         err=True,

@@ -196,7 +196,7 @@ def run(
 def _run(
     command: Sequence[str],
     environment: dict[str, str] | None,
-    tell: Callable[[str, dict[str, object]], None],
+    report: Callable[[str, dict[str, object]], None],
     keep: Callable[[list[list[object]]], None],
     meanwhile: Callable[[], None],
 ) -> int:
@@ -204,7 +204,7 @@ def _run(
 
     Args:
         environment: Its environment; None: ours.
-        tell: Takes what happens to it.
+        report: Takes what happens to it.
         keep: Takes the last lines of one that failed.
         meanwhile: Called as soon as it runs: what it need not wait for.
     """
@@ -219,13 +219,13 @@ def _run(
         click.echo(f"dask blackbox run: {message}", err=True)
         code = _NOT_FOUND if missing else _NOT_EXECUTABLE
         why = {"exit_code": code, "error": str(error.strerror)}
-        tell("command-not-started", {"argv": list(command), **why})
+        report("command-not-started", {"argv": list(command), **why})
         return code
     output.started()
-    tell("command-started", {"pid": process.pid, "argv": list(command)})
+    report("command-started", {"pid": process.pid, "argv": list(command)})
 
     def passed_on(number: int, frame: object) -> None:
-        tell("driver-got-signal", {"signal": signal.Signals(number).name})
+        report("driver-got-signal", {"signal": signal.Signals(number).name})
         # A terminal's Ctrl-C reaches the command by itself; we stay to tell how it ended.
         if number != signal.SIGINT:
             process.send_signal(number)

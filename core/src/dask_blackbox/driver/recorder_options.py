@@ -69,7 +69,7 @@ def config_of(
         spool=str(spool),
         spool_limit=setting_bytes("spool-limit"),
         socket=str(Path(folder) / f"dbb-{recording[:16]}.sock"),
-        owner=os.getpid(),
+        parent=os.getpid(),
         interval=setting_seconds("capture.interval"),
         profile_interval=setting_seconds("capture.profile-interval"),
         redact=setting_patterns("redact"),

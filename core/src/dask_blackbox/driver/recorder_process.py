@@ -71,12 +71,12 @@ def start_recorder(
         RecorderError: if no process can be started.
     """
     handle = handle_of(os.getpid())
-    owner = str(os.getpid())  # for people, who see no parent
+    parent = str(os.getpid())  # for people, who see no parent
     try:
         with _errors(Path(config.spool)) as errors:
             process = DetachedProcess(
                 # -P: a module of the user's folder must not stand in for one of ours.
-                [sys.executable, "-P", "-m", "dask_blackbox.recorder", owner],
+                [sys.executable, "-P", "-m", "dask_blackbox.recorder", parent],
                 errors=errors,
                 environment=_environment(),
                 # Made now: this process may have ended before the recorder can open one.
@@ -91,7 +91,7 @@ def start_recorder(
             os.close(handle)
     try:
         process.stdin.write(
-            encode(msgspec.structs.replace(config, owner_handle=handle))
+            encode(msgspec.structs.replace(config, parent_handle=handle))
         )
         process.stdin.flush()
     except OSError as error:
@@ -340,7 +340,7 @@ class RecorderSupervisor:
     # When it dies
 
     def _lost(self) -> None:
-        if self._done or os.getpid() != self._config.owner:
+        if self._done or os.getpid() != self._config.parent:
             return
         with guard("another recorder"), self._recovering:
             self._recover()

@@ -693,8 +693,8 @@ class Recording:
             self._give_up()
             raise error
         again = "; it is retried until the run ends"
-        hope = again if isinstance(error, StoreError) else ""
-        logger.error("this run is not recorded: %s%s", error, hope)
+        hint = again if isinstance(error, StoreError) else ""
+        logger.error("this run is not recorded: %s%s", error, hint)
 
     def _give_up(self) -> None:
         self._stop_recording_every_client()

@@ -1,7 +1,7 @@
 """What driver and recorder say to each other: JSON lines over pipes and a local socket.
 
-The owner (who started the recorder) talks over the recorder's standard input and output;
-its end of file says that the owner is gone.  Other processes of the same command talk over a
+The parent (who started the recorder) talks over the recorder's standard input and output;
+its end of file says that the parent is gone.  Other processes of the same command talk over a
 Unix socket.
 """
 
@@ -35,8 +35,8 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         spool: Folder of this recording on the local disk.
         spool_limit: Bytes that all that waits beside it may take.
         socket: Path of the Unix socket for other processes of the command.
-        owner: Process id of the owner.
-        owner_handle: A file descriptor that stands for its process, where there are such.
+        parent: Process id of the parent.
+        parent_handle: A file descriptor that stands for its process, where there are such.
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
         redact: More patterns to blank out.
@@ -62,8 +62,8 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     spool: str
     spool_limit: int = 2 * 2**30
     socket: str
-    owner: int
-    owner_handle: int | None = None
+    parent: int
+    parent_handle: int | None = None
     interval: float = 0.5
     profile_interval: float = 10.0
     redact: tuple[str, ...] = ()

@@ -118,12 +118,12 @@ def old_erasures(
 
 
 def erase(
-    store: Store, erasures: Iterable[Erasure], *, tell: Callable[[Erasure], None]
+    store: Store, erasures: Iterable[Erasure], *, report: Callable[[Erasure], None]
 ) -> int:
     """Delete runs; return how many blobs that were.
 
     Args:
-        tell: Is called for each run that is gone.
+        report: Is called for each run that is gone.
 
     Raises:
         StoreError: if the store does not delete; whoever repeats it goes on where it ended.
@@ -137,7 +137,7 @@ def erase(
             for name in last:
                 store.delete(name)
             count += len(each.blobs)
-            tell(each)
+            report(each)
     return count
 
 

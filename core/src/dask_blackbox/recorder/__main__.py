@@ -1,4 +1,4 @@
-"""The recorder process: `python -m dask_blackbox.recorder OWNER`, started by `recording`.
+"""The recorder process: `python -m dask_blackbox.recorder PARENT`, started by `recording`.
 
 A scheduler's preload starts it with two more arguments, for many recordings.
 
@@ -21,13 +21,13 @@ def main() -> None:
     """Run the recorder with the requests from standard input."""
     # Before the imports that take time: until then, the driver has a child more.
     _detach()
-    owner, *many = sys.argv[1:]
+    parent, *many = sys.argv[1:]
     if many:
         from pathlib import Path
 
-        from dask_blackbox.recorder.many_recordings import record_all
+        from dask_blackbox.recorder.multi_recorder import record_all
 
-        record_all(int(owner), Path(many[0]), many[1])
+        record_all(int(parent), Path(many[0]), many[1])
     else:
         _record_one()
 
@@ -50,10 +50,12 @@ def _record_one() -> None:
     from dask_blackbox.recorder.late_imports import without_collections
 
     with without_collections():
-        from dask_blackbox.recorder.owner import Owner
+        from dask_blackbox.recorder.parent_process import ParentProcess
         from dask_blackbox.recorder.recorder import Recorder
 
-    asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())
+    asyncio.run(
+        Recorder(config, ParentProcess(config.parent, config.parent_handle)).run()
+    )
     # All is written and reported, and somebody waits: not for each module to be taken apart.
     logging.shutdown()
     os._exit(0)

@@ -48,7 +48,7 @@ def finalise(
     Args:
         opening: What came of opening the store.
         outcome: How it ended, and what became of the segments.
-        send: Says something to the owner.
+        send: Says something to the parent.
     """
     reason = _reason(config, opening, outcome)
     stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
@@ -86,7 +86,7 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
 
 
 def _so_far(card: RunCard) -> RunCard:
-    """Return what is reported before the store has everything: all the owner may ever get."""
+    """Return what is reported before the store has everything: all the parent may ever get."""
     reported = card.completeness
     if not reported["recorded"]:
         return card

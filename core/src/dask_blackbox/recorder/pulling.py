@@ -174,10 +174,10 @@ class Puller:
 
     def may_answer(self, error: BaseException) -> bool:
         """Return whether another try may help: somebody listens, but a connection broke."""
-        hopeless = isinstance(
+        unreachable = isinstance(
             error, (TimeoutError, ConnectionRefusedError, LookupError)
         )
-        return not (hopeless or self._silent or self.closing)
+        return not (unreachable or self._silent or self.closing)
 
     def stop(self) -> None:
         """End `run` after what it is doing: a handshake cut short stands in Dask's log."""

@@ -59,7 +59,11 @@ from dask_blackbox.recorder.orphaned_clusters import (
     stop_at_gateway,
     until_closed,
 )
-from dask_blackbox.recorder.owner import CommandProcesses, KernelKills, Owner
+from dask_blackbox.recorder.parent_process import (
+    CommandProcesses,
+    KernelKills,
+    ParentProcess,
+)
 from dask_blackbox.recorder.progress import (
     DriverUpdates,
     KeptProgress,
@@ -113,14 +117,14 @@ class Recorder:
 
     Args:
         config: What to record, and where to.
-        owner: The pipes to the process that started us.
+        parent: The pipes to the process that started us.
     """
 
-    def __init__(self, config: Config, owner: Owner) -> None:
+    def __init__(self, config: Config, parent: ParentProcess) -> None:
         self._redactor = Redactor(config.redact, values=config.secrets)
         manifest = self._redactor.manifest(config.manifest)
         self._config = msgspec.structs.replace(config, manifest=manifest)
-        self._owner = owner
+        self._parent = parent
         folder = Path(config.spool)
         self._spool = Spool(
             folder,
@@ -201,7 +205,7 @@ class Recorder:
                 if self._updates is not None and reporting is not None:
                     reporting.cancel()
                     last = self._updates.report()
-                    self._owner.send(Reply(what="progress", progress=last))
+                    self._parent.send(Reply(what="progress", progress=last))
                 listening.cancel()
                 logger.info("all that came has been pulled")
                 # What failed there will say so again where it matters.
@@ -236,7 +240,7 @@ class Recorder:
                 assert opening.store is not None  # noqa: S101 - there is no error
                 closing = self._close_clusters_of(opening.store, before)
                 self._closing_earlier = asyncio.create_task(closing)
-        self._owner.send(
+        self._parent.send(
             Reply(
                 what="store",
                 error=None if error is None else str(error),
@@ -303,10 +307,10 @@ class Recorder:
     # Orders
 
     async def _read_orders(self) -> None:
-        answer = self._owner.send
-        if self._owner.masks_values:
+        answer = self._parent.send
+        if self._parent.masks_values:
             self._masks.connected(answer)
-        async for line in self._owner.lines():
+        async for line in self._parent.lines():
             await self._handle_order(line, answer)
         self._masks.left(answer)
         if self._end is None:
@@ -477,7 +481,7 @@ class Recorder:
     async def _report(self, updates: DriverUpdates) -> None:
         while True:
             await asyncio.sleep(self._config.progress_interval)
-            self._owner.send(Reply(what="progress", progress=updates.report()))
+            self._parent.send(Reply(what="progress", progress=updates.report()))
 
     # The end
 
@@ -498,9 +502,9 @@ class Recorder:
         self._prepare()
 
     async def _continue_without_owner(self) -> None:
-        """The owner is gone without a message: record what still happens, then end."""
-        code = await self._owner.exit_code()
-        facts = {"pid": self._config.owner, "how": self._owner.exit_text}
+        """The parent is gone without a message: record what still happens, then end."""
+        code = await self._parent.exit_code()
+        facts = {"pid": self._config.parent, "how": self._parent.exit_text}
         facts |= self._kernel.reported()
         detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
@@ -561,7 +565,7 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVING):
                     await puller.leave()
-        self._owner.send(Reply(what="left"))
+        self._parent.send(Reply(what="left"))
         if self._orphaned:
             await self._close_orphans()
         assert self._end is not None  # noqa: S101
@@ -610,7 +614,7 @@ class Recorder:
         owned = [p for p in self._pullers.values() if p.owned]
         if self._orphaned or not owned:
             return
-        gone = asyncio.create_task(self._owner.wait_until_exit())
+        gone = asyncio.create_task(self._parent.wait_until_exit())
         closed = asyncio.gather(
             *(until_closed(p.addresses, p.owned, p.connection_args) for p in owned),
             return_exceptions=True,
@@ -687,7 +691,7 @@ class Recorder:
 
         def send(reply: Reply) -> None:
             reported.append(reply)
-            self._owner.send(reply)
+            self._parent.send(reply)
 
         await asyncio.to_thread(
             loading.finaliser(), self._config, opening, outcome, send
@@ -698,7 +702,7 @@ class Recorder:
 
     async def _owner_was_killed(self) -> bool:
         """Say whether a signal ended the driver, which had said its end."""
-        code = await self._owner.exit_code()
+        code = await self._parent.exit_code()
         return code is not None and code < 0
 
     async def _finalise_for_host(self) -> None:

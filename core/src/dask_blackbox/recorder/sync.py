@@ -70,7 +70,7 @@ def _brought(
         store_settings={**spooled.settings, **settings},
         spool=str(spooled.folder),
         socket="",
-        owner=0,
+        parent=0,
         performance_report=setting_seconds("performance-report"),
         muted=asked.muted,
         thresholds=dict(asked.thresholds),

@@ -126,7 +126,7 @@ def _reading_config(manifest: Manifest) -> Config:
         store=None,
         spool="",
         socket="",
-        owner=0,
+        parent=0,
         link_expires=setting_seconds("store.link-expires"),
         viewer=setting("viewer"),
         muted=asked.muted,

@@ -53,7 +53,7 @@ def alike(was: Mark, now: Mark) -> bool:
     return old == new or (len(own) == 1 and own != {""})
 
 
-def tells_code(mark: Mark | None) -> bool:
+def is_hash_of_code(mark: Mark | None) -> bool:
     """Say whether a mark tells what a task does, and not only what it is called."""
     return mark is not None and _LIBRARY not in _dialects(mark)
 

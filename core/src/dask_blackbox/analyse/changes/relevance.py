@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.code_hashes import tells_code
+from dask_blackbox.analyse.changes.code_hashes import is_hash_of_code
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
@@ -78,7 +78,8 @@ class VerdictContext(NamedTuple):
             for run in (good, sketch)
         )
         return self._replace(
-            code_unchanged=tells_code(old.get(name)) and old.get(name) == new.get(name),
+            code_unchanged=is_hash_of_code(old.get(name))
+            and old.get(name) == new.get(name),
             code_known=all(modules),
         )
 

@@ -46,7 +46,7 @@ def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
     )
 
 
-def words_of_failure(run: RunTables, failure: TaskFailure) -> str:
+def failure_text(run: RunTables, failure: TaskFailure) -> str:
     """Return what a task's exception says, in one line."""
     reported = explained_failure(run, failure)
     return reported.headline if reported else in_one_line(failure.raised.message)
@@ -117,9 +117,9 @@ __all__ = [
     "explained",
     "explained_exception",
     "explained_failure",
+    "failure_text",
     "in_one_line",
     "words_of_exception",
-    "words_of_failure",
 ]
 
 

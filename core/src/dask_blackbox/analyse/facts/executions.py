@@ -193,24 +193,26 @@ def _place(part: pl.DataFrame, slots: NDArray[np.int64]) -> None:
     columns = part.select(
         "row", pl.col("begin").dt.epoch("us"), pl.col("stop").dt.epoch("us"), "rank"
     ).sort("begin", "row")
-    taken: list[list[tuple[int, int]]] = []
+    occupied: list[list[tuple[int, int]]] = []
     for _, begin, stop, rank in columns.iter_rows():
         if rank is not None:
-            while len(taken) <= rank:
-                taken.append([])
-            taken[rank].append((begin, stop))
+            while len(occupied) <= rank:
+                occupied.append([])
+            occupied[rank].append((begin, stop))
     for row, begin, stop, rank in columns.iter_rows():
         if rank is not None:
             continue
-        slot = next((n for n, own in enumerate(taken) if _free(own, begin, stop)), None)
+        slot = next(
+            (n for n, own in enumerate(occupied) if _free(own, begin, stop)), None
+        )
         if slot is None:
-            slot = len(taken)
-            taken.append([])
-        insort(taken[slot], (begin, stop))
+            slot = len(occupied)
+            occupied.append([])
+        insort(occupied[slot], (begin, stop))
         slots[row] = slot
 
 
-def _free(taken: list[tuple[int, int]], begin: int, stop: int) -> bool:
-    place = bisect_left(taken, (begin, begin))
-    before = place == 0 or taken[place - 1][1] <= begin
-    return before and (place == len(taken) or taken[place][0] >= stop)
+def _free(occupied: list[tuple[int, int]], begin: int, stop: int) -> bool:
+    place = bisect_left(occupied, (begin, begin))
+    before = place == 0 or occupied[place - 1][1] <= begin
+    return before and (place == len(occupied) or occupied[place][0] >= stop)

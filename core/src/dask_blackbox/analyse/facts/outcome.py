@@ -207,9 +207,9 @@ def _moments(
         yield test.at, "test"
     handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
     handled += [
-        act.at
-        for act in run.of(DriverClosing)
-        if act.handling in own or own & {*act.exiting}
+        action.at
+        for action in run.of(DriverClosing)
+        if action.handling in own or own & {*action.exiting}
     ]
     if handled:
         yield min(handled), "handler"
@@ -249,16 +249,16 @@ def _handled_at_the_end(
     """
     if signal_of_driver(run) is None:
         return None
-    acts: list[DriverSignalled | DriverClosing] = [
+    actions: list[DriverSignalled | DriverClosing] = [
         *run.of(DriverSignalled),
         *run.of(DriverClosing),
     ]
-    acts.sort(key=lambda act: act.at)
-    for act in acts[-1:]:
-        if any(graph.at > act.at + CLOCKS for graph in run.of(GraphUpdated)):
+    actions.sort(key=lambda action: action.at)
+    for action in actions[-1:]:
+        if any(graph.at > action.at + CLOCKS for graph in run.of(GraphUpdated)):
             return None  # it went on with its work
         return next(
-            (r for r in received if act.handling in {r.identity} - {None}), None
+            (r for r in received if action.handling in {r.identity} - {None}), None
         )
     return None
 
@@ -273,11 +273,11 @@ def _exited_for(
     ending = run.ending
     if ending is None or not ending.exit_code or signal_of_driver(run) is not None:
         return None
-    closing = sorted(run.of(DriverClosing), key=lambda act: act.at)
-    for act in closing[-1:]:
-        for identity in act.exiting:
+    closing = sorted(run.of(DriverClosing), key=lambda action: action.at)
+    for action in closing[-1:]:
+        for identity in action.exiting:
             for each in received:
-                if each.identity == identity and each.pid == act.pid:
+                if each.identity == identity and each.pid == action.pid:
                     return each
     return None
 
@@ -295,12 +295,12 @@ def _replaced_while_closing(
     if not own:
         return None
     last = own[-1]
-    acts = [
-        act
-        for act in run.of(DriverClosing)
-        if act.what == last.call and act.pid == last.pid and act.at <= last.at
+    actions = [
+        action
+        for action in run.of(DriverClosing)
+        if action.what == last.call and action.pid == last.pid and action.at <= last.at
     ]
-    handled = max(acts, key=lambda act: act.at).handling if acts else None
+    handled = max(actions, key=lambda action: action.at).handling if actions else None
     return next((r for r in received if handled and r.identity == handled), None)
 
 
@@ -342,14 +342,14 @@ def _exceptions_of_processes(run: RunTables) -> frozenset[str]:
     A child process ends with its exception, and its parent only sees an exit code.
     """
     last: dict[int | None, DriverClosing] = {}
-    for act in sorted(run.of(DriverClosing), key=lambda act: act.at):
-        last[act.pid] = act
+    for action in sorted(run.of(DriverClosing), key=lambda action: action.at):
+        last[action.pid] = action
     calls = run.of(DriverCallFailed)
     return frozenset(
-        act.handling
-        for pid, act in last.items()
-        if act.handling
-        and not any(each.pid == pid and each.at > act.at for each in calls)
+        action.handling
+        for pid, action in last.items()
+        if action.handling
+        and not any(each.pid == pid and each.at > action.at for each in calls)
     )
 
 

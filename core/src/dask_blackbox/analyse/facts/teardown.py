@@ -28,7 +28,7 @@ _SOON = 10.0
 """Seconds within which a process ends that was asked to."""
 
 
-Act = DriverSignalled | DriverClosing
+Action = DriverSignalled | DriverClosing
 """Something that the script did to end a process, or to close a client or cluster."""
 
 
@@ -38,7 +38,7 @@ class Teardown:
 
     Attributes:
         since: When the teardown began, epoch seconds; None if nothing tells of one.
-        acts: Everything that the script did to its cluster's processes, by time, before
+        actions: Everything that the script did to its cluster's processes, by time, before
             the outcome as well.
         pids: Process id of each worker and scheduler, with those of its ancestors, by address.
         own: Addresses of those that the driver's process, or the command, has started.
@@ -46,12 +46,12 @@ class Teardown:
     """
 
     since: float | None = None
-    acts: tuple[Act, ...] = ()
+    actions: tuple[Action, ...] = ()
     pids: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
     own: frozenset[str] = frozenset()
     outcome: Outcome = field(repr=False)
 
-    def act_on(self, address: str, at: float) -> DriverSignalled | None:
+    def action_on(self, address: str, at: float) -> DriverSignalled | None:
         """Return the script's own act that ended a worker or scheduler around a moment.
 
         Args:
@@ -61,11 +61,11 @@ class Teardown:
         pids = self.pids.get(address, frozenset())
         clocks = self.outcome.clocks
         near = [
-            act
-            for act in self.acts
-            if isinstance(act, DriverSignalled)
-            and act.at - clocks <= at <= act.at + _SOON + clocks
-            and act.target in pids
+            action
+            for action in self.actions
+            if isinstance(action, DriverSignalled)
+            and action.at - clocks <= at <= action.at + _SOON + clocks
+            and action.target in pids
         ]
         return near[-1] if near else None
 
@@ -76,15 +76,15 @@ class Teardown:
             address: Of the worker or the scheduler.
             at: When that was seen to end, epoch seconds.
         """
-        act = self.act_on(address, at)
-        if act is not None and self._is_of_teardown(act):
+        action = self.action_on(address, at)
+        if action is not None and self._is_of_teardown(action):
             return True
         if self.outcome.is_after(at):
             return True
         return self.since is not None and at >= self.since and address in self.own
 
-    def _is_of_teardown(self, act: Act) -> bool:
-        return self.since is not None and act.at >= self.since
+    def _is_of_teardown(self, action: Action) -> bool:
+        return self.since is not None and action.at >= self.since
 
 
 def task_signal_to(
@@ -109,8 +109,8 @@ def task_signal_to(
 def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
     """Return what the script did to its own cluster."""
     pids = _pids(run)
-    acts: list[Act] = [*run.of(DriverSignalled), *run.of(DriverClosing)]
-    acts.sort(key=lambda act: act.at)
+    actions: list[Action] = [*run.of(DriverSignalled), *run.of(DriverClosing)]
+    actions.sort(key=lambda action: action.at)
     drivers = {each.pid for each in run.of(DriverAttached)}
     drivers |= {each.pid for each in run.of(CommandStarted)}
     begun = [
@@ -118,15 +118,17 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
         for each in (*run.of(GraphUpdated), *run.of(ClientAdded), *run.of(WorkerAdded))
     ]
     return Teardown(
-        since=_since(tuple(acts), outcome, begun),
-        acts=tuple(acts),
+        since=_since(tuple(actions), outcome, begun),
+        actions=tuple(actions),
         pids=pids,
         own=frozenset(each for each, chain in pids.items() if chain & drivers),
         outcome=outcome,
     )
 
 
-def _since(acts: tuple[Act, ...], outcome: Outcome, begun: list[float]) -> float | None:
+def _since(
+    actions: tuple[Action, ...], outcome: Outcome, begun: list[float]
+) -> float | None:
     """Return when the script began to end its cluster for good.
 
     That is its first act after the outcome, or, of a run that succeeded, the first after
@@ -137,8 +139,8 @@ def _since(acts: tuple[Act, ...], outcome: Outcome, begun: list[float]) -> float
         return None
     if outcome.kind == "none":
         last = max([*(each.at for each in outcome.received), *begun], default=0.0)
-        return min((act.at for act in acts if act.at > last), default=None)
-    return min((act.at for act in acts if act.at >= decided), default=None)
+        return min((action.at for action in actions if action.at > last), default=None)
+    return min((action.at for action in actions if action.at >= decided), default=None)
 
 
 def _pids(run: RunTables) -> dict[str, frozenset[int]]:

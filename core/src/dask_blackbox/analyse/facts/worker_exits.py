@@ -217,7 +217,7 @@ class _ExitSources:
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))
         account.add_reported("alive", [str(each.alive or "") for each in reported])
-        act = self._teardown.act_on(address, at)
+        act = self._teardown.action_on(address, at)
         if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
             account.add("sent_from", place)

@@ -22,10 +22,10 @@ from dask_blackbox.analyse.exception_context import ended_thread, thread_that_wa
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
+    failure_text,
     hint_on,
     plain_message,
     words_of_exception,
-    words_of_failure,
 )
 from dask_blackbox.analyse.frames import (
     end_of,
@@ -619,7 +619,7 @@ def _in_task(case: Case, handled: DriverCallFailed) -> str:
         None,
     )
     if failure is not None:  # the key that the driver asked for may be another one
-        prefix, message = failure.prefix, words_of_failure(case.run, failure)
+        prefix, message = failure.prefix, failure_text(case.run, failure)
     else:
         prefix, message = case.prefix_of(handled.key or ""), handled.message
     task = f" in '{short(prefix, 40)}'" if prefix else ""

@@ -115,16 +115,8 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     yield DRIVER_KILLED.found(
         f"{title} after {after}{_while(longest)}{_progress(case, end)}",
         cause=(
-            (
-                "Neither the driver nor its recorder reported an exit: the machine, "
-                "pod or container that both ran in was stopped"
-                if both
-                else f"The driver's process {f'was ended by {by}' if by else f'ended{itself}'} "
-                "without an exception and without reporting an exit"
-            )
-            + f", {after} after the start"
-            + (" at the earliest: the recording ends there" if both else "")
-            + f". {_KERNEL if by_kernel else grown}{_then(case)}"
+            _how_it_ended(by, itself, after, both=both)
+            + f" {_KERNEL if by_kernel else grown}{_then(case)}"
             + (_crashed_by_a_task(case) if by in CRASHES else "")
             + _running_tasks(case, longest)
             + _unresponsive(lasted)
@@ -144,6 +136,20 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
             *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
+    )
+
+
+def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str:
+    if both:
+        return (
+            "Neither the driver nor its recorder reported an exit: the machine, pod or "
+            f"container that both ran in was stopped, {after} after the start at the "
+            "earliest: the recording ends there."
+        )
+    ended = f"was ended by {by}" if by else f"ended{itself}"
+    return (
+        f"The driver's process {ended} without an exception and without reporting an "
+        f"exit, {after} after the start."
     )
 
 

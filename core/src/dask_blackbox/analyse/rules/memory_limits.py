@@ -293,10 +293,10 @@ _PART = 0.9
 
 def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
     lowered = case.run.logs.filter(printed_by(MEMORY_LIMIT_LOWERED))
-    over = [host for host in case.task_activity.hosts if _over(case, host)]
-    if not len(lowered) and not over:
+    above = [host for host in case.task_activity.hosts if _over(case, host)]
+    if not len(lowered) and not above:
         return
-    host = max(over, key=lambda each: each.limits, default=None)
+    host = max(above, key=lambda each: each.limits, default=None)
     lines = tuple(
         Evidence(
             text=short(line["message"], 200), source="logs", at=line["at"].timestamp()

@@ -209,12 +209,12 @@ def _alone(case: Case) -> pl.DataFrame:
     )
     longer = (pl.col("number") == 1) | (pl.col("compute") >= _LONGER * pl.col("like"))
     long = long.join(like, on="prefix", maintain_order="left").filter(longer)
-    lone = Curve.of_spans(one["at"], one["until"])
+    single = Curve.of_spans(one["at"], one["until"])
     for each in ("begun", "ended"):
         long = long.sort(each, maintain_order=True)
-        long = long.with_columns(lone.area(long[each]).alias(f"lone {each}"))
+        long = long.with_columns(single.area(long[each]).alias(f"single {each}"))
     return (
-        long.with_columns(alone=pl.col("lone ended") - pl.col("lone begun"))
+        long.with_columns(alone=pl.col("single ended") - pl.col("single begun"))
         .filter(pl.col("alone") >= least)
         .sort("alone", descending=True)
         .head(1)
@@ -389,8 +389,8 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
         # cancelled while they ran, or never ended.
         return
     computed = float(loads.executions["compute"].sum())
-    over = loads.executions.filter(pl.col("key").is_in(_over_limits(case)))
-    if float(over["compute"].sum()) > computed / 2:
+    over_limit = loads.executions.filter(pl.col("key").is_in(_over_limits(case)))
+    if float(over_limit["compute"].sum()) > computed / 2:
         return  # most of it was time of tasks that their host ended for taking so long
     window = max(loads.end - loads.begin, 1e-9)
     average = computed / window

@@ -103,10 +103,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         reported = reported or bool(lost or closing)
     if not reported:
         closing = []
-    uninformed = case.exception is None and (
+    without_reason = case.exception is None and (
         case.state == "failed" or _before_the_driver(case, lost)
     )
-    if not reported and not (lost and uninformed):
+    if not reported and not (lost and without_reason):
         return
     yield _finding(
         case, reported=reported, received=received, lost=lost, closing=closing
@@ -130,16 +130,16 @@ def _finding(
     how, advice, remedy = _how_it_was_lost(case, reason)
     # Of one that said why it closed, its memory says nothing.
     memory = _memory(case) if reason is None and advice != "memory" else ""
-    if (act := _act_of_the_script(case, [*closing, *lost])) is not None:
-        at = f" at {act.file}:{act.line}" if act.file else ""
-        how, advice = f"the run's own script ended it ({act.signal}{at})", "code"
+    if (action := _act_of_the_script(case, [*closing, *lost])) is not None:
+        at = f" at {action.file}:{action.line}" if action.file else ""
+        how, advice = f"the run's own script ended it ({action.signal}{at})", "code"
         remedy = (
             f"Check why the script stops its scheduler{at} before the work is done."
         )
     seen = (
         lost
         or closing
-        or act is not None
+        or action is not None
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     return SCHEDULER_LOST.found(
@@ -210,8 +210,8 @@ def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | No
     if not moments and decided is not None:
         # The driver itself lost it before the recorder did.
         moments = [(each.subject, decided) for each in case.run.of(SchedulerInfo)]
-    acts = (case.teardown.act_on(address, at) for address, at in moments)
-    return next((act for act in acts if act is not None), None)
+    actions = (case.teardown.action_on(address, at) for address, at in moments)
+    return next((action for action in actions if action is not None), None)
 
 
 def _address(case: Case, end: _End) -> str:

@@ -453,34 +453,34 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
     if not case.failed or not match or case.blame.failure is not None:
         yield from _missing_workers_findings(case)
         return
-    came, wanted = int(match["came"]), int(match["wanted"])
+    arrived, wanted = int(match["came"]), int(match["wanted"])
     waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
-    astray = _started_for_another(case)
+    other_port_text = _started_for_another(case)
     died = ""
     if case.deaths:
         died = (
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
-    too_few = bool(came) and not died and _is_local(case)
+    too_few = bool(arrived) and not died and _is_local(case)
     yield WORKERS_NEVER_ARRIVED.found(
-        f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",
+        f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}",
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
-            f"{counted(came, 'worker') if came else 'none'} arrived.{died}{astray}"
+            f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
         ),
         remedy=(
             f"Start them with the address of this scheduler, {max(_schedulers(case))}, "
             "or with its `--scheduler-file`."
         )
-        if astray
-        else _ASKED_FOR_FEWER.format(came=came, wanted=wanted)
+        if other_port_text
+        else _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
         if too_few
         else (
-            f"Check why the {'others' if came else 'workers'} are {_PENDING} If they "
+            f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
             "only need more time, raise the timeout of `wait_for_workers` above "
-            f"{waited}, or continue with {came or 'fewer'}."
+            f"{waited}, or continue with {arrived or 'fewer'}."
         ),
         confidence="high",
         retry_advice="code" if too_few else None,
@@ -528,12 +528,12 @@ def _started_for_another(case: Case) -> str:
     ]
     # The same scheduler may have several names; of a port, there is one.
     ports = {address.rpartition(":")[2] for address in ours}
-    astray = [each for each in others if each.rpartition(":")[2] not in ports]
-    if not astray or not ours:
+    other_port_text = [each for each in others if each.rpartition(":")[2] not in ports]
+    if not other_port_text or not ours:
         return ""
     return (
-        f" The driver's own script had started {counted(len(astray), 'worker')} with the "
-        f"address {astray[0]}, where they tried to connect; the scheduler's is "
+        f" The driver's own script had started {counted(len(other_port_text), 'worker')} with the "
+        f"address {other_port_text[0]}, where they tried to connect; the scheduler's is "
         f"{max(ours)}."
     )
 
@@ -631,27 +631,27 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     text = failure.message if failure is not None and not text else text
     key = match["key"] if match else (failure.key if failure else None)
     task = restrictions_in(text)
-    asks = _asks_for(task)
+    restriction = _asks_for(task)
     what = f"'{short(key, 80)}'" if key else "a task"
     waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
-        f"{short(asks, 50)}"
-        if key and asks
+        f"{short(restriction, 50)}"
+        if key and restriction
         else f"No worker could run {what}",
         cause=(
-            f"{what} asks for {short(asks, 200)}, and no worker has that"
+            f"{what} asks for {short(restriction, 200)}, and no worker has that"
             f"{_offered(case, task)}. It waited{waited}, as "
             "`distributed.scheduler.no-workers-timeout` allows."
-            if asks
+            if restriction
             else f"{short(text, 500)}"
             if text
             else f"{what} waited for a worker, and none that joined could run it."
         ),
         remedy=(
-            f"Start a worker with {short(asks, 80)}{_to_start(task)}, or drop the restriction "
+            f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
             "(`resources=`, `workers=`, `dask.annotate`)."
-            if asks
+            if restriction
             else (
                 "Start workers, or find why they left: the recording lists the "
                 "workers that died."
@@ -684,18 +684,18 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     if stuck is None:
         return
     task = stuck.tasks[0]
-    key, asks = task.key, _asks_for(task)
+    key, restriction = task.key, _asks_for(task)
     prefix = case.prefix_of(key)
     waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
     yield NO_VALID_WORKER.found(
-        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
-            f"'{short(key, 80)}' asks for {short(asks, 200)}, and no worker has "
+            f"'{short(key, 80)}' asks for {short(restriction, 200)}, and no worker has "
             f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
             "ended, while other tasks ran. Dask waits for such a worker without "
             "logging anything."
         ),
-        remedy=_remedy_no_valid_worker(asks, task),
+        remedy=_remedy_no_valid_worker(restriction, task),
         confidence="medium",
         subject=Subject(key=key, prefix=prefix),
         evidence=(
@@ -724,9 +724,9 @@ def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
     return None if ended else last
 
 
-def _remedy_no_valid_worker(asks: str, task: RestrictedTask) -> str:
+def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
     return (
-        f"Start a worker with {short(asks, 80)}{_to_start(task)}, or drop the restriction "
+        f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
         "(`resources=`, `workers=`, `dask.annotate`). "
         "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
     )
@@ -738,7 +738,7 @@ def _all_left(case: Case) -> bool:
 
 
 def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
-    key, asks = task.key, _asks_for(task)
+    key, restriction = task.key, _asks_for(task)
     prefix = case.prefix_of(key)
     others = (
         f" {counted(hang.states['no-worker'], 'task')} waited for the same reason."
@@ -752,14 +752,14 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         else ""
     )
     return NO_VALID_WORKER.found(
-        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
-            f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
+            f"'{short(key, 80)}' asks for {short(restriction, 200)}, and "
             f"{_no_worker_text(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for "
             "such a worker without logging anything."
             f" {how_it_ended(case, hang)}"
         ),
-        remedy=_remedy_no_valid_worker(asks, task),
+        remedy=_remedy_no_valid_worker(restriction, task),
         confidence="medium" if loose else case.hang_confidence,
         subject=Subject(key=key, prefix=prefix),
         evidence=evidence_of_hang(case, hang),
@@ -826,12 +826,14 @@ def restrictions_in(text: str) -> RestrictedTask:
 
 def _asks_for(task: RestrictedTask) -> str:
     """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
-    asks = [f"{name}={_amount(number)}" for name, number in task.resources.items()]
+    restriction = [
+        f"{name}={_amount(number)}" for name, number in task.resources.items()
+    ]
     for noun, named in (("worker", task.workers), ("host", task.hosts)):
         if named:
             one = noun if len(named) == 1 else f"one of the {noun}s"
-            asks.append(f"{one} {listed(list(named))}")
-    return " and ".join(asks)
+            restriction.append(f"{one} {listed(list(named))}")
+    return " and ".join(restriction)
 
 
 def _offered(case: Case, task: RestrictedTask) -> str:

@@ -14,24 +14,24 @@ from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.driver_output import was_printed
 from dask_blackbox.analyse.exception_context import (
     at_its_line,
+    call_path,
     dead_at,
-    died_before,
+    earlier_problems,
     errors_before,
-    how_it_came,
-    how_it_was_lost,
-    how_many_failed,
+    exception_details,
     in_brackets,
     raised_before,
     setup_failed_before,
-    where_it_was,
+    similar_failures,
+    unraised_exception,
 )
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
     called,
     explained_failure,
+    failure_text,
     hint_on,
     in_one_line,
-    words_of_failure,
 )
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import (
@@ -223,10 +223,10 @@ def _finding(
     first = failures[0]
     name = first.raised.name or "an exception"
     prefix = short(called(first) or case.prefix_of(first.key), 40)
-    over = timed_out(case.run, first.key)
+    time_limit = timed_out(case.run, first.key)
     nothing = case.none_result_behind(first)
-    if over is not None:
-        title = over.title(f"'{short(over.prefix, 40)}'")
+    if time_limit is not None:
+        title = time_limit.title(f"'{short(time_limit.prefix, 40)}'")
         title += in_brackets(case, first) if severity == "failure" else ""
     elif severity == "failure" and nothing is not None:
         title = _title_of_none(first, nothing)
@@ -244,13 +244,13 @@ def _finding(
         title = short(title, _TITLE - len(more)) + more
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
-    lone = single_worker_failure(case, first)
+    only_worker = single_worker_failure(case, first)
     handled = "" if case.failed or severity == "notice" else _HANDLED
-    advice, sure = _advice(case, first, lone)
+    advice, sure = _advice(case, first, only_worker)
     return TASK_EXCEPTION.found(
         title,
-        cause=_cause(case, failures, lone),
-        remedy=handled + _remedy_task_exception(case, first, lone),
+        cause=_cause(case, failures, only_worker),
+        remedy=handled + _remedy_task_exception(case, first, only_worker),
         confidence=confidence,
         severity=severity,
         subject=first.subject,
@@ -292,7 +292,7 @@ def _task_outcome_text(case: Case, failure: TaskFailure, room: int) -> str:
         first = f"{class_of(name)}: {short(message, 60)}".rstrip(": ")
         return f"{first} and {more} more" if more else first
     if failure.raised.message or failure.frame is None or not failure.frame.code:
-        return short_with_paths(words_of_failure(case.run, failure), room)
+        return short_with_paths(failure_text(case.run, failure), room)
     code = failure.frame.code
     if failure.raised.name.endswith(_TIMEOUTS) and not code.startswith("raise"):
         return f"`{short(code, 60)}` exceeded its timeout"
@@ -300,44 +300,54 @@ def _task_outcome_text(case: Case, failure: TaskFailure, room: int) -> str:
 
 
 def _cause(
-    case: Case, failures: list[TaskFailure], lone: SingleWorkerFailure | None
+    case: Case, failures: list[TaskFailure], only_worker: SingleWorkerFailure | None
 ) -> str:
     first = failures[0]
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
-    words = words_of_failure(case.run, first)
+    words = failure_text(case.run, first)
     error = f"{first.raised.name}: {short(words, 300)}".rstrip(": .")
     raised = f"'{short(first.key, 80)}' raised {error}{where}"
     sentences = [f"{raised}{at_its_line(first)}{_with_files(case, first)}"]
-    over = timed_out(case.run, first.key)
-    if over is not None:
-        sentences = [f"{over.cause(first.key)}{_with_files(case, first)}"]
+    time_limit = timed_out(case.run, first.key)
+    if time_limit is not None:
+        sentences = [f"{time_limit.cause(first.key)}{_with_files(case, first)}"]
     if (nothing := case.none_result_behind(first)) is not None:
         sentences.append(
             f"Its input came from '{nothing.prefix}': {nothing.number:,} of "
             f"{counted(nothing.finished, 'finished task')} had returned None, "
             f"such as '{short(nothing.key, 80)}'"
         )
-    sentences.extend(where_it_was(case, first))
-    sentences.extend(how_it_came(first))
-    sentences.extend(how_it_was_lost(case, first))
-    sentences.extend(died_before(case, first))
-    if lone is not None:
-        sentences.append(lone.reported)
+    sentences.extend(call_path(case, first))
+    sentences.extend(exception_details(first))
+    sentences.extend(unraised_exception(case, first))
+    sentences.extend(earlier_problems(case, first))
+    if only_worker is not None:
+        sentences.append(only_worker.reported)
+    sentences.extend(_consequences(case, failures))
+    if case.failed and not case.blame.proven and first is case.blame.failure:
+        own = (
+            "exception does not refer to this failure"
+            if case.exception
+            else ("exit code does not prove that this failure caused it")
+        )
+        sentences.append(f"The driver's {own}")
+    return ". ".join(sentences) + "."
+
+
+def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
+    """Yield sentences on retries, on tasks that depended on it, and on other failures."""
+    first = failures[0]
     if first.attempts > 1:
         earlier = raised_before(case, first)
         before = f"; earlier attempts raised {listed(earlier)}" if earlier else ""
-        sentences.append(f"It was attempted {first.attempts} times{before}")
+        yield f"It was attempted {first.attempts} times{before}"
     if first.dependents:
-        sentences.append(
-            f"{counted(first.dependents, 'task')} that needed it could not run"
-        )
+        yield f"{counted(first.dependents, 'task')} that needed it could not run"
     if len(failures) > 1:
-        sentences.append(
-            f"{quoted([f.key for f in failures[1:]])} failed in the same way"
-        )
+        yield f"{quoted([f.key for f in failures[1:]])} failed in the same way"
     if not case.failed:
         them = "it" if len(failures) == 1 else "them"
-        sentences.append(f"The driver continued without {them}")
+        yield f"The driver continued without {them}"
     verdict = case.failed and first is case.blame.failure
     others = [
         f
@@ -349,18 +359,8 @@ def _cause(
     ]
     if others:
         by_prefix = Counter(f.prefix for f in others)
-        sentences.append(
-            f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
-        )
-    sentences.extend(how_many_failed(case, first, known=len(failures)))
-    if case.failed and not case.blame.proven and first is case.blame.failure:
-        own = (
-            "exception does not refer to this failure"
-            if case.exception
-            else ("exit code does not prove that this failure caused it")
-        )
-        sentences.append(f"The driver's {own}")
-    return ". ".join(sentences) + "."
+        yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
+    yield from similar_failures(case, first, known=len(failures))
 
 
 def _with_files(case: Case, failure: TaskFailure) -> str:
@@ -371,7 +371,7 @@ def _with_files(case: Case, failure: TaskFailure) -> str:
 
 
 def _advice(
-    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
+    case: Case, failure: TaskFailure, only_worker: SingleWorkerFailure | None
 ) -> Advice:
     reported = failure.advice
     before = _lasting_before(case, failure)
@@ -380,7 +380,7 @@ def _advice(
     if case.none_result_behind(failure) is not None:
         return UNKNOWN  # why the other task returned None is not known
     # What succeeded on other workers may do so again.
-    otherwise = lone is not None or dead_at(case, failure)
+    otherwise = only_worker is not None or dead_at(case, failure)
     return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
 
 
@@ -402,11 +402,11 @@ def _look_at_text(failure: TaskFailure) -> str:
 
 
 def _remedy_task_exception(
-    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
+    case: Case, failure: TaskFailure, only_worker: SingleWorkerFailure | None
 ) -> str:
-    over = timed_out(case.run, failure.key)
-    if over is not None:
-        return over.remedy(_retries(case, failure))
+    time_limit = timed_out(case.run, failure.key)
+    if time_limit is not None:
+        return time_limit.remedy(_retries(case, failure))
     look = _look_at_text(failure)
     if (nothing := case.none_result_behind(failure)) is not None:
         return (
@@ -420,9 +420,9 @@ def _remedy_task_exception(
             "write to a temporary name and rename it, or overwrite it. Also fix why the "
             f"worker died: `dask blackbox rules {next(iter(dead))}`."
         )
-    if more := _remedy_of_worker(case, failure, lone) or _remedy_of_first_failure(
-        case, failure
-    ):
+    if more := _remedy_of_worker(
+        case, failure, only_worker
+    ) or _remedy_of_first_failure(case, failure):
         return f"{look}{more}"
     return f"{look}{_fix(case, failure)}"
 
@@ -504,7 +504,7 @@ def _remedy_of_first_failure(case: Case, failure: TaskFailure) -> str | None:
 
 
 def _remedy_of_worker(
-    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
+    case: Case, failure: TaskFailure, only_worker: SingleWorkerFailure | None
 ) -> str | None:
     """Return what to do about the worker, if it is the worker that was different."""
     if setup_failed_before(case, failure):
@@ -514,7 +514,7 @@ def _remedy_of_worker(
             "behind. If it fails, Dask continues without it and logs the error only on "
             "that worker."
         )
-    return None if lone is None else f". {lone.remedy}"
+    return None if only_worker is None else f". {only_worker.remedy}"
 
 
 def _retries(case: Case, failure: TaskFailure) -> str:
@@ -789,8 +789,10 @@ class TimedOutTask:
 
 def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
     """Return the time limit that ended a task, if one did."""
-    over = next((each for each in run.of(TaskTimedOut) if each.subject == key), None)
-    if over is None or not over.limit:
+    time_limit = next(
+        (each for each in run.of(TaskTimedOut) if each.subject == key), None
+    )
+    if time_limit is None or not time_limit.limit:
         return None
     known = {each.subject for each in run.of(TaskTimedOut)}
     finished = run.tasks.filter(pl.col("outcome") == "finished").with_columns(
@@ -802,8 +804,8 @@ def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
         (pl.col("prefix") == prefix) & ~pl.col("key").is_in(list(known))
     )
     return TimedOutTask(
-        limit=over.limit,
-        setting=over.setting or "time limit",
+        limit=time_limit.limit,
+        setting=time_limit.setting or "time limit",
         ran=float(mine["seconds"].sum()) if len(mine) else None,
         attempts=1 + host_retries(run).get(key, 0),
         others=tuple(sorted(float(each) for each in others["seconds"])),

@@ -12,10 +12,10 @@ from dask_blackbox.analyse.death_texts import (
     deaths_blamed_on,
     evidence_of,
     how_died,
+    last_line_text,
     name_of,
     names_at_fault,
     verdict_on_deaths,
-    where_it_was,
 )
 from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
@@ -72,7 +72,7 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         if need.held
         else ""
     )
-    more = (left.reported() if left else holds, where_it_was(deaths))
+    more = (left.reported() if left else holds, last_line_text(deaths))
     whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
@@ -189,7 +189,7 @@ def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SEGFAULT.slug)
     if not deaths:
         return
-    where = where_it_was(deaths)
+    where = last_line_text(deaths)
     look = (
         "Check the compiled library that this line calls: its version, whether it "
         "supports several threads (try `threads_per_worker=1`), and whether it was "
@@ -237,7 +237,7 @@ def _ask_worker_abort(case: Case) -> Iterator[Finding]:
         deaths,
         did="aborted",
         how="with SIGABRT",
-        more=where_it_was(deaths),
+        more=last_line_text(deaths),
         remedy=(
             "A compiled library called abort(): a failed assertion, an uncaught C++ "
             "exception, or a corrupted heap. Its output is in the worker's stderr: "
@@ -391,7 +391,7 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
         how="and stopped answering",
         more=" ".join(
             sentence
-            for sentence in (_blocked(deaths), where_it_was(deaths))
+            for sentence in (_blocked(deaths), last_line_text(deaths))
             if sentence
         ),
         remedy=_STOPPED

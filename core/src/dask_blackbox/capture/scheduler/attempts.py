@@ -65,13 +65,13 @@ class Attempts:
             if waiting.since > before:
                 return
             del self._waiting[key]
-            self._make_do(waiting)
+            self._emit_pairs(waiting)
 
     def _of(self, key: str) -> _Attempt:
         if key not in self._waiting:
             self._waiting[key] = _Attempt(time.time())
         if len(self._waiting) > _WAITING:
-            self._make_do(self._waiting.popitem(last=False)[1])
+            self._emit_pairs(self._waiting.popitem(last=False)[1])
         return self._waiting[key]
 
     def _join(self, key: str) -> None:
@@ -79,9 +79,9 @@ class Attempts:
         waiting = self._waiting[key]
         if len(waiting.reports) == len(waiting.decisions):
             del self._waiting[key]
-            self._make_do(waiting)
+            self._emit_pairs(waiting)
 
-    def _make_do(self, waiting: _Attempt) -> None:
+    def _emit_pairs(self, waiting: _Attempt) -> None:
         reports = sorted(waiting.reports, key=lambda report: report[0])
         for i, (outcome, row) in enumerate(waiting.decisions):
             if i < len(reports):

@@ -62,10 +62,10 @@ class RowBuffer:
         while not self.drained:
             now = time.monotonic()
             if self.pulled_at:
-                hopeless = now - self.pulled_at > _NEXT_PULL
+                unreachable = now - self.pulled_at > _NEXT_PULL
             else:
-                hopeless = now - since > _FIRST_PULL
-            if hopeless or now - begun > _LONGEST:
+                unreachable = now - since > _FIRST_PULL
+            if unreachable or now - begun > _LONGEST:
                 return
             await asyncio.sleep(0.02)
 

@@ -1,6 +1,6 @@
 """The process that started the recorder, other processes of its command, and their kernel.
 
-A recorder runs in the container of its owner and outlives the owner for a moment.
+A recorder runs in the container of its parent and outlives the parent for a moment.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
-class Owner:
+class ParentProcess:
     """The process that started the recorder: its orders come on standard input.
 
-    The end of file says that the owner is gone; but a process that it has forked holds
-    the pipe open for it, so the recorder also looks for the owner itself.
+    The end of file says that the parent is gone; but a process that it has forked holds
+    the pipe open for it, so the recorder also looks for the parent itself.
 
     Args:
-        handle: Of the owner's process, if it has given us one.
+        handle: Of the parent's process, if it has given us one.
 
     Attributes:
         masks_values: Whether it is a driver, which knows of values to mask.
@@ -46,7 +46,7 @@ class Owner:
         self._handle = handle_of(pid) if handle is None else handle
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the owner's messages until it is gone."""
+        """Yield the parent's messages until it is gone."""
         reader = asyncio.StreamReader(limit=LONGEST_LINE)
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
@@ -56,7 +56,7 @@ class Owner:
             reading = asyncio.ensure_future(reader.readline())
             while not reading.done():
                 # What it wrote is read to its end: this process may have been too busy
-                # to read it before the owner went.
+                # to read it before the parent went.
                 gone = not self._is_alive()
                 await asyncio.wait([reading], timeout=_POLL_INTERVAL)
                 if gone and not reading.done():
@@ -94,7 +94,7 @@ class Owner:
         return self._born is None or process_started(self._pid) == self._born
 
     def send(self, reply: Reply) -> None:
-        """Send a message to the owner, if it still exists."""
+        """Send a message to the parent, if it still exists."""
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(reply))
             sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""A process that makes many recordings: `python -m dask_blackbox.recorder OWNER LOG TOPIC`.
+"""A process that makes many recordings: `python -m dask_blackbox.recorder PARENT LOG TOPIC`.
 
 Started by the scheduler's preload: one recorder for each of fifty clients would be fifty
 processes.  Each line of standard input says which recording it is for.
@@ -26,7 +26,7 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.owner import Owner
+from dask_blackbox.recorder.parent_process import ParentProcess
 from dask_blackbox.recorder.recorder import Recorder
 from dask_blackbox.recorder.run_ending import Outcome
 
@@ -35,25 +35,25 @@ logger = logging.getLogger("dask_blackbox.recorder")
 _FINALISING_AT_ONCE = 2
 
 
-class Many:
+class MultiRecorder:
     """All recordings of one scheduler's preload.
 
     Args:
-        owner: The pipes to the process that started us.
+        parent: The pipes to the process that started us.
         rings: Where the workers of this host have their rings, those of all runs.
     """
 
-    def __init__(self, owner: Owner, rings: str) -> None:
-        self._owner, self._rings = owner, rings
+    def __init__(self, parent: ParentProcess, rings: str) -> None:
+        self._parent, self._rings = parent, rings
         self._opened = 0
         self._channels: dict[str, _Channel] = {}
         self._recording: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Semaphore(_FINALISING_AT_ONCE)
 
     async def run(self) -> None:
-        """Record until the owner is gone and all has been finalised."""
+        """Record until the parent is gone and all has been finalised."""
         loaded = asyncio.create_task(asyncio.to_thread(loading.puller))
-        async for line in self._owner.lines():
+        async for line in self._parent.lines():
             try:
                 parcel = decode_parcel(line)
             except msgspec.MsgspecError as error:
@@ -64,13 +64,13 @@ class Many:
             elif parcel.config is None and parcel.run in self._channels:
                 self._channels[parcel.run].received(bytes(parcel.order))
         for channel in self._channels.values():
-            channel.owner_exited(self._owner.exit_text)
+            channel.parent_exited(self._parent.exit_text)
         while self._recording:
             await asyncio.wait(self._recording)
         await loaded
 
     def _open(self, run: str, config: Config) -> None:
-        channel = _Channel(run, self._owner)
+        channel = _Channel(run, self._parent)
         self._channels[run] = channel
         self._opened += 1
         recording = asyncio.create_task(self._record(run, config, channel))
@@ -78,9 +78,9 @@ class Many:
         recording.add_done_callback(self._recording.discard)
 
     async def _record(self, run: str, config: Config, channel: _Channel) -> None:
-        recorder: _OneOfMany | None = None
+        recorder: _SharedRecorder | None = None
         try:
-            recorder = _OneOfMany(config, channel, self._turn, self._rings_of_one)
+            recorder = _SharedRecorder(config, channel, self._turn, self._rings_of_one)
             await recorder.run()
         except Exception as error:
             logger.exception("recording %s", run)
@@ -95,20 +95,20 @@ class Many:
         return self._rings if self._opened == 1 else None
 
 
-class _Channel(Owner):
-    """What the owner says to one recording, and that says to it."""
+class _Channel(ParentProcess):
+    """What the parent says to one recording, and that says to it."""
 
     masks_values = False  # a scheduler
 
-    def __init__(self, run: str, owner: Owner) -> None:
+    def __init__(self, run: str, parent: ParentProcess) -> None:
         # Not the inherited one: it would watch the same process once for each.
-        self._run, self._owner, self.exit_text = run, owner, ""
+        self._run, self._parent, self.exit_text = run, parent, ""
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def received(self, line: bytes) -> None:
         self._waiting.put_nowait(line)
 
-    def owner_exited(self, how: str) -> None:
+    def parent_exited(self, how: str) -> None:
         self.exit_text = how
         self._waiting.put_nowait(None)
 
@@ -117,7 +117,7 @@ class _Channel(Owner):
             yield line
 
     async def exit_code(self) -> int | None:
-        return await self._owner.exit_code()
+        return await self._parent.exit_code()
 
     def send(self, reply: Reply) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -125,17 +125,17 @@ class _Channel(Owner):
             sys.stdout.buffer.flush()
 
 
-class _OneOfMany(Recorder):
+class _SharedRecorder(Recorder):
     """One recording among others."""
 
     def __init__(
         self,
         config: Config,
-        owner: Owner,
+        parent: ParentProcess,
         turn: asyncio.Semaphore,
         rings: Callable[[], str | None],
     ) -> None:
-        super().__init__(config, owner)
+        super().__init__(config, parent)
         self._turn, self._rings = turn, rings
 
     def release(self) -> None:
@@ -152,11 +152,11 @@ class _OneOfMany(Recorder):
             await super()._finalise(outcome)
 
 
-def record_all(owner: int, log: Path, topic: str) -> None:
+def record_all(parent: int, log: Path, topic: str) -> None:
     """Record until standard input ends.
 
     Args:
-        owner: Process id of the scheduler.
+        parent: Process id of the scheduler.
         log: File for what there is to complain of.
         topic: Of the workers' plugins, whose rings lie under that name.
     """
@@ -169,7 +169,7 @@ def record_all(owner: int, log: Path, topic: str) -> None:
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )
     rings = ring_folder(topic)
-    asyncio.run(Many(Owner(owner), rings).run())
+    asyncio.run(MultiRecorder(ParentProcess(parent), rings).run())
     # A scheduler that was killed could not take its workers' rings off this host.
     shutil.rmtree(rings, ignore_errors=True)
     if not log.stat().st_size:
