@@ -186,7 +186,7 @@ def captured(source: str, least: int, number: int, **facts: Any) -> Sketch:
     """Return a night whose task is a closure over a number, as capture tells it."""
     scope: dict[str, Any] = {"__name__": "job"}
     exec(compile(source, "/jobs/job.py", "exec"), scope)
-    marks = CodeMarks().reported({"tidy": Graph(scope["tidy"](least))})
+    marks = CodeMarks().fields({"tidy": Graph(scope["tidy"](least))})
     fields: dict[str, Any] = {
         "code": marks["code"]["tidy"],
         "bare": marks["bare"]["tidy"],
@@ -244,7 +244,7 @@ def test_values_that_are_no_numbers_are_recorded_as_digests() -> None:
     exec(compile(CLOSURE, "/jobs/job.py", "exec"), scope)
     [value] = (
         CodeMarks()
-        .reported({"tidy": Graph(scope["tidy"]("swordfish"))})["values"]["tidy"]
+        .fields({"tidy": Graph(scope["tidy"]("swordfish"))})["values"]["tidy"]
         .values()
     )
 

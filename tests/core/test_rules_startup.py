@@ -267,10 +267,10 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
     error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
     error = msgspec.structs.replace(error, found=found)
 
-    reported = verdict(a_worker(), *raised_in("load-1", error))
+    origin_sentence = verdict(a_worker(), *raised_in("load-1", error))
 
-    assert (reported.rule, reported.confidence) == (rule, "high")
-    assert said in reported.remedy
+    assert (origin_sentence.rule, origin_sentence.confidence) == (rule, "high")
+    assert said in origin_sentence.remedy
 
 
 @pytest.mark.parametrize(

@@ -75,19 +75,19 @@ class DriverPosition(HasStack):
 
 def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
     """Return what of `SHARED` the frames of a wait are in."""
-    for file, reported in SHARED.items():  # a `Lock` is a `Semaphore` underneath
+    for file, what in SHARED.items():  # a `Lock` is a `Semaphore` underneath
         if any(frame.file.endswith(file) for frame in frames):
-            return reported
+            return what
     return None
 
 
 def driver_position_of(run: RunTables) -> DriverPosition | None:
     """Return where the driver was when the run ended; None if that is not known."""
-    reported = run.of(DriverBlocked)
-    if not reported:
+    blocked = run.of(DriverBlocked)
+    if not blocked:
         return None
     # A process may end long after its work: it closes its cluster first.
-    last, end = reported[-1], outcome_of(run).decided_at or last_sign_of_life(run)
+    last, end = blocked[-1], outcome_of(run).decided_at or last_sign_of_life(run)
     at, reported_after = last.at, last.lasted
     moved = [fact.at for fact in run.of(DriverUnblocked)]
     # What ends in the last moments ends because the run does.

@@ -106,10 +106,10 @@ def exception_details(failure: TaskFailure) -> Iterator[str]:
         if failure.root is not None and class_of(failure.root[0]) == name:
             return
     if failure.members:
-        reported = [
+        texts = [
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
         ]
-        yield f"Exceptions in the group: {listed(reported)}"
+        yield f"Exceptions in the group: {listed(texts)}"
     if failure.root is not None and failure.root[1] != failure.message:
         root, message = failure.root
         yield f"Original exception: {class_of(root)}: {short(message, 200)}".rstrip(
@@ -299,8 +299,8 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
     )
     line = f"{row['role']} {row['source']}: {short(text, 300)}"
     see = case.show_command("logs", "--worker", failure.worker)
-    reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
-    return FailedSetup(title, sentence, reported)
+    evidence = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
+    return FailedSetup(title, sentence, evidence)
 
 
 def _printed_after(case: Case, at: datetime) -> list[str]:

@@ -343,7 +343,7 @@ class RetainedMemory:
     tasks: int
     prefixes: tuple[str, ...]
 
-    def reported(self) -> str:
+    def sentence(self) -> str:
         """Return a sentence on it."""
         return (
             f"At least {size(self.kept)} of its memory was retained from the "

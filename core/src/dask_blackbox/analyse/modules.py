@@ -38,7 +38,7 @@ class OwnModule:
         """What its file is probably called."""
         return f"{self.name.replace('.', '/')}.py"
 
-    def reported(self) -> str:
+    def origin_sentence(self) -> str:
         """Return a sentence on where the driver has it from."""
         if self.loaded_by_a_host:
             return "The host that loaded the file assigned that name."
@@ -93,8 +93,8 @@ def own_module(case: Case, name: str) -> OwnModule | None:
 def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:
     """Return where the driver had a module that it ended of; empty if it had not."""
     found = case.exception.found if case.exception is not None else {}
-    reported = found.get("module", "")
-    same = reported and reported.partition(".")[0] == name.partition(".")[0]
+    module = found.get("module", "")
+    same = module and module.partition(".")[0] == name.partition(".")[0]
     return found if same else {}
 
 
@@ -109,8 +109,8 @@ def worker_has_package(case: Case, worker: str, module: str) -> str | None:
     Workers that are alike are asked once: what one of them has, the others have, too.
     """
     every = [f for f in case.run.of(InstalledPackages) if f.role == "worker"]
-    reported = [f for f in every if f.subject == worker] or every
-    return _version_among(reported[-1].packages if reported else {}, case, module)
+    events = [f for f in every if f.subject == worker] or every
+    return _version_among(events[-1].packages if events else {}, case, module)
 
 
 def _version_among(
@@ -128,9 +128,9 @@ def driver_has_package(case: Case, module: str) -> str | None:
 
     An installed module of no known version is of the version "".
     """
-    reported = _found_by_the_driver(case, module).get("version")
-    if reported is not None:
-        return reported
+    version = _found_by_the_driver(case, module).get("version")
+    if version is not None:
+        return version
     for driver in case.run.of(DriverAttached):
         version = _version_among(driver.packages, case, module)
         if version is not None:

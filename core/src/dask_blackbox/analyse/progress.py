@@ -31,7 +31,7 @@ class Pace(NamedTuple):
     done: int
     sent: int
     rest: float
-    reported: str
+    sentence: str
 
 
 def pace_of(case: Case) -> Pace | None:
@@ -49,12 +49,12 @@ def pace_of(case: Case) -> Pace | None:
     if took <= 0 or idle > max(_RECENT, _SHARE * took):
         return None
     rest = took / done * (sent - done)
-    reported = (
+    sentence = (
         f"Tasks were progressing: {done:,} of {counted(sent, 'task')}{_of(case)} had "
         f"ended, the last of them {duration(max(idle, 0.0))} before; at that rate the "
         f"others need about {duration(rest)} more"
     )
-    return Pace(done, sent, rest, reported)
+    return Pace(done, sent, rest, sentence)
 
 
 def finished_by(run: RunTables, moment: float) -> pl.DataFrame:

@@ -86,12 +86,12 @@ def exit_code_of_driver(run: RunTables) -> int | None:
 def signal_of_driver(run: RunTables) -> str | None:
     """Return the signal that ended the driver; shells say 128 and the signal's number."""
     ended = next(iter(run.of(DriverEnded)[-1:]), DriverEnded())
-    reported, code = ended.signal, exit_code_of_driver(run)
-    if reported is None and code is not None and (code < 0 or code > _SHELLS):
-        reported = -code if code < 0 else code - _SHELLS
-    if reported is None:
+    number, code = ended.signal, exit_code_of_driver(run)
+    if number is None and code is not None and (code < 0 or code > _SHELLS):
+        number = -code if code < 0 else code - _SHELLS
+    if number is None:
         return None
     try:
-        return signal.Signals(abs(reported)).name
+        return signal.Signals(abs(number)).name
     except ValueError:
-        return f"signal {reported}"
+        return f"signal {number}"

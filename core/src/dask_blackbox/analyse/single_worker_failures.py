@@ -29,11 +29,11 @@ class SingleWorkerFailure(NamedTuple):
     """A worker on which all tasks of a prefix failed, and what is different about it.
 
     Attributes:
-        reported: What was seen, in sentences.
+        sentence: What was seen, in sentences.
         remedy: What to do.
     """
 
-    reported: str
+    sentence: str
     remedy: str
 
 
@@ -56,14 +56,14 @@ def single_worker_failure(
     if there < _ENOUGH_THERE and not late:
         return None
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
-    reported = (
+    sentence = (
         f"It failed only on that worker: {counted(there, 'task')} of '{prefix}' failed "
         f"on that worker and none succeeded, while {len(well):,} succeeded on {others}"
     )
     if late:
-        return SingleWorkerFailure(f"{reported}. {late}", f"{_SETUP_HINT}.")
+        return SingleWorkerFailure(f"{sentence}. {late}", f"{_SETUP_HINT}.")
     return SingleWorkerFailure(
-        reported,
+        sentence,
         "Compare that worker with the others: its host, files and environment.",
     )
 
@@ -77,7 +77,7 @@ def _late_arrival(case: Case, worker: str, well: pl.DataFrame) -> str:
     row = own.row(0, named=True)
     moment = row["joined"].timestamp()
     late = duration((row["joined"] - begun).total_seconds())
-    reported = f"That worker joined {late} after they had started"
+    sentence = f"That worker joined {late} after they had started"
     others = case.run.workers.filter(pl.col("address") != worker)
     same = pl.lit(value=False)
     for word in ("name", "nanny"):
@@ -88,8 +88,8 @@ def _late_arrival(case: Case, worker: str, well: pl.DataFrame) -> str:
     if dead:
         died = case.cause_of(dead[-1]).died
         name = case.name_of(dead[-1].address)
-        reported += f", in place of {name}, which had died {died}"
-    return reported
+        sentence += f", in place of {name}, which had died {died}"
+    return sentence
 
 
 def verdict_on_failure(
@@ -117,7 +117,7 @@ def verdict_on_failure(
         what = what.replace("have ", "has ", 1) if what.startswith("have ") else what
     return rule.found(
         f"{'Workers' if only_worker is None else 'One worker'} {what}",
-        cause=cause if only_worker is None else f"{cause} {only_worker.reported}.",
+        cause=cause if only_worker is None else f"{cause} {only_worker.sentence}.",
         remedy=remedy if only_worker is None else f"{remedy} {only_worker.remedy}",
         confidence="high" if case.blame.proven else "medium",
         subject=failure.subject,

@@ -119,14 +119,14 @@ class TaskActivity:
     @cached_property
     def _totals(self) -> dict[tuple[str, ...], float]:
         """Dask's own totals; what a long-lived scheduler had counted before is taken off."""
-        reported = self._run.of(FineMetrics)
+        metrics = self._run.of(FineMetrics)
         schedulers = {fact.subject for fact in self._run.of(SchedulerInfo)}
-        if not reported or len(schedulers) > 1:  # totals are each scheduler's own
+        if not metrics or len(schedulers) > 1:  # totals are each scheduler's own
             return {}
-        totals = _by_label(reported[-1])
+        totals = _by_label(metrics[-1])
         begun = self._run.of(RecordingStarted)
-        if begun and reported[0].at - begun[0].at < _AT_ONCE:
-            for label, value in _by_label(reported[0]).items():
+        if begun and metrics[0].at - begun[0].at < _AT_ONCE:
+            for label, value in _by_label(metrics[0]).items():
                 totals[label] = totals.get(label, 0.0) - value
         return totals
 
@@ -141,18 +141,18 @@ class TaskActivity:
     def of_worker(self, address: str) -> dict[str, float]:
         """Return the sums of what a worker's process reported."""
         sums: dict[str, float] = defaultdict(float)
-        for reported in self.loads.get(address, ()):
+        for load in self.loads.get(address, ()):
             for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
-                sums[name] += getattr(reported, name) or 0.0
+                sums[name] += getattr(load, name) or 0.0
         return sums
 
     @cached_property
     def driver(self) -> DriverTime | None:
         """The driver that was watched for longest; None where its system does not tell."""
-        reported = self._run.of(DriverLoad)
-        if not reported:
+        loads = self._run.of(DriverLoad)
+        if not loads:
             return None
-        longest = max(reported, key=lambda each: each.seconds)
+        longest = max(loads, key=lambda each: each.seconds)
         return DriverTime(
             seconds=longest.seconds, cpu=longest.cpu, delayed=longest.delayed
         )
@@ -184,11 +184,11 @@ class TaskActivity:
         return any(host.others > _MOST for host in self.hosts)
 
     def _host(self, name: str, workers: list[WorkerExit]) -> Host:
-        reported = {each.address: self.loads[each.address] for each in workers}
+        loads = {each.address: self.loads[each.address] for each in workers}
         # Workers in one process tell the same: of each process one is asked.
-        one_each = {each.pid: reported[each.address] for each in workers}
-        watched = _one_after_another(list(reported.values()))
-        every = [each for ts in reported.values() for each in ts]
+        one_each = {each.pid: loads[each.address] for each in workers}
+        watched = _one_after_another(list(loads.values()))
+        every = [each for ts in loads.values() for each in ts]
         busy = [each.host_busy for each in watched]
         limited = most_at_once(workers, lambda each: each.memory_limit or 0)
         seconds = sum(each.seconds for each in watched)
@@ -220,14 +220,14 @@ class TaskActivity:
         return 0.0
 
 
-def _one_after_another(reported: list[list[ProcessLoad]]) -> list[ProcessLoad]:
+def _one_after_another(loads: list[list[ProcessLoad]]) -> list[ProcessLoad]:
     """Return what describes a host at different times: no moment is counted twice.
 
     Of workers at the same time, the one counts that watched for longest.
     """
     chosen: list[ProcessLoad] = []
     spans: list[tuple[float, float]] = []
-    for of_worker in sorted(reported, key=lambda ts: -sum(t.seconds for t in ts)):
+    for of_worker in sorted(loads, key=lambda ts: -sum(t.seconds for t in ts)):
         end = max(each.at for each in of_worker)
         begin = min(each.at - each.seconds for each in of_worker)
         if all(end <= a or begin >= b for a, b in spans):
@@ -236,9 +236,9 @@ def _one_after_another(reported: list[list[ProcessLoad]]) -> list[ProcessLoad]:
     return chosen
 
 
-def _by_label(reported: FineMetrics) -> dict[tuple[str, ...], float]:
+def _by_label(metrics: FineMetrics) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {}
-    for *label, value in reported.totals:
+    for *label, value in metrics.totals:
         if len(label) >= 3 and isinstance(value, int | float):  # noqa: PLR2004
             found[tuple(map(str, label))] = float(value)
     return found

@@ -478,9 +478,9 @@ class RecorderConnection:
         while (parcel := self._parcels.get()) is not None:
             if parcel.config is not None:
                 self._open[parcel.run] = []
-            reported = self._open.get(parcel.run)
-            if reported is not None:  # a process that takes over gets all of it again
-                reported.append(parcel)
+            parcels = self._open.get(parcel.run)
+            if parcels is not None:  # a process that takes over gets all of it again
+                parcels.append(parcel)
             try:
                 self._write(parcel)
             except OSError as error:
@@ -539,8 +539,8 @@ class RecorderConnection:
         logger.warning("the recorder process died (%s); starting another one", error)
         self._process = None
         try:
-            for reported in list(self._open.values()):
-                for parcel in reported:
+            for parcels in list(self._open.values()):
+                for parcel in parcels:
                     self._write(parcel)
         except OSError as worse:
             return self._restart(worse)
@@ -551,10 +551,10 @@ class RecorderConnection:
         with contextlib.suppress(OSError, ValueError):
             while line := process.stdout.readline():
                 with contextlib.suppress(msgspec.MsgspecError):
-                    reported = decode_reply_of(line)
-                    if reported.reply.what == "final":
-                        self._open.pop(reported.run, None)
-                    self._on_reply(reported.run, reported.reply)
+                    reply = decode_reply_of(line)
+                    if reply.reply.what == "final":
+                        self._open.pop(reply.run, None)
+                    self._on_reply(reply.run, reply.reply)
         with contextlib.suppress(OSError):
             process.stdout.close()
         process.note_end()

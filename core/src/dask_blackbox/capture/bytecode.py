@@ -50,7 +50,7 @@ def _function_parts(code: types.CodeType, depth: int) -> Any:
     """
     arguments = code.co_argcount + code.co_kwonlyargcount
     yield repr((code.co_names, code.co_varnames[:arguments])).encode()
-    text, reported = code.co_code, 0
+    text, done = code.co_code, 0
     for half, operation in enumerate(text[::2]):
         if operation not in _CONSTANTS:
             continue
@@ -60,12 +60,12 @@ def _function_parts(code: types.CodeType, depth: int) -> Any:
             begin -= 2
             index |= text[begin + 1] << bits
             bits += 8
-        yield text[reported:begin]
+        yield text[done:begin]
         yield b"%d:" % operation
         if index < len(code.co_consts):
             yield _constant(code.co_consts[index], depth)
-        reported = place + 2
-    yield text[reported:]
+        done = place + 2
+    yield text[done:]
 
 
 def _body_parts(code: types.CodeType, depth: int) -> Any:

@@ -36,13 +36,13 @@ def compare(*, before: str, after: str, store_url: str | None, as_json: bool) ->
     from dask_blackbox.reader.comparing import compare_runs
     from dask_blackbox.report.comparison_text import comparison_text
 
-    reported = compare_runs(opened_store(store_url), before, after)
+    comparison = compare_runs(opened_store(store_url), before, after)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(reported), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         return
     shown_on = screen()
     click.echo(
         comparison_text(
-            reported, width=shown_on.width or _PIPED, colour=shown_on.colour
+            comparison, width=shown_on.width or _PIPED, colour=shown_on.colour
         )
     )

@@ -267,12 +267,12 @@ def _clock(store: Store) -> Iterator[Check]:
         return
     try:
         before = time.time()
-        reported = server_time()
+        server_clock = server_time()
         now = (before + time.time()) / 2
     except StoreError:
         return  # it was said above
-    if reported is not None:
-        yield _skew("the store's server", now - reported, whole_seconds=True)
+    if server_clock is not None:
+        yield _skew("the store's server", now - server_clock, whole_seconds=True)
 
 
 def _skew(whose: str, ahead: float, *, whole_seconds: bool = False) -> Check:
@@ -312,7 +312,7 @@ def _cluster(address: str) -> Iterator[Check]:
 
     try:
         with distributed.Client(address, timeout="10s", set_as_default=False) as client:
-            reported = client.get_versions()
+            versions = client.get_versions()
             before = time.time()
             there = client.run_on_scheduler(time.time)
             now = (before + time.time()) / 2
@@ -324,9 +324,9 @@ def _cluster(address: str) -> Iterator[Check]:
             "give its address as tcp://host:8786, and check that this machine can reach it",
         )
         return
-    theirs = reported["scheduler"]["packages"]["distributed"]
+    theirs = versions["scheduler"]["packages"]["distributed"]
     number = tuple(int(part) for part in theirs.split(".")[:2])
-    text = f"{address}: distributed {theirs}, {len(reported['workers'])} workers"
+    text = f"{address}: distributed {theirs}, {len(versions['workers'])} workers"
     if number < _OLDEST["distributed"]:
         yield Check(
             "cluster", "wrong", text, "upgrade the cluster to distributed 2025.1"

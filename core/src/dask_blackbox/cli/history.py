@@ -50,11 +50,11 @@ def history(
     from dask_blackbox.report.history_text import history_text
 
     patience = None if everything else FOR_NAMES
-    reported = job_history(opened_store(store_url), job, limit=limit, timeout=patience)
+    history = job_history(opened_store(store_url), job, limit=limit, timeout=patience)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(reported), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(history), indent=2))
         return
     shown_on = screen()
     click.echo(
-        history_text(reported, width=shown_on.width or _PIPED, colour=shown_on.colour)
+        history_text(history, width=shown_on.width or _PIPED, colour=shown_on.colour)
     )

@@ -84,13 +84,15 @@ def differences(
         found.append(f"Python {old} on the worker, {new} here{_bytecode(old, new)}")
     was, now = there.get("packages") or {}, here.get("packages") or {}
     weighty = [*_WEIGHTY, *(each.lower().replace("_", "-") for each in modules)]
-    reported = dict.fromkeys(name for name in weighty if was.get(name) != now.get(name))
+    differing = dict.fromkeys(
+        name for name in weighty if was.get(name) != now.get(name)
+    )
     found += [
         f"{name} {was[name]} on the worker, {now.get(name, 'missing')} here"
-        for name in reported
+        for name in differing
         if name in was
     ]
-    others = [n for n in was if n not in reported and n in now and was[n] != now[n]]
+    others = [n for n in was if n not in differing and n in now and was[n] != now[n]]
     if others:
         shown = ", ".join(f"{n} {was[n]} → {now[n]}" for n in others[:5])
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""  # noqa: PLR2004
@@ -260,33 +262,33 @@ def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, object]
         command = [python, str(_RERUN), "run", folder, *(["--pdb"] if debug else [])]
         code = subprocess.call(command)  # noqa: S603 - as above
         try:
-            reported: dict[str, object] = json.loads(
+            answer: dict[str, object] = json.loads(
                 (Path(folder) / "outcome.json").read_text("utf-8")
             )
         except (OSError, ValueError):
             return {"outcome": "died", "code": code}
-    return reported
+    return answer
 
 
-def _judged(run: Run, bundle: TaskBundle, reported: dict[str, Any]) -> int:
+def _judged(run: Run, bundle: TaskBundle, answer: dict[str, Any]) -> int:
     """Say whether it is the recorded exception; return the exit code."""
     from dask_blackbox.recorder.redact import Redactor
     from dask_blackbox.settings import setting_patterns
 
-    if reported["outcome"] == "died":
-        click.echo(f"\nThe process died (exit code {reported['code']}).", err=True)
+    if answer["outcome"] == "died":
+        click.echo(f"\nThe process died (exit code {answer['code']}).", err=True)
         return _DIED
-    if reported["outcome"] == "unreadable":
+    if answer["outcome"] == "unreadable":
         raise RecordingError(
-            f"it cannot be unpickled here: {reported['exception']}: {reported['message']}; run "
+            f"it cannot be unpickled here: {answer['exception']}: {answer['message']}; run "
             "it where its modules can be imported, or with --python"
         )
-    if reported["outcome"] == "returned":
-        click.echo(f"\nNo exception: the task returned a {reported['type']}.", err=True)
+    if answer["outcome"] == "returned":
+        click.echo(f"\nNo exception: the task returned a {answer['type']}.", err=True)
         return _NONE
     was = _recorded(run, bundle)
-    message = Redactor(setting_patterns("redact")).text(reported["message"])
-    now = (reported["exception"], message)
+    message = Redactor(setting_patterns("redact")).text(answer["message"])
+    now = (answer["exception"], message)
     if _alike(was) == _alike(now):
         click.echo(f"\nThe same exception as recorded: {was[0]}.", err=True)
         return 0

@@ -42,19 +42,19 @@ def rules(*, slug: str | None, as_json: bool) -> None:
             raise ConfigurationError(_unknown(slug, [r.slug for r in all_rules()]))
         _show(rule, as_json=as_json)
         return
-    reported = [
-        _reported(rule, users.origins, muted=rule.slug in asked.muted)
+    entries = [
+        _entry(rule, users.origins, muted=rule.slug in asked.muted)
         for rule in all_rules()
     ]
     if as_json:
-        click.echo(json.dumps(reported, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(entries, indent=2, ensure_ascii=False))
         return
-    Console().print(_listed(reported), highlight=False)
+    Console().print(_listed(entries), highlight=False)
     for problem in users.problems:
         click.echo(f"left out: {problem}", err=True)
 
 
-class _Reported(TypedDict):
+class _Entry(TypedDict):
     """A rule as JSON."""
 
     slug: str
@@ -72,8 +72,8 @@ def _unknown(slug: str, known: list[str]) -> str:
     return f"there is no rule '{slug}'; {like}`dask blackbox rules` lists them"
 
 
-def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> _Reported:
-    return _Reported(
+def _entry(rule: Rule, origins: dict[str, str], *, muted: bool) -> _Entry:
+    return _Entry(
         slug=rule.slug,
         severity=rule.severity,
         question=rule.question,
@@ -84,7 +84,7 @@ def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> _Reported:
     )
 
 
-def _listed(reported: list[_Reported]) -> object:
+def _listed(entries: list[_Entry]) -> object:
     from rich.table import Table
     from rich.text import Text
 
@@ -92,7 +92,7 @@ def _listed(reported: list[_Reported]) -> object:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
-    for each in reported:
+    for each in entries:
         kind = "verdict" if each["severity"] == "failure" else each["severity"]
         more = "" if each["package"] == "dask-blackbox" else f" [{each['package']}]"
         more += " [muted]" if each["muted"] else ""
@@ -110,10 +110,10 @@ def _show(rule: Rule, *, as_json: bool) -> None:
 
         from dask_blackbox.analyse.user_rules import installed_rules
 
-        reported = _reported(rule, installed_rules().origins, muted=False)
+        entries = _entry(rule, installed_rules().origins, muted=False)
         click.echo(
             json.dumps(
-                {**reported, "page": asdict(rule.page)}, indent=2, ensure_ascii=False
+                {**entries, "page": asdict(rule.page)}, indent=2, ensure_ascii=False
             )
         )
         return

@@ -76,15 +76,17 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
                 state=state or ("failed" if number else "succeeded"), exit_code=number
             )
         # `sys.exit("no input")`: what it says is why.
-        reported = msgspec.convert(described(exception), DriverException)
-        return End(state=state or "failed", exit_code=number, exception=reported)
+        described_exception = msgspec.convert(described(exception), DriverException)
+        return End(
+            state=state or "failed", exit_code=number, exception=described_exception
+        )
     if exception is None:
         return End(state=state or "succeeded")
-    reported = msgspec.convert(described(exception), DriverException)
+    described_exception = msgspec.convert(described(exception), DriverException)
     otherwise: RunState = (
         "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
     )
-    return End(state=state or otherwise, exception=reported)
+    return End(state=state or otherwise, exception=described_exception)
 
 
 def error_of_kind(kind: str | None, text: str) -> BlackboxError:

@@ -283,12 +283,12 @@ class Recording:
                 describe_exception,
             )
 
-            reported = describe_exception(exception)
-            what = [reported["exception"], reported["message"], reported["traceback"]]
+            fields = describe_exception(exception)
+            what = [fields["exception"], fields["message"], fields["traceback"]]
             now = time.time()
             moment = now if at is None else min(at, now)
             row = [moment, key, prefix, None, "erred", *what, None]
-            self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
+            self._supervisor.row("error", [*row, ", ".join(fields["bases"])])
             if retries:
                 self._task_event("task-retries", key, {"retries": retries})
             if limit is not None:
@@ -386,8 +386,8 @@ class Recording:
         )
         if self._supervisor is not None:
             with guard("who stopped the run"):
-                reported = msgspec.to_builtins(self._stopped)
-                self._supervisor.event("host-stopped", reported, reported.pop("at"))
+                stop = msgspec.to_builtins(self._stopped)
+                self._supervisor.event("host-stopped", stop, stop.pop("at"))
 
     def part_failed(self, what: str, name: str, card: RunCard, url: str = "") -> None:
         """Report that a separately recorded part of this run ends this run.
@@ -402,7 +402,7 @@ class Recording:
         if self._supervisor is None or verdict is None:
             return
         with guard("the part that failed"):
-            reported = {
+            detail = {
                 "what": what,
                 "name": name,
                 "title": verdict.title,
@@ -414,7 +414,7 @@ class Recording:
                 "retry_confidence": verdict.retry_confidence,
                 "url": url,
             }
-            self._supervisor.event("part-failed", reported)
+            self._supervisor.event("part-failed", detail)
 
     def task_named(
         self, key: str, name: str, *, identity: str = "", url: str = ""
@@ -640,7 +640,7 @@ class Recording:
             self._calls.start()
         with guard("the driver's own code"):
             self._code = DriverCodeReporter(
-                lambda reported: supervisor.event("driver-code", reported),
+                lambda facts: supervisor.event("driver-code", facts),
                 self._function,
             )
             self._code.start()
@@ -672,20 +672,20 @@ class Recording:
         self._store_checked = True
         if self._required and self._client is not None and not self.attached:
             self._cannot(RecorderError("the client's cluster could not be recorded"))
-        reported = self._supervisor.store_reply(self._start_timeout)
-        if reported is not None:
-            self.links = dict(reported.links)
-            if reported.attempt:  # a run that is recorded once more gets the next one
-                attempt = reported.attempt
+        reply = self._supervisor.store_reply(self._start_timeout)
+        if reply is not None:
+            self.links = dict(reply.links)
+            if reply.attempt:  # a run that is recorded once more gets the next one
+                attempt = reply.attempt
                 self._manifest = msgspec.structs.replace(
                     self._manifest, attempt=attempt
                 )
-        if reported is None and self._supervisor.gone:
+        if reply is None and self._supervisor.gone:
             self._cannot(RecorderError("the recorder process exited at startup"))
-        elif reported is None:
+        elif reply is None:
             logger.info("the store has not answered yet; the run continues")
-        elif reported.error is not None:
-            self._cannot(error_of_kind(reported.kind, reported.error))
+        elif reply.error is not None:
+            self._cannot(error_of_kind(reply.kind, reply.error))
 
     def _cannot(self, error: BaseException) -> None:
         self._reason = str(error)
@@ -729,12 +729,12 @@ class Recording:
         for relay in self._relays:
             relay.finish()
         patience = self._finish_timeout if timeout is None else timeout
-        reported = self._supervisor.conclude(end, patience, leave=timeout is not None)
+        reply = self._supervisor.conclude(end, patience, leave=timeout is not None)
         unfollow_masked_values(self._supervisor.mask)
-        if reported is None:
+        if reply is None:
             return self._unrecorded(end, self._supervisor.reason or "no recorder")
-        card = RunCard.from_json(bytes(reported.card))
-        self.links, self.overview = card.links, reported.overview
+        card = RunCard.from_json(bytes(reply.card))
+        self.links, self.overview = card.links, reply.overview
         return card
 
     def _unrecorded(self, end: End | None, reason: str) -> RunCard:

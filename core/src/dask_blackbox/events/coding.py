@@ -115,13 +115,13 @@ def encoded(event: Event | Unrecognised) -> EventRow:
         return event.at, event.kind, event.subject, event.detail
     if _WHOLE in event.malformed:
         return event.at, event.kind, event.subject, str(event.malformed[_WHOLE])
-    reported = {
+    fields = {
         stored: value
         for stored, value in _stored(event)
         if value is not None and stored not in event.malformed
     }
-    reported |= event.extra | event.malformed
-    return event.at, event.kind, event.subject, json.dumps(reported, default=str)
+    fields |= event.extra | event.malformed
+    return event.at, event.kind, event.subject, json.dumps(fields, default=str)
 
 
 def _stored(event: Event) -> Iterator[tuple[str, object]]:

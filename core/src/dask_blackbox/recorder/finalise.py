@@ -87,15 +87,15 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
 
 def _so_far(card: RunCard) -> RunCard:
     """Return what is reported before the store has everything: all the parent may ever get."""
-    reported = card.completeness
-    if not reported["recorded"]:
+    completeness = card.completeness
+    if not completeness["recorded"]:
         return card
-    missing: dict[str, list[str]] = dict(reported.get("missing", {}))
+    missing: dict[str, list[str]] = dict(completeness.get("missing", {}))
     missing["store"] = [
         *missing.get("store", []),
         "had not received all of it when this card was made; the recorder continues",
     ]
-    unsure: Completeness = {**reported, "complete": False, "missing": missing}
+    unsure: Completeness = {**completeness, "complete": False, "missing": missing}
     return msgspec.structs.replace(card, completeness=unsure)
 
 
@@ -163,8 +163,8 @@ def _reason(config: Config, opening: Opening, outcome: Outcome) -> str | None:
     if opening.error is None and not waiting:
         return None
     why = outcome.store_error or opening.error or "the store does not answer"
-    reported = counted(len(waiting), "segment waits", "segments wait")
-    return f"{why}; {_waiting(config, reported)}"
+    number = counted(len(waiting), "segment waits", "segments wait")
+    return f"{why}; {_waiting(config, number)}"
 
 
 def _waiting(config: Config, what: str = "it waits") -> str:
@@ -226,8 +226,8 @@ def _store(
     beat = heartbeat(ending.ended, len(ending.segments))
     put(f"{folder}heartbeat.json", beat, "application/json")
     blobs["heartbeat.json"] = checksum(beat)
-    reported = sealed(msgspec.structs.replace(ending, blobs=blobs))
-    put(f"{folder}complete.json", reported, "application/json")
+    document = sealed(msgspec.structs.replace(ending, blobs=blobs))
+    put(f"{folder}complete.json", document, "application/json")
     with _at_once(put) as putting:
         for name in index_names(opening.address, run.manifest.started, card.state):
             putting(name, b"")

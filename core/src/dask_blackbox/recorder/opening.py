@@ -90,8 +90,8 @@ def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
 
 def _is_ours(store: Store, manifest: Manifest) -> bool:
     try:
-        reported = store.get(f"{_address_of(manifest).folder}run.json")
-        return decode_manifest(reported).recording == manifest.recording
+        blob = store.get(f"{_address_of(manifest).folder}run.json")
+        return decode_manifest(blob).recording == manifest.recording
     except (BlobNotFoundError, msgspec.MsgspecError):
         return False
 
@@ -143,8 +143,8 @@ def write_beginning(opening: Opening) -> None:
         links=opening.links,
     )
     folder = opening.address.folder
-    reported = manifest_json(manifest)
-    store.put(f"{folder}run.json", reported, content_type="application/json")
+    document = manifest_json(manifest)
+    store.put(f"{folder}run.json", document, content_type="application/json")
     page = placeholder_html(card).encode()
     for name in ("report.html", "performance_report.html"):
         store.put(f"{folder}{name}", page, content_type="text/html; charset=utf-8")

@@ -157,7 +157,7 @@ class KernelKills:
     def __init__(self) -> None:
         self._before = oom_kills()
 
-    def reported(self) -> dict[str, object]:
+    def fields(self) -> dict[str, object]:
         """Return how often the kernel has killed for memory since, if it says."""
         after = oom_kills()
         if self._before is None or after is None:
@@ -171,5 +171,5 @@ class KernelKills:
             return {}
         signal = -code if code < 0 else code - _SHELLS
         detail = {"state": end.state, "exit_code": code, "signal": signal}
-        reported = json.dumps(detail | self.reported())
+        reported = json.dumps(detail | self.fields())
         return {"event": [(time.time(), "driver-ended", "driver", reported)]}

@@ -314,7 +314,7 @@ class Recorder:
             await self._handle_order(line, answer)
         self._masks.left(answer)
         if self._end is None:
-            await self._continue_without_owner()
+            await self._continue_without_parent()
 
     async def _handle_order(self, line: bytes, answer: Answer) -> None:
         try:
@@ -501,11 +501,11 @@ class Recorder:
                 return
         self._prepare()
 
-    async def _continue_without_owner(self) -> None:
+    async def _continue_without_parent(self) -> None:
         """The parent is gone without a message: record what still happens, then end."""
         code = await self._parent.exit_code()
         facts = {"pid": self._config.parent, "how": self._parent.exit_text}
-        facts |= self._kernel.reported()
+        facts |= self._kernel.fields()
         detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
         self._take("recorder", None, time.time(), {"event": [row]}, {})

@@ -162,8 +162,8 @@ def _read(folder: Path) -> Spooled:
     settings = _decode_settings((folder / "store.json").read_bytes())
     ending = None
     try:
-        reported = (folder / "complete.json").read_bytes()
-        ending = decode_ending(reported) if seal_is_whole(reported) else None
+        document = (folder / "complete.json").read_bytes()
+        ending = decode_ending(document) if seal_is_whole(document) else None
     except (FileNotFoundError, msgspec.MsgspecError):
         pass  # then nobody has said how it ended, and its segments are all there is
     left = None
@@ -200,11 +200,11 @@ def chosen_spool() -> Path:
 
 def _has_other_owner(folder: Path) -> bool:
     try:
-        reported = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    ours = not hasattr(os, "getuid") or reported.st_uid == os.getuid()
-    return not (ours and stat.S_ISDIR(reported.st_mode))
+    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return not (ours and stat.S_ISDIR(status.st_mode))
 
 
 _NAME = "recorder.pid"

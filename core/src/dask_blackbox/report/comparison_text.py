@@ -29,7 +29,7 @@ _UNKNOWN = "\N{EN DASH}"
 
 
 def comparison_text(
-    reported: Comparison, *, width: int = 100, colour: bool = False
+    comparison: Comparison, *, width: int = 100, colour: bool = False
 ) -> str:
     """Return a comparison as text.
 
@@ -37,18 +37,18 @@ def comparison_text(
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [
-        _head("before", reported.before),
-        _head("after ", reported.after),
+        _head("before", comparison.before),
+        _head("after ", comparison.after),
         Text(),
-        *_changes(reported),
+        *_changes(comparison),
         Text(),
-        _numbers(reported.numbers),
+        _numbers(comparison.numbers),
         Text(),
     ]
-    if reported.prefixes:
-        parts.append(_prefixes(reported.prefixes[:_MOST_PREFIXES], _fitting(width)))
-    if len(reported.prefixes) > _MOST_PREFIXES:
-        more = len(reported.prefixes) - _MOST_PREFIXES
+    if comparison.prefixes:
+        parts.append(_prefixes(comparison.prefixes[:_MOST_PREFIXES], _fitting(width)))
+    if len(comparison.prefixes) > _MOST_PREFIXES:
+        more = len(comparison.prefixes) - _MOST_PREFIXES
         parts.append(Text(f"+{more} prefixes that changed less (see --json)"))
     return printed(parts, width=width, colour=colour)
 
@@ -69,12 +69,12 @@ def _head(label: str, run: ComparedRun) -> Text:
     return text
 
 
-def _changes(reported: Comparison) -> Iterable[Text]:
-    if not reported.changes:
+def _changes(comparison: Comparison) -> Iterable[Text]:
+    if not comparison.changes:
         yield Text("No difference was recorded.")
-    elif reported.past is not None:
-        yield Text(blame_text(reported.past), style="bold")
-    for change in reported.changes[:_MOST_CHANGES]:
+    elif comparison.past is not None:
+        yield Text(blame_text(comparison.past), style="bold")
+    for change in comparison.changes[:_MOST_CHANGES]:
         text = Text(f"  {change_text(change)}")
         more = [each for each in (rarity_text(change.rarity), change.why) if each]
         if more:
@@ -84,10 +84,10 @@ def _changes(reported: Comparison) -> Iterable[Text]:
         for line in diffs_of(change):
             text.append(f"\n      {line}")
         yield text
-    if len(reported.changes) > _MOST_CHANGES:
-        yield Text(f"  +{len(reported.changes) - _MOST_CHANGES} more (see --json)")
-    if reported.unknown:
-        kinds = ", ".join(reported.unknown)
+    if len(comparison.changes) > _MOST_CHANGES:
+        yield Text(f"  +{len(comparison.changes) - _MOST_CHANGES} more (see --json)")
+    if comparison.unknown:
+        kinds = ", ".join(comparison.unknown)
         yield Text(f"  could not be compared in full: {kinds}", style="dim")
 
 

@@ -23,40 +23,38 @@ _READABLE = 40  # columns in which an id of Airflow's takes two lines
 _MINUTE = len("2026-11-21 05:00")
 
 
-def history_text(
-    reported: JobHistory, *, width: int = 120, colour: bool = False
-) -> str:
+def history_text(history: JobHistory, *, width: int = 120, colour: bool = False) -> str:
     """Return a job's history as text.
 
     Args:
         colour: With terminal colours.
     """
-    parts: list[Text | Table] = [_head(reported), Text()]
-    parts += _runs(reported.runs, width=width, colour=colour)
-    omitted = reported.total - len(reported.runs)
+    parts: list[Text | Table] = [_head(history), Text()]
+    parts += _runs(history.runs, width=width, colour=colour)
+    omitted = history.total - len(history.runs)
     if omitted > 0:
-        more = "more than " if reported.more else ""
+        more = "more than " if history.more else ""
         parts.append(
             Text(
                 f"{more}{counted(omitted, 'older run')}: --limit shows more",
                 style="dim",
             )
         )
-    if reported.groups:
-        kinds = _groups(reported.groups, more=reported.more)
+    if history.groups:
+        kinds = _groups(history.groups, more=history.more)
         parts += [Text(), Text("failures by kind", style="dim"), kinds]
-    if reported.trends:
-        parts += [Text(), Text("good runs", style="dim"), _trends(reported.trends)]
+    if history.trends:
+        parts += [Text(), Text("good runs", style="dim"), _trends(history.trends)]
     return printed(parts, width=width, colour=colour)
 
 
-def _head(reported: JobHistory) -> Text:
+def _head(history: JobHistory) -> Text:
     states = ", ".join(
-        f"{number:,} {state}" for state, number in reported.states.items()
+        f"{number:,} {state}" for state, number in history.states.items()
     )
-    text = Text(plain(reported.job), style="bold")
-    runs = counted(reported.total, "run")
-    if reported.more:
+    text = Text(plain(history.job), style="bold")
+    runs = counted(history.total, "run")
+    if history.more:
         text.append(f"  the newest {runs}: {states}", style="not bold")
         text.append("  (there are more: --all reads all)", style="not bold dim")
     else:

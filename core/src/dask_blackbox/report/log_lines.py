@@ -56,13 +56,13 @@ def chosen_lines(run: RunTables, query: LogQuery) -> tuple[pl.DataFrame, str | N
     lines = run.logs
     if lines.is_empty():
         return lines, "this recording has no log lines"
-    reported = [f"{lines.height} lines are recorded"]
+    sentences = [f"{lines.height} lines are recorded"]
     for what, narrowed in _steps(run, query):
         left = narrowed(lines)
         if left.is_empty():
-            reported.append(f"none of them {what}{_instead(lines, what)}")
-            return left, "; ".join(reported)
-        reported.append(f"{left.height} of them {what}")
+            sentences.append(f"none of them {what}{_instead(lines, what)}")
+            return left, "; ".join(sentences)
+        sentences.append(f"{left.height} of them {what}")
         lines = left
     return lines.sort("at", maintain_order=True), None
 
@@ -307,8 +307,8 @@ def loglines_of(
 
 
 def _searching(run: RunTables) -> str:
-    reported = run.manifest
-    name = run_argument(run.url, reported.job, reported.run_id, reported.attempt)
+    manifest = run.manifest
+    name = run_argument(run.url, manifest.job, manifest.run_id, manifest.attempt)
     return command("logs", name)
 
 

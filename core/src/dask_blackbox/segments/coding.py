@@ -264,11 +264,11 @@ def encode_columns(
     for index in last:
         name = names[index] if index < len(names) else ""
         by = codes.get(_BY.get(name, ""))
-        coded[index], reported = _encoded(name, columns[index], by)
-        if isinstance(reported, _Numeric):
-            times[name] = reported
-        elif reported is not None:
-            codes[name] = (index, reported)
+        coded[index], details = _encoded(name, columns[index], by)
+        if isinstance(details, _Numeric):
+            times[name] = details
+        elif details is not None:
+            codes[name] = (index, details)
         elif coded[index][0] == Coding.PLAIN and _LIKE.get(name) in names:
             other = names.index(_LIKE[name])
             coded[index] = _like(columns[index], columns[other], other, coded[index])
@@ -307,9 +307,9 @@ def _words(
     if len(words) * 2 <= len(values):
         code_of = {word: code for code, word in enumerate(words)}
         codes = np.fromiter(map(code_of.__getitem__, values), np.int64, len(values))
-        reported = _determined_by(codes, by)
-        if reported is not None and by is not None:
-            return [Coding.BY, by[0], [words[code] for code in reported]], None
+        determined = _determined_by(codes, by)
+        if determined is not None and by is not None:
+            return [Coding.BY, by[0], [words[code] for code in determined]], None
         return [Coding.WORDS, words, *pack(codes)], codes
     if name in _KEYS and bare == {str} and None not in words:
         taken = _shapes_of(values)
@@ -413,9 +413,9 @@ def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
     later = {Coding.BY, Coding.REST, Coding.LIKE}
     for index, column in enumerate(coded):
         if column[0] not in later:
-            columns[index], reported = _decoded(column, count)
-            if reported is not None:
-                codes[index] = reported
+            columns[index], found = _decoded(column, count)
+            if found is not None:
+                codes[index] = found
     for index, column in enumerate(coded):
         if column[0] == Coding.BY:
             columns[index] = _checked(codes[column[1]], list(column[2]))

@@ -100,8 +100,8 @@ class S3Store:
             lambda: client.list_objects_v2(Bucket=bucket, MaxKeys=1),
             self._request("list"),
         )
-        reported = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-        return parsedate_to_datetime(reported).timestamp() if reported else None
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        return parsedate_to_datetime(date).timestamp() if date else None
 
     def credentials(self) -> str | None:
         """Return where boto3 has found credentials, in its own word; None: nowhere."""
@@ -248,12 +248,12 @@ class S3Store:
         except BlackboxError:
             raise
         except Exception as error:  # noqa: BLE001 - translated, never swallowed
-            reported = translated(error, self._request(doing, name))
-            if isinstance(reported, StoreDeniedError):
+            known = translated(error, self._request(doing, name))
+            if isinstance(known, StoreDeniedError):
                 # Whoever logs in again should find the new credentials used.
                 self.__dict__.pop("_client", None)
             # Not `from error`: its text may hold credentials, and tracebacks are logged.
-            raise reported from None
+            raise known from None
 
 
 def _with_charset(content_type: str) -> str:

@@ -34,12 +34,12 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
     Tasks are those that are recorded: the scheduler's own counts also hold others'.
     Without any span of the user's, there is no row.
     """
-    reported: dict[str, Row] = {}
+    facts_of: dict[str, Row] = {}
     chosen = events.filter(pl.col("kind") == "span")
     for subject, detail in chosen.select("subject", "detail").iter_rows():
-        reported[subject] = json.loads(detail)
-    if all(facts.get("name") == [_UNNAMED] for facts in reported.values()):
-        reported = {}
+        facts_of[subject] = json.loads(detail)
+    if all(facts.get("name") == [_UNNAMED] for facts in facts_of.values()):
+        facts_of = {}
     spans = pl.DataFrame(
         [
             {
@@ -48,14 +48,14 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
                 "parent": facts.get("parent"),
                 **{at: facts.get(at) for at in ("enqueued", "start", "stop")},
             }
-            for span, facts in reported.items()
+            for span, facts in facts_of.items()
         ],
         schema={
             name: pl.Float64 if kind == MOMENT else kind
             for name, kind in list(SPAN_COLUMNS.items())[:6]
         },
     ).with_columns(_moment(name) for name in ("enqueued", "start", "stop"))
-    totals = _totals(reported, tasks)
+    totals = _totals(facts_of, tasks)
     counts = pl.col("tasks", "failed", "nbytes").fill_null(0)
     seconds = pl.col(_SECONDS).fill_null(0.0)
     table = spans.join(totals, on="span", how="left").with_columns(counts, seconds)
@@ -68,12 +68,12 @@ def _moment(name: str) -> pl.Expr:
     return (pl.col(name) * 1e6).round().cast(pl.Int64).cast(MOMENT)
 
 
-def _totals(reported: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
+def _totals(spans: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return what the executions of each span add up to."""
     homes = pl.DataFrame(
         [
             {"group": group, "since": facts.get("enqueued"), "span": span}
-            for span, facts in reported.items()
+            for span, facts in spans.items()
             for group in facts.get("groups") or ()
         ],
         schema={"group": pl.String, "since": pl.Float64, "span": pl.String},
@@ -154,7 +154,5 @@ def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
             process[fact] = facts[fact]
     # Nobody's silence takes back what another has seen.
     known = json.loads(process["certificate"] or "{}")
-    reported = {
-        name: fact for name, fact in facts.items() if fact not in (None, "", [])
-    }
-    process["certificate"] = json.dumps({**facts, **known, **reported})
+    fields = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
+    process["certificate"] = json.dumps({**facts, **known, **fields})

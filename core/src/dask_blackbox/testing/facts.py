@@ -177,8 +177,8 @@ def a_worker_added(
 ) -> Fact:
     """Return the arrival of a worker."""
     more = {"name": address, "host": "10.0.0.1", "nanny": "tcp://10.0.0.1:40000"}
-    reported = {"pid": pid, "nthreads": nthreads, "memory_limit": memory_limit}
-    return an_event("worker-added", address, at=at, **more | reported | detail)
+    fields = {"pid": pid, "nthreads": nthreads, "memory_limit": memory_limit}
+    return an_event("worker-added", address, at=at, **more | fields | detail)
 
 
 def a_worker_removed(
@@ -190,8 +190,8 @@ def a_worker_removed(
     **detail: object,
 ) -> Fact:
     """Return the departure of a worker."""
-    reported = {"expected": expected, "processing": list(processing)}
-    return an_event("worker-removed", address, at=at, **reported | detail)
+    fields = {"expected": expected, "processing": list(processing)}
+    return an_event("worker-removed", address, at=at, **fields | detail)
 
 
 def an_exit_report(
@@ -203,8 +203,8 @@ def an_exit_report(
     **detail: object,
 ) -> Fact:
     """Return the exit report of a worker's process."""
-    reported = {"pid": pid, "exit_code": exit_code}
-    return an_event("worker-certificate", address, at=at, **reported | detail)
+    fields = {"pid": pid, "exit_code": exit_code}
+    return an_event("worker-certificate", address, at=at, **fields | detail)
 
 
 def recorded(

@@ -199,12 +199,12 @@ def ranked(
     judged = []
     code = any(is_of_code(each) for each in found)
     for change in found:
-        reported = relevance_of(change, context)
+        relevance = relevance_of(change, context)
         if is_version(change) and code:
-            reported = Relevance()  # that which changed is there by name
+            relevance = Relevance()  # that which changed is there by name
         elif is_version(change) and context.code_known:
-            reported = Relevance(_BESIDE, "the code that ran is the same")
-        judged.append(Ranked(change, rarities.of(change), *reported))
+            relevance = Relevance(_BESIDE, "the code that ran is the same")
+        judged.append(Ranked(change, rarities.of(change), *relevance))
     judged.sort(key=_place)
     known = rarities.steps >= _ENOUGH
     habits = [each for each in judged if known and each.habit]

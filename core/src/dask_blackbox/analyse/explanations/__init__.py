@@ -48,8 +48,8 @@ def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
 
 def failure_text(run: RunTables, failure: TaskFailure) -> str:
     """Return what a task's exception says, in one line."""
-    reported = explained_failure(run, failure)
-    return reported.headline if reported else in_one_line(failure.raised.message)
+    explanation = explained_failure(run, failure)
+    return explanation.headline if explanation else in_one_line(failure.raised.message)
 
 
 def explained_exception(exception: DriverException) -> Explained | None:
@@ -66,8 +66,8 @@ def words_of_exception(exception: DriverException, message: str) -> str:
     Args:
         message: Its text, as far as it is to be shown.
     """
-    reported = explained_exception(exception)
-    return reported.headline if reported else in_one_line(message)
+    explanation = explained_exception(exception)
+    return explanation.headline if explanation else in_one_line(message)
 
 
 def called(failure: TaskFailure) -> str:
@@ -91,9 +91,9 @@ def explained(context: Context) -> Explained | None:
     """Return what a message means; None if it is of no kind that is known."""
     for signature, explain in _ALL:
         found = signature.search(context.message)
-        reported = None if found is None else explain(found, context)
-        if reported is not None:
-            return reported
+        explanation = None if found is None else explain(found, context)
+        if explanation is not None:
+            return explanation
     return _warning_as_error(context)
 
 

@@ -109,15 +109,15 @@ class _ExitFields:
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
 
-    def add(self, name: str, *reported: object) -> None:
+    def add(self, name: str, *values: object) -> None:
         """Note what the first witness that knows a field tells of it."""
-        for value in reported:
+        for value in values:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name] = value
 
-    def add_reported(self, name: str, reported: list[object]) -> None:
+    def add_reported(self, name: str, reports: list[object]) -> None:
         """Note a field as the exit reports have it; the last one knows best."""
-        self.add(name, *reversed(reported))
+        self.add(name, *reversed(reports))
 
 
 class _ExitSources:
@@ -157,19 +157,19 @@ class _ExitSources:
         identity |= {"name": process["name"], "nthreads": process["nthreads"]}
         identity["memory_limit"] = process["memory_limit"] or None
         identity["scheduler"] = named_scheduler
-        reported = self._reports_of(process["address"], process["pid"])
-        if process["left"] is None and not reported:
+        reports = self._reports_of(process["address"], process["pid"])
+        if process["left"] is None and not reports:
             return WorkerExit(**identity, gone=gone)
-        at = process["left"] if process["left"] is not None else reported[0].at
-        account = self._fields_of(process, reported, at)
+        at = process["left"] if process["left"] is not None else reports[0].at
+        account = self._fields_of(process, reports, at)
         made = WorkerExit(
             **(identity | account.fields | {"left": at}),
-            has_report=bool(reported),
+            has_report=bool(reports),
             gone=at if gone is None else min(at, gone),
             stimulus=process["stimulus_id"] or "",
         )
         teardown = self._is_of_teardown(made, self._schedulers.closing_of(scheduler))
-        asked = any(each.asked_to_close for each in reported)
+        asked = any(each.asked_to_close for each in reports)
         died = not teardown and _is_unexpected(
             made, expected=bool(process["expected"]), asked=asked
         )
@@ -185,38 +185,38 @@ class _ExitSources:
     def _fields_of(
         self,
         process: Row,
-        reported: tuple[WorkerExitReport, ...],
+        reports: tuple[WorkerExitReport, ...],
         at: float,
     ) -> _ExitFields:
         address, pid = process["address"], process["pid"]
         removal = _near(self._removals, address, at) or WorkerRemoved()
         logged = self._nannies.exit_of(pid)
         if (asked := self._closed_after_exit(process)) is not None:
-            reported = tuple(
-                x for x in reported if not _is_of_closing(x.exit_code, x.at, asked)
+            reports = tuple(
+                x for x in reports if not _is_of_closing(x.exit_code, x.at, asked)
             )
             if logged is not None and _is_of_closing(logged[1], logged[0], asked):
                 logged = None
         account = _ExitFields()
         account.add("left", process["left"], at)
-        account.add_reported("exit_code", [each.exit_code for each in reported])
+        account.add_reported("exit_code", [each.exit_code for each in reports])
         account.add("exit_code", None if logged is None else logged[1])
         # A nanny hears of the exit before the scheduler does, or after.
         self._add_closing(
-            account, process, reported, at if logged is None else logged[0]
+            account, process, reports, at if logged is None else logged[0]
         )
-        account.add_reported("running", [_running(each) for each in reported])
+        account.add_reported("running", [_running(each) for each in reports])
         account.add("processing", removal.processing)
         account.add("lost_scattered", removal.lost_scattered)
-        account.add_reported("memory", [_samples(each) for each in reported])
+        account.add_reported("memory", [_samples(each) for each in reports])
         account.add("memory", self._samples_of(address, process, at))
-        account.add_reported("stack", [each.stack for each in reported])
+        account.add_reported("stack", [each.stack for each in reports])
         account.add("last_lines", self._lines_before(address, pid, at))
-        account.add_reported("oom_kills", [each.oom_kills for each in reported])
+        account.add_reported("oom_kills", [each.oom_kills for each in reports])
         self._add_memory_limit(account, address, pid, at)
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))
-        account.add_reported("alive", [str(each.alive or "") for each in reported])
+        account.add_reported("alive", [str(each.alive or "") for each in reports])
         act = self._teardown.action_on(address, at)
         if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
@@ -238,7 +238,7 @@ class _ExitSources:
         self,
         account: _ExitFields,
         process: Row,
-        reported: tuple[WorkerExitReport, ...],
+        reports: tuple[WorkerExitReport, ...],
         ended: float,
     ) -> None:
         """Note the reason for closing.
@@ -251,12 +251,12 @@ class _ExitSources:
         received = self._nannies.signal_to(nanny, ended, WINDOW)
         of_host = received is not None and not self._outcome.is_after(received[0])
         text = self._nannies.closing_of(nanny, ended, WINDOW) or ""
-        asked = [x.asked_to_close for x in reported if x.asked_to_close is not None]
+        asked = [x.asked_to_close for x in reports if x.asked_to_close is not None]
         if asked and not asked[-1] and text.startswith(_CLOSED_IN_ORDER):
             text = ""
         if received is not None and of_host:
             account.add("closing", received[1])
-        account.add_reported("closing", [each.close_reason for each in reported])
+        account.add_reported("closing", [each.close_reason for each in reports])
         account.add(
             "closing", process["closing"], text, self._reason_of(process, ended)
         )

@@ -195,7 +195,7 @@ def _progress_text(case: Case, pace: Pace | None, *, waited: bool) -> Iterator[s
     if waited and (stall := case.stall()) is not None:
         yield stall.rstrip(".")
     if pace is not None:
-        yield pace.reported
+        yield pace.sentence
 
 
 def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str]:

@@ -929,10 +929,10 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     if started is not None and slow:
         title += f"; cluster start took {duration(started)}"
     more = "" if started is None else f" Its cluster took {duration(started)} to start."
-    reported = "" if pace is None else f" {pace.reported}."
+    progress = "" if pace is None else f" {pace.sentence}."
     return STOPPED_BY_HOST.found(
         title,
-        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{reported}{more}",
+        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{progress}{more}",
         remedy=(
             f"Find out what delays the closing of the cluster, or raise `{name}`."
             if closing

@@ -347,7 +347,7 @@ def _ask_module_not_shipped(case: Case) -> Iterator[Finding]:
                 deaths,
                 did="exited",
                 how=f"because '{own.name}', a file that only the driver has, cannot be imported",
-                more=own.reported(),
+                more=own.origin_sentence(),
                 remedy=_remedy_module_not_shipped(own),
             )
         return
@@ -371,7 +371,7 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         f"cannot import '{own.name}', a file that only the driver has",
         cause=(
             f"'{short(failure.key, 80)}' failed on {on} with {short(str(failure))}. "
-            f"{own.reported()}"
+            f"{own.origin_sentence()}"
         ),
         remedy=_remedy_module_not_shipped(own),
     )
@@ -393,7 +393,7 @@ def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
         cause=(
             "Code that the driver sent to the cluster, outside tasks, failed "
             f"there{at} "
-            f"with ModuleNotFoundError: {short(case.exception.message)}. {own.reported()}"
+            f"with ModuleNotFoundError: {short(case.exception.message)}. {own.origin_sentence()}"
         ),
         remedy=_remedy_module_not_shipped(own),
         confidence="high",

@@ -125,25 +125,25 @@ def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
         return
     if not case.history.good and MEMORY_FORECAST.threshold(case, "near-runs") > 1:
         return  # one run alone has no trend
-    reported = forecast_of(case.history.good, sketch_of(case))
-    if reported is None:
+    forecast = forecast_of(case.history.good, sketch_of(case))
+    if forecast is None:
         return
-    near = reported.near >= MEMORY_FORECAST.threshold(case, "near-runs")
+    near = forecast.near >= MEMORY_FORECAST.threshold(case, "near-runs")
     soon = (
-        reported.runs_left is not None
-        and reported.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
-        and reported.peak < _NEAR * reported.limit
+        forecast.runs_left is not None
+        and forecast.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
+        and forecast.peak < _NEAR * forecast.limit
     )
     if not near and not soon:
         return
     yield MEMORY_FORECAST.found(
-        _title_forecast(reported, near=near),
-        cause=_cause_forecast(reported, near=near),
+        _title_forecast(forecast, near=near),
+        cause=_cause_forecast(forecast, near=near),
         remedy=(
-            f"Give each worker at least {need(reported.needed)}"
+            f"Give each worker at least {need(forecast.needed)}"
             + (
-                f" (enough for {reported.ahead} more runs at this growth)"
-                if reported.growth
+                f" (enough for {forecast.ahead} more runs at this growth)"
+                if forecast.growth
                 else ""
             )
             + ", run fewer tasks at once, or make the pieces smaller."
@@ -152,39 +152,39 @@ def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
         severity="warning",
         evidence=(
             Evidence(
-                text=f"This run's peak: {size(reported.peak)} of {size(reported.limit)} "
-                f"({reported.peak / reported.limit:.0%})",
+                text=f"This run's peak: {size(forecast.peak)} of {size(forecast.limit)} "
+                f"({forecast.peak / forecast.limit:.0%})",
                 source="metrics",
             ),
         ),
     )
 
 
-def _title_forecast(reported: Forecast, *, near: bool) -> str:
+def _title_forecast(forecast: Forecast, *, near: bool) -> str:
     if near:
-        return f"Within 5 % of the memory limit for {counted(reported.near, 'run')}"
-    runs = counted(reported.runs_left or 0, "run")
+        return f"Within 5 % of the memory limit for {counted(forecast.near, 'run')}"
+    runs = counted(forecast.runs_left or 0, "run")
     return f"At this growth, memory reaches the limit in about {runs}"
 
 
-def _cause_forecast(reported: Forecast, *, near: bool) -> str:
+def _cause_forecast(forecast: Forecast, *, near: bool) -> str:
     parts = []
     if near:
         parts.append(
-            f"The last {counted(reported.near, 'good run')} had workers with {_NEAR:.0%} of "
+            f"The last {counted(forecast.near, 'good run')} had workers with {_NEAR:.0%} of "
             f"their limit or more; at {TERMINATED_AT:.0%} they are terminated."
         )
-    if reported.growth:
+    if forecast.growth:
         parts.append(
-            f"Over {counted(reported.runs, 'good run')}, the peak has grown by "
-            f"{reported.growth:.1%} a run, to {size(reported.peak)} of {size(reported.limit)}."
+            f"Over {counted(forecast.runs, 'good run')}, the peak has grown by "
+            f"{forecast.growth:.1%} a run, to {size(forecast.peak)} of {size(forecast.limit)}."
         )
-    if reported.runs_left is not None and reported.runs_left > 0:
-        days = reported.days_left or 0
+    if forecast.runs_left is not None and forecast.runs_left > 0:
+        days = forecast.days_left or 0
         when = f", in {days:.0f} days" if days >= 1.5 else ""  # noqa: PLR2004
         parts.append(
-            f"It reaches {size(TERMINATED_AT * reported.limit)} in about "
-            f"{counted(reported.runs_left, 'run')}{when}."
+            f"It reaches {size(TERMINATED_AT * forecast.limit)} in about "
+            f"{counted(forecast.runs_left, 'run')}{when}."
         )
     return " ".join(parts)
 

@@ -174,7 +174,7 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     It counted its failed futures, or only noticed that nothing came any more; a driver that
     had gone on with its work ended of something else.
     """
-    reported = tuple(
+    calls = tuple(
         each
         for each in case.outcome.received_before(case.teardown.since)
         if class_of(each.exception) in _CLASSES
@@ -182,11 +182,11 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     )
     done = case.run.tasks.filter(pl.col("outcome") == "finished")["stop"]
     last = float((done.dt.epoch("us") / 1e6).max() or 0.0)  # type: ignore[arg-type]
-    if not reported or last > reported[-1].at:
+    if not calls or last > calls[-1].at:
         return ()
     exception = case.exception
     on_purpose = exception is not None and raised_on_purpose(exception.traceback)
-    return reported if case.gave_no_reason or on_purpose else ()
+    return calls if case.gave_no_reason or on_purpose else ()
 
 
 def _raised_before(received: Sequence[DriverCallFailed]) -> Iterator[Evidence]:

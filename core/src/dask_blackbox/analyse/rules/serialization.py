@@ -201,11 +201,11 @@ def _holds(case: Case, what: str, held: str, refusal: str) -> Finding:
     )
 
 
-def _name_of_object(reported: str) -> str:
+def _name_of_object(text: str) -> str:
     """Return what an object is called, of how Python prints it: no address."""
-    found = _PRINTED.match(reported)
+    found = _PRINTED.match(text)
     if found is None:
-        return short(reported, 100)
+        return short(text, 100)
     kind, name = found["kind"], found["name"].rpartition(".")[2]
     return f"the {kind} '{name}'" if kind else f"{article(name)} {name}"
 

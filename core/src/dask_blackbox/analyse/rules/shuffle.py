@@ -66,14 +66,14 @@ class Shuffle:
 
     def progress(self) -> str:
         """Return a sentence on how far it had come, or nothing."""
-        reported = []
+        parts = []
         if self.pieces:
-            reported.append(
+            parts.append(
                 f"{self.done:,} of {counted(self.pieces, 'piece')} had been received"
             )
         if self.restarts:
-            reported.append(f"it had been restarted {counted(self.restarts, 'time')}")
-        text = ", and ".join(reported)
+            parts.append(f"it had been restarted {counted(self.restarts, 'time')}")
+        text = ", and ".join(parts)
         return f"{capital(text)}." if text else ""
 
     def evidence(self) -> Iterator[Evidence]:
@@ -207,8 +207,8 @@ def _words(root: tuple[str, str] | None) -> str:
     """Return what it began with, in one line that names the thing."""
     if root is None:
         return ""
-    reported = explained(Context(exception=root[0], message=root[1]))
-    text = reported.headline if reported else in_one_line(root[1])
+    explanation = explained(Context(exception=root[0], message=root[1]))
+    text = explanation.headline if explanation else in_one_line(root[1])
     return f"{root[0]}: {short(text, 160)}".rstrip(": ")
 
 
@@ -264,8 +264,8 @@ def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
 
 def _fix(root: tuple[str, str]) -> str:
     """Return how to fix what it began with, if its message says so, and a space."""
-    reported = explained(Context(exception=root[0], message=root[1]))
-    return f"{reported.fix} " if reported and reported.fix else ""
+    explanation = explained(Context(exception=root[0], message=root[1]))
+    return f"{explanation.fix} " if explanation and explanation.fix else ""
 
 
 def _remedy_p2p_failed(

@@ -184,8 +184,8 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
     where = f", at {frame}" if frame else ""
     what, how = next(
         (
-            reported
-            for pattern, reported in _NOT_TASKS.items()
+            what
+            for pattern, what in _NOT_TASKS.items()
             if re.search(pattern, exception.traceback)
         ),
         ("a task", "The recording does not show which task that was."),
@@ -322,7 +322,7 @@ def _cause(
     sentences.extend(unraised_exception(case, first))
     sentences.extend(earlier_problems(case, first))
     if only_worker is not None:
-        sentences.append(only_worker.reported)
+        sentences.append(only_worker.sentence)
     sentences.extend(_consequences(case, failures))
     if case.failed and not case.blame.proven and first is case.blame.failure:
         own = (
@@ -373,15 +373,15 @@ def _with_files(case: Case, failure: TaskFailure) -> str:
 def _advice(
     case: Case, failure: TaskFailure, only_worker: SingleWorkerFailure | None
 ) -> Advice:
-    reported = failure.advice
+    advice = failure.advice
     before = _lasting_before(case, failure)
-    if before is not None and reported.advice in ("code", "data"):
-        reported = advice_on_text(*before)
+    if before is not None and advice.advice in ("code", "data"):
+        advice = advice_on_text(*before)
     if case.none_result_behind(failure) is not None:
         return UNKNOWN  # why the other task returned None is not known
     # What succeeded on other workers may do so again.
     otherwise = only_worker is not None or dead_at(case, failure)
-    return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
+    return UNKNOWN if otherwise and advice.advice in ("code", "data") else advice
 
 
 _FRAME = 'File "'  # a traceback without any is only the exception's own line
@@ -431,12 +431,14 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     """Return what to do about the exception itself."""
     if hosts := case.dialect.remedy(failure.message_of[1]):
         return f". {hosts}"
-    reported = explained_failure(case.run, failure)
-    if reported is not None and reported.missing_file:
-        return f". {remedy_for_missing_file(case.run, failure, reported.missing_file)}"
-    if reported is not None and reported.fix:
-        more = _replay(case, failure) if reported.is_about_data else ""
-        return f". {reported.fix}{more}"
+    explanation = explained_failure(case.run, failure)
+    if explanation is not None and explanation.missing_file:
+        return (
+            f". {remedy_for_missing_file(case.run, failure, explanation.missing_file)}"
+        )
+    if explanation is not None and explanation.fix:
+        more = _replay(case, failure) if explanation.is_about_data else ""
+        return f". {explanation.fix}{more}"
     name = class_of(failure.message_of[0])
     advice = failure.advice.advice
     if NO_SPACE.search(failure.message_of[1]):

@@ -65,14 +65,14 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         return
     need = memory_need(case, deaths)
     limit = f"{size(need.limit)} " if need.limit else ""
-    left = retained_memory_of(case, deaths[-1])
+    retained = retained_memory_of(case, deaths[-1])
     holds = (
         f"Just before, {'the worker' if len(deaths) == 1 else 'each worker'} held "
         f"results of {size(need.held)} or more."
         if need.held
         else ""
     )
-    more = (left.reported() if left else holds, last_line_text(deaths))
+    more = (retained.sentence() if retained else holds, last_line_text(deaths))
     whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
@@ -81,11 +81,11 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         did="died",
         how=f"at {whose} {limit}memory limit",
         more=" ".join(sentence for sentence in more if sentence),
-        remedy=left.advice()
-        if left
+        remedy=retained.advice()
+        if retained
         else f"{_HOLD_LESS if need.held else ''}{need.advice()}",
         # New workers start empty, and fill up again.
-        retry_confidence="medium" if left else None,
+        retry_confidence="medium" if retained else None,
     )
 
 
@@ -163,20 +163,20 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
             "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit "
             f"code 137). If memory was the reason: {limit}"
         )
-    left = retained_memory_of(case, deaths[-1])
+    retained = retained_memory_of(case, deaths[-1])
     yield from verdict_on_deaths(
         case,
         KERNEL_OOM,
         deaths,
         did="was killed" if len(deaths) == 1 else "were killed",
-        more=left.reported() if left else "",
+        more=retained.sentence() if retained else "",
         how=f"by the kernel's out-of-memory killer, probably{seen}"
         if guessed
         else f"by the kernel's out-of-memory killer{seen}",
         remedy=f"{limit}start with {need(memory.wanted)} for each worker"
         + (", twice the largest sample." if memory.seen else ".")
-        + (f" {left.advice()}" if left else ""),
-        retry_confidence="medium" if left else None,
+        + (f" {retained.advice()}" if retained else ""),
+        retry_confidence="medium" if retained else None,
     )
 
 

@@ -44,7 +44,7 @@ def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
 
 
 def with_cpu(
-    prefixes: tuple[PrefixSketch, ...], reported: Mapping[str, Mapping[str, float]]
+    prefixes: tuple[PrefixSketch, ...], activities: Mapping[str, Mapping[str, float]]
 ) -> tuple[PrefixSketch, ...]:
     """Return prefixes with the seconds that their tasks had a core.
 
@@ -53,10 +53,10 @@ def with_cpu(
 
     Args:
         prefixes: As `prefixes_of` returns them.
-        reported: Seconds by prefix and activity, in Dask's words.
+        activities: Seconds by prefix and activity, in Dask's words.
     """
     found: dict[str, list[float]] = {}
-    for name, parts in reported.items():
+    for name, parts in activities.items():
         sums = found.setdefault(normal_prefix(name), [0.0, 0.0])
         sums[0] += parts.get("thread-cpu", 0.0)
         sums[1] += parts.get("thread-cpu", 0.0) + parts.get("thread-noncpu", 0.0)
@@ -65,11 +65,11 @@ def with_cpu(
     )
 
 
-def _with_cpu(prefix: PrefixSketch, cpu: float, reported: float) -> PrefixSketch:
-    if not reported or reported <= _HEARD * prefix.compute:
+def _with_cpu(prefix: PrefixSketch, cpu: float, measured: float) -> PrefixSketch:
+    if not measured or measured <= _HEARD * prefix.compute:
         return prefix
     return msgspec.structs.replace(
-        prefix, cpu=round(prefix.compute * cpu / reported, 6)
+        prefix, cpu=round(prefix.compute * cpu / measured, 6)
     )
 
 
@@ -124,8 +124,8 @@ def _add_code(plans: dict[str, Row], graph: GraphUpdated) -> None:
     for kind, names in (("functions", graph.functions), ("libraries", graph.libraries)):
         for name, own in names.items():
             plan = plans.setdefault(normal_prefix(name), {})
-            reported = dict.fromkeys((*plan.get(kind, ()), *map(own_name, own)))
-            plan[kind] = tuple(reported)[:_MOST_FUNCTIONS]
+            known_names = dict.fromkeys((*plan.get(kind, ()), *map(own_name, own)))
+            plan[kind] = tuple(known_names)[:_MOST_FUNCTIONS]
     for name, values in graph.values.items():
         given = plans.setdefault(normal_prefix(name), {}).setdefault("values", {})
         for each, value in values.items():

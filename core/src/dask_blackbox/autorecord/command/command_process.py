@@ -144,7 +144,7 @@ def _describe(link: Link) -> None:
     with guard("what the driver is"):
         _send_event(link, "driver-attached", describe_driver())
         DriverCodeReporter(
-            lambda reported: _send_event(link, "driver-code", reported)
+            lambda facts: _send_event(link, "driver-code", facts)
         ).check()
 
 
@@ -305,8 +305,8 @@ def report_code(code: int, frame: FrameType | None) -> None:
             return
         place = place_of(users_frame(frame))
         handled = sys.exception()
-        reported = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
-        _send_event(_shared_link(), "driver-exit", reported | place)
+        fields = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
+        _send_event(_shared_link(), "driver-exit", fields | place)
         if (
             handled is not None
         ):  # the process ends because of it, and no hook hears of it
@@ -316,8 +316,8 @@ def report_code(code: int, frame: FrameType | None) -> None:
 def report_test(test: str, when: str, error: BaseException) -> None:
     """Report a test that failed; its runner survives it, and ends with an exit code."""
     with guard("a test that failed"):
-        reported = {"test": test, "when": when, **_process(), **described(error)}
-        _send_event(_shared_link(), "test-failed", reported)
+        fields = {"test": test, "when": when, **_process(), **described(error)}
+        _send_event(_shared_link(), "test-failed", fields)
 
 
 def report_exit(message: object, frame: FrameType | None) -> None:

@@ -70,14 +70,14 @@ class Watcher:
             "scheduler": str(worker.scheduler.address),
             "security": _security_of(worker),
         }
-        reported = {
+        shipment = {
             **package.shipment,
             "module": "nanny.worker_watcher",
             "name": "watch",
             "config": config,
         }
         self._pipe = cast("IO[bytes]", self._child.stdin)
-        self._pipe.write(pickle.dumps((package.boot, {}, reported)))
+        self._pipe.write(pickle.dumps((package.boot, {}, shipment)))
         self._pipe.flush()
 
     def tell(self, word: str) -> None:
@@ -180,9 +180,9 @@ class _Life:
             if self._handle in ready:
                 self.exit_code = exit_code_of(self._pid, self._handle)
                 return "dead"
-            reported = os.read(sys.stdin.fileno(), 256)
-            self._received += reported
-            if not reported:
+            data = os.read(sys.stdin.fileno(), 256)
+            self._received += data
+            if not data:
                 self._listening = False
                 if self._handle is None:
                     return "dead"

@@ -64,7 +64,7 @@ class CodeMarks:
         """
         return {name: each.mark for name, each in self._new(firsts).items()}
 
-    def reported(self, firsts: Mapping[str, object]) -> CodeOfPrefixes:
+    def fields(self, firsts: Mapping[str, object]) -> CodeOfPrefixes:
         """Return the same as `code`, and what of the user's own they stand for.
 
         Args:

@@ -86,14 +86,14 @@ class Inventory:
             self._say("worker", address, found)
 
     def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
-        reported = {
+        packages = {
             "packages": found.get("packages"),
             "image": found.get("image") or {},
             "config": self._unlike(found.get("settings") or {}),
         }
-        if (role, reported) not in self._reported:
-            self._reported.append((role, reported))
-            self._report("packages", address, role=role, **reported)
+        if (role, packages) not in self._reported:
+            self._reported.append((role, packages))
+            self._report("packages", address, role=role, **packages)
 
     def _unlike(self, settings: dict[str, str]) -> dict[str, str | None]:
         """Return the settings that are not the scheduler's own."""

@@ -400,7 +400,7 @@ class SchedulerCapture(SchedulerPlugin):
             prefixes=counts.prefixes(), annotations=kwargs.get("annotations"),
             all_tasks=len(self._tasks), new=counts.new(), edges=counts.edges(),
             inputs=counts.inputs(),
-            **self._marks.reported(firsts), hollow=empty_reads(firsts),
+            **self._marks.fields(firsts), hollow=empty_reads(firsts),
         )  # fmt: skip
 
     # Workers and clients

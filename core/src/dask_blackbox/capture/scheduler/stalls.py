@@ -287,9 +287,9 @@ class UnrunnableWatch:
         if lasted >= self._next:
             self._next, self._reported = lasted * 2, True
             tasks.sort(key=lambda ts: self._since[ts.key])
-            reported = [restricted(ts) for ts in tasks[:_REPORTED]]
+            restrictions = [restricted(ts) for ts in tasks[:_REPORTED]]
             self._report(
-                "unrunnable", "", lasted=lasted, tasks=reported, number=len(tasks)
+                "unrunnable", "", lasted=lasted, tasks=restrictions, number=len(tasks)
             )
         elif not tasks:
             self._next = self._after

@@ -50,16 +50,16 @@ class ProcessLoad:
         """Return whether it is time for a report."""
         return time.perf_counter() - self._since >= _EVERY
 
-    def reported(self) -> dict[str, object]:
+    def fields(self) -> dict[str, object]:
         """Return the fields of a `process-load` event, and reset the counters."""
         now, counters = time.perf_counter(), self._counters()
-        reported: dict[str, object] = {"seconds": round(now - self._since, 3)}
+        fields: dict[str, object] = {"seconds": round(now - self._since, 3)}
         for name, value in counters.items():
             before = self._before.get(name)
             if before is not None:
-                reported[name] = round(value - before, 3)
-        reported |= {"woken": self._woken, "late": self._late}
-        reported |= {
+                fields[name] = round(value - before, 3)
+        fields |= {"woken": self._woken, "late": self._late}
+        fields |= {
             "waited": round(self._waited, 3),
             "peak_memory": self._peak,
             **_host(),
@@ -67,7 +67,7 @@ class ProcessLoad:
         self._since, self._before = now, counters
         self._woken = self._late = self._peak = 0
         self._waited = 0.0
-        return reported
+        return fields
 
     @staticmethod
     def _counters() -> dict[str, float]:
@@ -104,12 +104,12 @@ def _host_cpu() -> dict[str, float]:
 
 
 def _host() -> dict[str, Any]:
-    reported = {"cores": _cores(), "native_threads": _native_threads()}
+    fields = {"cores": _cores(), "native_threads": _native_threads()}
     try:
         from distributed.system import MEMORY_LIMIT
     except ImportError:
-        return reported
-    return {**reported, "host_memory": int(MEMORY_LIMIT)}
+        return fields
+    return {**fields, "host_memory": int(MEMORY_LIMIT)}
 
 
 def _native_threads() -> int | None:
@@ -182,7 +182,7 @@ class TaskThreads:
             seen[key] = _Seen(start, thread, first, round(used - first, 3))
         self._seen = seen
 
-    def reported(self, executing: dict[str, float]) -> list[dict[str, object]]:
+    def tasks(self, executing: dict[str, float]) -> list[dict[str, object]]:
         """Return what is known of the tasks that execute.
 
         Args:

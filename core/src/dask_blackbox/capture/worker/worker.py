@@ -244,7 +244,7 @@ class WorkerCapture(WorkerPlugin):
             "by": "itself",
             "at": time.time(),
             "exit_code": None,
-            "executing": self._threads.reported(self._executing),
+            "executing": self._threads.tasks(self._executing),
             "memory": [] if self._ring is None else self._ring.memory(),
         }
         try:
@@ -286,7 +286,7 @@ class WorkerCapture(WorkerPlugin):
             if self._ring is None:
                 return
             if self._executing:
-                self._ring.running(self._threads.reported(self._executing))
+                self._ring.running(self._threads.tasks(self._executing))
             else:
                 self._ring.running_none()
 
@@ -296,7 +296,7 @@ class WorkerCapture(WorkerPlugin):
         self._threads.sample(executing)
         with self._lock:
             if self._ring is not None and executing == self._executing:
-                self._ring.running(self._threads.reported(executing))
+                self._ring.running(self._threads.tasks(executing))
 
     # What goes out
 
@@ -581,10 +581,10 @@ class WorkerCapture(WorkerPlugin):
 
     def _report_load(self, load: ProcessLoad) -> None:
         try:
-            reported = json.dumps(load.reported())
+            fields = json.dumps(load.fields())
         except Exception:
             return
-        row = [time.time(), "process-load", str(self._worker.address), reported]
+        row = [time.time(), "process-load", str(self._worker.address), fields]
         with self._lock:
             self._waiting.append(("event", row))
 
