@@ -176,7 +176,7 @@ def test_a_death_beside_another_failure_was_no_luck() -> None:
 def a_task_that_ends_worker_after_worker(
     *end: object, ended: bool = False
 ) -> RunTables:
-    """Return a run in which Dask would have tried a task again for ever."""
+    """Return a run in which Dask would have tried a task again forever."""
     pieces = [a_graph()]
     for n in range(3):
         address, at = f"tcp://w{n}", 10.0 * (n + 1)

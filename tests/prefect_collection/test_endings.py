@@ -15,7 +15,7 @@ from packaging.version import Version
 # The flows run two at a time: a test may wait for those before its own.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
-# Before 2026.7 Dask itself starts a worker that died at its start again for ever.
+# Before 2026.7 Dask itself starts a worker that died at its start again forever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
     "evicted", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
@@ -180,7 +180,7 @@ def test_dask_clients_of_the_flows_own_are_recorded(
     assert set(seen.artifacts) >= {"dask-run-direct"}
 
 
-@pytest.mark.skipif(not GIVES_UP, reason="Dask starts such workers for ever")
+@pytest.mark.skipif(not GIVES_UP, reason="Dask starts such workers forever")
 def test_a_missing_main_guard_is_named(reported: RunFlow, prefect: Any) -> None:
     cards = prefect.cards("unguarded", reported("unguarded"))
 

@@ -191,7 +191,7 @@ def _expected_code(truth: Truth) -> int | None:
 
 
 def _must_be_there(truth: Truth) -> bool:
-    """Say whether the recording had begun for certain."""
+    """Return whether the recording had begun for certain."""
     first = truth.reported.get("at_first")
     if truth.round.victim == "store" and truth.round.moment == "connected":
         return False
@@ -333,7 +333,7 @@ def _look_at_the_verdict(truth: Truth, verdict: Any, found: Judgement) -> None:
 
 
 def _closed_for_its_ttl(truth: Truth, death: WorkerExit) -> bool:
-    """Say whether a scheduler that was suspended for longer has really closed it."""
+    """Return whether a scheduler that was suspended for longer has really closed it."""
     within = () if truth.round.cluster in OWN_SCHEDULER else ("driver",)
     stopped = any("STOP" in deed.how for deed in truth.done_to("scheduler", *within))
     return bool(truth.round.ttl and stopped and death.scheduler_silent_for)

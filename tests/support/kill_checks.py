@@ -199,7 +199,7 @@ def _look_at_a_lost(run: Run, seen: Seen, moment: float) -> None:
 
 
 def leaves_orphans(row: Row) -> bool:
-    """Say whether processes of Dask's live on: nobody ends what a dead driver started."""
+    """Return whether processes of Dask's live on: nobody ends what a dead driver started."""
     killed = row.what.startswith("driver") and row.how.startswith("SIG")
     return killed and row.cluster == "SubprocessCluster"
 

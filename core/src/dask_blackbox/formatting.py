@@ -237,7 +237,7 @@ def signal_name(exit_code: int | None) -> str | None:
 
 
 def ended(exit_code: int) -> str:
-    """Say how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
+    """Return how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:

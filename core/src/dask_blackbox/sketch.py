@@ -1,4 +1,4 @@
-"""A run in a few kilobytes: what is kept of it for ever, and what later runs are compared with.
+"""A run in a few kilobytes: what is kept of it forever, and what later runs are compared with.
 
 A sketch outlives its recording, so it holds what a comparison needs and nothing else:
 counts, quantiles, hashes, versions.  It is gzipped JSON, at most `LARGEST` bytes.

@@ -42,7 +42,7 @@ class Session:
 
 
 class NeverPickled:
-    """Holds its pickling up for ever."""
+    """Holds its pickling up forever."""
 
     def __reduce__(self) -> Any:
         threading.Event().wait()

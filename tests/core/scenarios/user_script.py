@@ -148,7 +148,7 @@ def lose_the_recorder(c: Client) -> None:
 
 
 def _pulled_by_another(folder: Path, recorder: int) -> bool:
-    """Say whether another recorder has rows of a scheduler in the spool."""
+    """Return whether another recorder has rows of a scheduler in the spool."""
     from dask_blackbox.segments import read_segment
 
     others = (

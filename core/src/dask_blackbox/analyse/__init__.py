@@ -88,7 +88,7 @@ def findings_in(
 
 
 def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
-    """Ask all rules: first those of failures, then, with the verdict known, the others.
+    """Evaluate all rules: first those of severity `failure`, then, with the verdict, the others.
 
     Within each of these, the order in which they are asked is of no account.
 
@@ -174,7 +174,7 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
 
 
 def _is_newer(step: ChainStep | None, other: ChainStep | None) -> bool:
-    """Say whether a step before the verdict comes after another one, or is the only one."""
+    """Return whether a step before the verdict comes after another one, or is the only one."""
     if step is None or other is None:
         return other is None
     return (step.at or 0.0) > (other.at or 0.0)

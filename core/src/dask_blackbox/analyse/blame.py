@@ -147,7 +147,7 @@ def blame_of(
 
 
 def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -> bool:
-    """Say whether a death has the same cause, at a task of the same prefix."""
+    """Return whether a death has the same cause, at a task of the same prefix."""
     death, own = pair
     prefixes = {prefix_of(other) for other in death.executing}
     return own.slug == cause and prefix_of(key) in prefixes
@@ -167,7 +167,7 @@ def _deaths_that_cut_off(exception: DriverException | None, dead: _Deaths) -> _D
 
 
 def only_waited(exception: DriverException) -> bool:
-    """Say whether the driver only noticed that nothing came any more, or was stopped."""
+    """Return whether the driver only noticed that nothing came any more, or was stopped."""
     return (
         timed_out_waiting(exception)
         or _is_any_of(exception, _STOPPED)
@@ -177,7 +177,7 @@ def only_waited(exception: DriverException) -> bool:
 
 
 def _user_code_gave_up(exception: DriverException) -> bool:
-    """Say whether the user's own code looked at the clock, and raised what it likes to."""
+    """Return whether the user's own code looked at the clock, and raised what it likes to."""
     text = f"{class_of(exception.exception)}: {exception.message}"
     return bool(_DEADLINE_WORDS.search(text)) and raised_on_purpose(exception.traceback)
 
@@ -191,12 +191,12 @@ def closed_connection_to(exception: DriverException) -> str | None:
 
 
 def _waited_for_dask(exception: DriverException) -> bool:
-    """Say whether the driver waited for work of Dask's; others answer late as well."""
+    """Return whether the driver waited for work of Dask's; others answer late as well."""
     return only_waited(exception) and not raised_apart_from_dask(exception.traceback)
 
 
 def timed_out_waiting(exception: DriverException) -> bool:
-    """Say whether the driver had waited for as long as it was to wait."""
+    """Return whether the driver had waited for as long as it was to wait."""
     if ENDED_BY_US in exception.message:
         return True
     return _is_any_of(exception, _WAITED) and not raised_by_a_library(

@@ -264,7 +264,7 @@ class Case:
         return recent and any(key in again for key in self.deaths[-1].executing)
 
     def worth_reporting(self, cost: float, share: float, least: float) -> bool:
-        """Say whether a loss is worth a finding: the shorter it was, the larger its share.
+        """Return whether a loss is worth a finding: the shorter it was, the larger its share.
 
         The scheduler is sampled once a second, and workers now and then wait for nothing in
         particular: of a loss of a moment, only a blatant share is no noise.
@@ -289,7 +289,7 @@ class Case:
         return float(self._thresholds.get(name, default))
 
     def raised(self, *classes: str) -> bool:
-        """Say whether the driver's exception, or one it was chained to, is of a class.
+        """Return whether the driver's exception, or one it was chained to, is of a class.
 
         Args:
             classes: Bare names, without module.

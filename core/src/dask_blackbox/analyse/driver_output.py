@@ -48,7 +48,7 @@ def last_error_before(run: RunTables, at: float, *, within: float) -> str | None
 
 
 def was_printed(run: RunTables, name: str, message: str) -> bool:
-    """Say whether the driver printed or logged an exception, as Python ends a traceback.
+    """Return whether the driver printed or logged an exception, as Python ends a traceback.
 
     Args:
         name: The exception's class, without its module.
@@ -59,7 +59,7 @@ def was_printed(run: RunTables, name: str, message: str) -> bool:
 
 
 def _is_error_of_dask(line: str) -> bool:
-    """Say whether a line of the driver's output is an error or warning that Dask logged."""
+    """Return whether a line of the driver's output is an error or warning that Dask logged."""
     return re.match(_ERRORS_OF_THEM, line) is not None
 
 

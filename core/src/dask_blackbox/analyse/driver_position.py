@@ -66,7 +66,7 @@ class DriverPosition(HasStack):
         return shared_in(self.beyond)
 
     def in_client(self, *methods: str) -> bool:
-        """Say whether the driver was in one of these methods of its client."""
+        """Return whether the driver was in one of these methods of its client."""
         return any(
             frame.file.endswith(_CLIENT) and frame.function in methods
             for frame in self.beyond

@@ -84,7 +84,7 @@ def failure_behind(
     """
     if exception is None:
         # A command that ended with an exit code and without an exception; or one that was
-        # stopped, of what its client had lost: then it waits for ever.
+        # stopped, of what its client had lost: then it waits forever.
         if state == "failed":
             return next(iter(failures[-1:]), None), False
         return next((each for each in failures if is_lost(each)), None), False
@@ -111,7 +111,7 @@ def failure_behind(
 
 
 def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> bool:
-    """Say whether the driver lacked something, and did not only wait for tasks.
+    """Return whether the driver lacked something, and did not only wait for tasks.
 
     Other things fail too: of what its own code raises, only what comes soon counts.
     """
@@ -144,7 +144,7 @@ def _failed_before_it_gave_up(
 
 
 def _gave_up_waiting(failure: TaskFailure) -> bool:
-    """Say whether a task's own code raised because its time was up."""
+    """Return whether a task's own code raised because its time was up."""
     named = class_of(failure.exception).endswith(("Timeout", "TimeoutError"))
     return named and raised_on_purpose(failure.traceback)
 
@@ -155,7 +155,7 @@ def _first_of(failure: TaskFailure, failures: tuple[TaskFailure, ...]) -> TaskFa
 
 
 def passed_on(first: TaskFailure, failure: TaskFailure) -> bool:
-    """Say whether a task raised what a client inside of it had got from another task."""
+    """Return whether a task raised what a client inside of it had got from another task."""
     return (
         first.key != failure.key
         and (first.exception, first.message) == (failure.exception, failure.message)
@@ -181,7 +181,7 @@ def _failure_presumed(
 def _counts_failures(
     exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
 ) -> bool:
-    """Say whether the driver looked at its futures, and raised because some had failed.
+    """Return whether the driver looked at its futures, and raised because some had failed.
 
     Other things fail, too: it names what did, tells how many, or raises soon after.
     """
@@ -217,14 +217,14 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
 
 
 def _passes(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver's traceback goes through the line at which a task raised."""
+    """Return whether the driver's traceback goes through the line at which a task raised."""
     frame = failure.frame
     line = f'File "{frame.file}", line {frame.line}, in' if frame else ""
     return bool(line) and line in exception.traceback
 
 
 def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver got a failure's pickle: it does not have the class."""
+    """Return whether the driver got a failure's pickle: it does not have the class."""
     if not exception.message.startswith(("b'\\x80", 'b"\\x80')):
         return False
     frame = user_frame(exception.traceback)
@@ -240,14 +240,14 @@ def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
 
 
 def is_lost(failure: TaskFailure) -> bool:
-    """Say whether Dask's client loses this one: it listens for `Exception` alone."""
+    """Return whether Dask's client loses this one: it listens for `Exception` alone."""
     if "BaseException" in failure.bases:  # else the list was cut
         return "Exception" not in (failure.exception, *failure.bases)
     return failure.raised.name in _NO_EXCEPTIONS
 
 
 def _is_handled(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver was handling this one when it raised `from None`."""
+    """Return whether the driver was handling this one when it raised `from None`."""
     what = f"{failure.exception}: {failure.message}"
     return any(
         reported == what[: len(reported)] for reported in exception.handled if reported
@@ -259,7 +259,7 @@ _LEADS = (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost, _is_handled)
 
 
 def names_killed_worker(exception: DriverException | None) -> bool:
-    """Say whether the driver got, or wrapped, that workers died at a task."""
+    """Return whether the driver got, or wrapped, that workers died at a task."""
     if exception is None:
         return False
     return any(class_of(name) == "KilledWorker" for name in classes_of(exception))

@@ -137,7 +137,7 @@ def root_of_chain(traceback: str) -> tuple[str, str] | None:
 
 
 def _says_the_same_better(first: str, second: str) -> bool:
-    """Say whether a library's function replaced its own failed lookup by an error."""
+    """Return whether a library's function replaced its own failed lookup by an error."""
     raised, frames = raised_at_end(first), _frames(first)
     if raised is None or raised[0] not in _LOOKUPS or not frames:
         return False
@@ -182,7 +182,7 @@ def members_of_group(traceback: str) -> tuple[tuple[str, str], ...]:
 
 
 def came_from_a_task(traceback: str) -> bool:
-    """Say whether a driver's traceback goes on into code that ran on a worker.
+    """Return whether a driver's traceback goes on into code that ran on a worker.
 
     Dask joins the two: what follows the client's own frames happened in a task.
     """
@@ -201,7 +201,7 @@ def came_from_a_task(traceback: str) -> bool:
 
 
 def came_from_the_start_of_a_worker(traceback: str) -> bool:
-    """Say whether a cluster object raised this when it started a worker, or a job for one.
+    """Return whether a cluster object raised this when it started a worker, or a job for one.
 
     Dask's cluster objects use the same method to retire workers when they are closed.
     """
@@ -213,7 +213,7 @@ def came_from_the_start_of_a_worker(traceback: str) -> bool:
 
 
 def came_from_the_cluster(traceback: str) -> bool:
-    """Say whether a driver's traceback goes on into another process of the cluster.
+    """Return whether a driver's traceback goes on into another process of the cluster.
 
     What a scheduler or worker answers with an error to is joined to the client's frames.
     """
@@ -229,7 +229,7 @@ def came_from_the_cluster(traceback: str) -> bool:
 
 
 def read_by_the_driver(traceback: str) -> bool:
-    """Say whether a driver failed while it read what the cluster had sent.
+    """Return whether a driver failed while it read what the cluster had sent.
 
     What came from a task goes on into the task's code; this goes on into Dask's reading.
     """
@@ -246,7 +246,7 @@ def read_by_the_driver(traceback: str) -> bool:
 
 
 def raised_by_a_library(traceback: str) -> bool:
-    """Say whether a library that has nothing to do with Dask raised this by itself.
+    """Return whether a library that has nothing to do with Dask raised this by itself.
 
     A host's timeout may end a wait for Dask from anywhere; a service that does not answer
     is nobody's but its client's.
@@ -260,7 +260,7 @@ def raised_by_a_library(traceback: str) -> bool:
 
 
 def raised_apart_from_dask(traceback: str) -> bool:
-    """Say whether no frame of Dask or of a host had a part in this."""
+    """Return whether no frame of Dask or of a host had a part in this."""
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     return bool(frames) and not any(
         part in frame.file for frame in frames for part in _OF_DASK
@@ -268,7 +268,7 @@ def raised_apart_from_dask(traceback: str) -> bool:
 
 
 def raised_in_user_code(traceback: str) -> bool:
-    """Say whether the user's code met an error where it asked nothing of Dask.
+    """Return whether the user's code met an error where it asked nothing of Dask.
 
     A task may have raised the same, which was handled; what a client raises, or `raise`
     hands on, is another matter.
@@ -293,7 +293,7 @@ def call_path_of(traceback: str) -> tuple[str, ...]:
 
 
 def raised_on_purpose(traceback: str) -> bool:
-    """Say whether the user's own code raised this, in so many words."""
+    """Return whether the user's own code raised this, in so many words."""
     last = last_frame(traceback)
     return (
         last is not None and is_the_users(last) and _RAISES.match(last.code) is not None
@@ -301,7 +301,7 @@ def raised_on_purpose(traceback: str) -> bool:
 
 
 def raised_in_a_wait_for_dask(traceback: str) -> bool:
-    """Say whether a handler of a signal raised this while a call to Dask was waiting."""
+    """Return whether a handler of a signal raised this while a call to Dask was waiting."""
     sections = _sections(traceback)
     frames = _frames(sections[-1]) if sections else []
     waiting = [
@@ -323,7 +323,7 @@ def last_frame(traceback: str) -> Frame | None:
 
 
 def is_of_environment(traceback: str) -> bool:
-    """Say whether `os.environ` raised it: such a variable is not set."""
+    """Return whether `os.environ` raised it: such a variable is not set."""
     last = last_frame(traceback)
     return (
         last is not None
@@ -463,7 +463,7 @@ def _frames(section: str) -> list[Frame]:
 
 
 def is_the_users(frame: Frame) -> bool:
-    """Say whether a frame is in the user's own code, not in a library."""
+    """Return whether a frame is in the user's own code, not in a library."""
     compiled = frame.file.endswith(_COMPILED) and not frame.file.startswith("/")
     return not compiled and not any(part in frame.file for part in _NOT_THE_USERS)
 
@@ -542,7 +542,7 @@ def classes_of(exception: DriverException) -> tuple[str, ...]:
 
 
 def lost_by_client(exception: DriverException) -> bool:
-    """Say whether Dask's client came back without a result and without an exception.
+    """Return whether Dask's client came back without a result and without an exception.
 
     That is what is left of an exception that is no `Exception`.
     """

@@ -161,7 +161,7 @@ def hang_of(run: RunTables) -> Hang | None:
 
 
 def _finished_within(run: RunTables, begin: float, end: float) -> bool:
-    """Say whether a task finished between two moments."""
+    """Return whether a task finished between two moments."""
     stop = pl.col("stop").dt.epoch("us") / 1e6
     finished = pl.col("outcome") == "finished"
     return not run.tasks.filter(finished & (stop > begin) & (stop < end)).is_empty()

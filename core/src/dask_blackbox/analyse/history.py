@@ -63,7 +63,7 @@ class History:
 
 
 def is_backfill(run_id: str) -> bool:
-    """Say whether a run works off old data on purpose, by its name in Airflow or Prefect."""
+    """Return whether a run works off old data on purpose, by its name in Airflow or Prefect."""
     return run_id.lower().startswith("backfill")
 
 

@@ -41,7 +41,7 @@ class KnownBug:
     url: str
 
     def concerns(self, installed: str) -> bool:
-        """Say whether a version has it."""
+        """Return whether a version has it."""
         found = version(installed)
         if not found or (self.first and found < version(self.first)):
             return False

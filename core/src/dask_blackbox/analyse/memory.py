@@ -199,7 +199,7 @@ class MemoryNeed:
 
 
 def is_of_host(run: RunTables, key: str | None) -> bool:
-    """Say whether a key is that of a task of the host, as Prefect has them."""
+    """Return whether a key is that of a task of the host, as Prefect has them."""
     return any(each.subject == key for each in run.of(TaskNamed))
 
 

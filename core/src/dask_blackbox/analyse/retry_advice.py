@@ -105,7 +105,7 @@ _NETWORK_PACKAGES = frozenset((
 
 
 def passes(qualified: str) -> bool:
-    """Say whether a class is named like one that often passes by itself."""
+    """Return whether a class is named like one that often passes by itself."""
     return _TRANSIENT.search(class_of(qualified)) is not None
 
 

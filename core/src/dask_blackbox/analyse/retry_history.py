@@ -165,5 +165,5 @@ def _reruns(sketches: Sequence[Sketch], fingerprint: str) -> Retries:
 
 
 def _same(before: Sketch, after: Sketch) -> bool:
-    """Say whether two runs ran the same code with the same parameters."""
+    """Return whether two runs ran the same code with the same parameters."""
     return not any(each.kind in _WHAT_RUNS for each in differences(before, after))

@@ -62,31 +62,31 @@ _GIVEN_UP = re.compile(r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|Empty|F
 
 
 def lacks_something(exception: str, message: str) -> bool:
-    """Say whether an exception reports that a value is absent, incomplete or late."""
+    """Return whether an exception reports that a value is absent, incomplete or late."""
     return is_symptom(exception, message) or bool(_LACKS.search(message))
 
 
 def is_absence(exception: str, message: str) -> bool:
-    """Say whether an exception reports that data is not there, or stops too early."""
+    """Return whether an exception reports that data is not there, or stops too early."""
     return bool(_ABSENT.search(class_of(exception)) or _EMPTY.search(message))
 
 
 def is_leftover(exception: str, message: str) -> bool:
-    """Say whether an exception may be about what an earlier attempt had begun."""
+    """Return whether an exception may be about what an earlier attempt had begun."""
     name = class_of(exception)
     return name == "FileExistsError" or bool(_BEGUN.search(message))
 
 
 def is_refusal(exception: str, message: str) -> bool:
-    """Say whether an exception reports that no service answers, or stopped answering."""
+    """Return whether an exception reports that no service answers, or stopped answering."""
     return bool(_REFUSAL.search(class_of(exception)) or _REFUSED.search(message))
 
 
 def is_wait(exception: str, message: str) -> bool:
-    """Say whether an exception reports that something did not come, or become free, in time."""
+    """Return whether an exception reports that something did not come, or become free, in time."""
     return bool(_GIVEN_UP.search(class_of(exception)) or _WAITS.search(message))
 
 
 def is_symptom(exception: str, message: str) -> bool:
-    """Say whether an exception may well follow from an earlier one that was swallowed."""
+    """Return whether an exception may well follow from an earlier one that was swallowed."""
     return bool(_CLASSES.search(class_of(exception)) or _NOTHING.search(message))

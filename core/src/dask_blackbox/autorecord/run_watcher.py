@@ -433,17 +433,17 @@ class RecorderConnection:
         self._speaking.start()
 
     def wake(self) -> None:
-        """Have the process ready: what comes before it is, dies with the scheduler."""
+        """Start the process; requests from before it runs are lost with the scheduler."""
         if self._process is None:
             self._put(Parcel(run=""))
 
     def begin(self, run: str, config: Config, attach: Attach) -> bool:
-        """Have a recording made; returns whether there is somebody to make it."""
+        """Start a recording; return whether the process can make it."""
         first = self._put(Parcel(run=run, config=config))
         return first and self.order(run, attach)
 
     def order(self, run: str, order: Order) -> bool:
-        """Say something to a recording; returns whether there was room for it."""
+        """Send a message to a recording; return whether the queue accepted it."""
         return self._put(Parcel(run=run, order=msgspec.Raw(encode(order).strip())))
 
     def _put(self, parcel: Parcel) -> bool:
@@ -456,7 +456,7 @@ class RecorderConnection:
         return True
 
     def close(self, timeout: float) -> bool:
-        """Say no more; return whether the process has ended within `timeout` seconds."""
+        """Stop sending; return whether the process exits within `timeout` seconds."""
         with contextlib.suppress(queue.Full):
             self._parcels.put_nowait(None)
         deadline = time.monotonic() + timeout

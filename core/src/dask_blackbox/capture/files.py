@@ -52,7 +52,7 @@ def _path_of(error: FileNotFoundError) -> str | None:
 
 
 def _is_shared_memory(error: BaseException) -> bool:
-    """Say whether the name is that of a block of shared memory, which Linux has as a file."""
+    """Return whether the name is that of a block of shared memory, which Linux has as a file."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -205,7 +205,7 @@ class LogTap:
         self._streams.clear()
 
     def consider(self, record: logging.LogRecord) -> None:
-        """Take a record, if it is for us and not taken yet."""
+        """Record a log record, unless it was recorded already."""
         if self._names and not record.name.startswith(self._names):
             return
         if getattr(self._busy, "now", False) or record.__dict__.get(self._mark):
@@ -261,7 +261,7 @@ class LogTap:
         text: str,
         thread: int | None,
     ) -> None:
-        """Hand over one line."""
+        """Emit one line."""
         if self._pid != PROCESS[0]:  # a forked child speaks for itself
             return
         if len(text) > LONGEST or not text.isascii():

@@ -143,7 +143,7 @@ class OwnSecrets:
         return text if self.values is None else self.values.sub(BLANK, text)
 
     def look(self, now: float) -> None:
-        """Look for these values, which a task may have changed."""
+        """Find these values, which a task may have changed."""
         self.until, self._added = now + _LOOK_AGAIN, _shared().values
         values = maskable_values(
             [*(self._added or ()), *secret_values(dict(os.environ))]

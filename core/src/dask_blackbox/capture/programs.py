@@ -128,7 +128,7 @@ def _text_of(args: object) -> str:
 
 
 def _patch() -> None:
-    """Look at the exit codes that programs' parents get, from the first program on."""
+    """Watch the exit codes that parents of programs receive, from the first program on."""
     global _patched  # noqa: PLW0603 - once per process
     if _patched:
         return

@@ -19,10 +19,10 @@ _OWNERS = "_dask_blackbox_owners"
 
 
 def name_source_files(owner: str) -> None:
-    """Give functions that this process loads the names of their files.
+    """Set the file names of functions that this process loads.
 
     Args:
-        owner: Who asks; until it says `leave_source_files`.
+        owner: The caller; in effect until it calls `leave_source_files`.
     """
     make = _cloudpickle._make_function
     owners = getattr(make, _OWNERS, None)
@@ -34,13 +34,13 @@ def name_source_files(owner: str) -> None:
 
 
 def leave_source_files(owner: str) -> None:
-    """Change nothing any more on behalf of this owner."""
+    """Stop doing so for this owner."""
     make = _cloudpickle._make_function
     getattr(make, _OWNERS, set()).discard(owner)
 
 
 def name_source_file_of(function: Any) -> None:
-    """Give a function that was loaded before, and those of its module, their file's name."""
+    """Set the file name of a function that was loaded before, and of its module's functions."""
     namespace = getattr(function, "__globals__", {})
     file = namespace.get("__file__")
     for each in (function, *namespace.values()):

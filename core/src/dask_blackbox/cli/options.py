@@ -54,7 +54,7 @@ def examples_of(examples: Sequence[str]) -> str:
 
 
 def store_option(command: _F) -> _F:
-    """Give a verb the option `--store`."""
+    """Add the option `--store` to a command."""
     return click.option(
         "--store",
         "store_url",
@@ -65,7 +65,7 @@ def store_option(command: _F) -> _F:
 
 
 def run_argument(command: _F) -> _F:
-    """Give a verb the argument RUN, which is the newest run if it is left out."""
+    """Add the argument RUN to a command; default: the newest run."""
     return click.argument(
         "name",
         metavar="[RUN]",
@@ -76,7 +76,7 @@ def run_argument(command: _F) -> _F:
 
 
 def job_option(command: _F) -> _F:
-    """Give a verb the option `--job`, which is completed."""
+    """Add the option `--job`, with completion, to a command."""
     return click.option(
         "--job",
         metavar="JOB",

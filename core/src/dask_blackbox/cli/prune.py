@@ -25,7 +25,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def deleting_options(command: _F) -> _F:
-    """Give a verb the options `--dry-run` and `--yes`."""
+    """Add to a command the options `--dry-run` and `--yes`."""
     dry = click.option(
         "-n", "--dry-run", is_flag=True, help="Show what would be deleted, then exit."
     )

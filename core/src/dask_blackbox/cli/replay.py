@@ -216,7 +216,7 @@ def _show(bundle: TaskBundle) -> set[str]:
 
 
 def _compare(bundle: TaskBundle, python: str, names: set[str]) -> None:
-    """Say how the interpreter's environment differs from the worker's."""
+    """Print how this interpreter's environment differs from the worker's."""
     from dask_blackbox.cli.replay import differences
 
     try:
@@ -271,7 +271,7 @@ def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, object]
 
 
 def _judged(run: Run, bundle: TaskBundle, answer: dict[str, Any]) -> int:
-    """Say whether it is the recorded exception; return the exit code."""
+    """Return whether it is the recorded exception; return the exit code."""
     from dask_blackbox.recorder.redact import Redactor
     from dask_blackbox.settings import setting_patterns
 

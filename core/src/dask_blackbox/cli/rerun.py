@@ -119,7 +119,7 @@ def _describe() -> dict[str, object]:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command of the process's arguments."""
     if sys.argv[1] == "describe":
         json.dump(_describe(), sys.stdout)
         return

@@ -52,23 +52,23 @@ class DriverPositionWatcher(threading.Thread):
         self._connecting: dict[int, float] = {}
 
     def start(self) -> None:
-        """Begin to look, unless nobody wants to know."""
+        """Start the thread, unless the setting disables it."""
         if self._after > 0:
             super().start()
 
     def stop(self) -> None:
-        """Look no more; does not wait."""
+        """Stop; does not wait for the thread."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Look now and then."""
+        """Sample the driver's thread periodically."""
         pause = min(max(self._after / 4, _OFTEN), _SELDOM)
         with guard("where the driver stands"):
             while not self._stopped.wait(pause):
                 self.check(time.monotonic())
 
     def check(self, now: float) -> None:
-        """Look once.
+        """Sample once.
 
         Args:
             now: Seconds on a clock that only goes forward.

@@ -25,7 +25,7 @@ GROUP = "dask_blackbox.host_tasks"
 
 
 class HostTask(Protocol):
-    """The task of a host, for one recording that is made in it.  Errors of it are ours."""
+    """The task of a host, for one recording made in it.  Its errors are handled as ours."""
 
     def place(
         self, store: str | None, settings: Mapping[str, object] | None
@@ -37,7 +37,7 @@ class HostTask(Protocol):
         """
 
     def begins(self, recording: Recording, settings: Mapping[str, object]) -> None:
-        """Take that a recording begins.
+        """Handle the start of a recording.
 
         Args:
             settings: Of its store, all that is known.
@@ -46,7 +46,7 @@ class HostTask(Protocol):
     def ends(
         self, recording: Recording, exception: BaseException | None
     ) -> BaseException | None:
-        """Return what of an exception is a failure, before the recording ends.
+        """Return the exception if it is a failure of the run; called before the recording ends.
 
         Args:
             recording: Which; it may be given who stopped it.
@@ -54,7 +54,7 @@ class HostTask(Protocol):
         """
 
     def ended(self, card: RunCard) -> None:
-        """Take the card of a recording that has ended."""
+        """Handle the card of a finished recording."""
 
 
 def host_task(kind: str) -> HostTask | None:

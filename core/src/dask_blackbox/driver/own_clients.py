@@ -36,10 +36,10 @@ _here: ContextVar[Recording | None] = ContextVar("dask_blackbox_here", default=N
 
 
 class EveryClient:
-    """Joins all clients of this process to one recording.
+    """Attaches all clients of this process to one recording.
 
-    Those that are made in its own context are its own before anybody else's; those of other
-    threads are, unless somebody else takes them.
+    Clients made in the recording's own context belong to it before any other recording; clients
+    of other threads belong to it unless another recording attaches them.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -47,26 +47,26 @@ class EveryClient:
         self._outer: Recording | None = None
 
     def begin(self) -> None:
-        """Take the clients that connect from now on."""
+        """Attach clients that connect from now on."""
         self._outer = _here.get()
         _here.set(self._recording)
         listen(self._choose)
 
     def attach_connected(self) -> None:
-        """Take the clients that are connected already."""
+        """Attach the clients that are already connected."""
         for client in clients_without():
             self._recording.attach(client)
             _note_joined(client, self._recording)
 
     async def attach_connected_on_loop(self) -> None:
-        """As `attach_connected`, and take the asynchronous clients of this event loop."""
+        """As `attach_connected`, and attach the asynchronous clients of this event loop."""
         await asyncio.to_thread(self.attach_connected)
         for client in clients_without(on_loop=asyncio.get_running_loop()):
             await self._recording.attach_on_loop(client)
             _note_joined(client, self._recording)
 
     def end(self) -> None:
-        """Undo `begin`."""
+        """Stop attaching clients."""
         unlisten(self._choose)
         if _here.get() is self._recording:
             _here.set(self._outer)
@@ -90,7 +90,7 @@ def listen(choose: ChooseRecording) -> None:
 
 
 def unlisten(choose: ChooseRecording) -> None:
-    """Undo `listen`."""
+    """Stop calling a function that `listen` was given."""
     with _lock:
         if choose in _choosers:
             _choosers.remove(choose)
@@ -153,7 +153,7 @@ async def _joined(client: Client) -> None:
 
 
 def _choosers_here() -> list[ChooseRecording]:
-    """Return who chooses, the recording of this very context first."""
+    """Return the functions that choose a recording, that of this context first."""
     here = _here.get()
     choosers = list(_choosers)
     if here is not None:

@@ -44,11 +44,11 @@ class DriverCodeReporter:
         )
 
     def start(self) -> None:
-        """Begin to look, in a thread."""
+        """Start the check in a thread."""
         self._thread.start()
 
     def check(self) -> None:
-        """Look now, in whatever thread this is."""
+        """Report the code that is loaded now, in the calling thread."""
         from dask_blackbox.capture.driver.driver_environment import (
             code_facts,
             machine_facts,

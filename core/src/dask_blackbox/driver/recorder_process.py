@@ -171,11 +171,11 @@ class RecorderSupervisor:
     # What the driver says
 
     def row(self, kind: str, row: list[object]) -> None:
-        """Say that something happened; never blocks."""
+        """Send an event; never blocks."""
         self._link.row(kind, row)
 
     def event(self, kind: str, detail: dict[str, Any], at: float | None = None) -> None:
-        """Say that something happened to the driver; never blocks.
+        """Send an event about the driver; never blocks.
 
         Args:
             at: When, epoch seconds; None: now.
@@ -186,14 +186,14 @@ class RecorderSupervisor:
         self.row("event", [time.time() if at is None else at, kind, "driver", text])
 
     def mask(self, values: tuple[str, ...]) -> None:
-        """Have more values masked from now on, wherever they occur; never blocks."""
+        """Add values to mask from now on, wherever they occur; never blocks."""
         config = self._config  # of a recorder that takes over, too
         secrets = tuple(dict.fromkeys((*config.secrets, *values)))
         self._config = msgspec.structs.replace(config, secrets=secrets)
         self._link.mask(values)
 
     def drain(self, address: str, timeout: float) -> None:
-        """Have a scheduler that is about to go pulled from once more, and wait for that."""
+        """Let the recorder pull a closing scheduler once more, and wait for that."""
         deadline = time.monotonic() + timeout
         while True:
             link = self._link
@@ -219,13 +219,13 @@ class RecorderSupervisor:
                 return
 
     def failed(self, doing: str, error: BaseException) -> None:
-        """Say what of ours failed in the driver, so that the card can."""
+        """Report a failure of our own code in the driver, for the card."""
         self.event("capture-failed", {"doing": doing, "error": repr(error)})
 
     def attach(
         self, order: Attach, client: str, cluster: dict[str, object] | None = None
     ) -> None:
-        """Have a scheduler pulled from, by this recorder and by one that takes over.
+        """Let this recorder, and one that takes over, pull from a scheduler.
 
         Args:
             cluster: Of what kind the client's cluster is.
@@ -235,7 +235,7 @@ class RecorderSupervisor:
         self._attached(client, cluster)
 
     def own(self, order: OwnedScheduler, cluster: dict[str, object]) -> None:
-        """Have a cluster closed that the driver leaves when it is killed.
+        """Let the recorder close a cluster if the driver is killed.
 
         Args:
             order: How to reach its scheduler.
@@ -248,7 +248,7 @@ class RecorderSupervisor:
     def relay(
         self, order: Attach, client: Client, cluster: dict[str, object] | None = None
     ) -> Relay:
-        """Have a scheduler pulled from through this process; return who does it.
+        """Pull from a scheduler in this process and relay the rows; return the relay.
 
         Args:
             order: How the recorder would have reached it.
@@ -282,7 +282,7 @@ class RecorderSupervisor:
     def conclude(
         self, end: End, timeout: float, *, leave: bool = False
     ) -> Reply | None:
-        """Say how the run ended; return the message with the card, or None without one.
+        """Send how the run ended; return the reply with the card, or None.
 
         Args:
             timeout: Seconds to wait; what is known by then is returned.
@@ -313,12 +313,12 @@ class RecorderSupervisor:
             return reported
 
     def _continues_after_card(self) -> bool:
-        """Say whether the recorder goes on after the card, to see clusters closed."""
+        """Return whether the recorder goes on after the card, to see clusters closed."""
         owned = any(isinstance(o, Attach) and o.owned for o in self._orders)
         return owned or self._config.manifest.attempt > 1
 
     def _write_end_to_spool(self, end: End) -> None:
-        """Leave in the spool how the run ended: nobody else is there to do it."""
+        """Write how the run ended into the spool, because no recorder is left to do it."""
         with guard("the end of the run, in the spool"):
             from dask_blackbox.recorder.redact import Redactor
 
@@ -330,7 +330,7 @@ class RecorderSupervisor:
             note_end(Path(self._config.spool), end, self.reason or "")
 
     def discard(self) -> None:
-        """Have nothing recorded after all, and nothing kept."""
+        """Discard the recording."""
         self._done = True
         self._needed.set()
         self._link.kill()

@@ -189,7 +189,7 @@ class Recording:
             self.attached = True
 
     def own(self, cluster: Any) -> None:
-        """Have the recorder close a cluster if this process is killed before it does so itself.
+        """Let the recorder close a cluster if this process is killed before it does.
 
         `attach` with `owned` does this for a client's cluster; this method is for the time before a
         client has connected.
@@ -230,7 +230,7 @@ class Recording:
             self.attached = True
 
     def drain(self, address: str) -> None:
-        """Have the recorder pull the rows that a scheduler still holds, before it closes."""
+        """Let the recorder pull the remaining rows of a scheduler before it closes."""
         if self._supervisor is not None and self.recorded_now:
             self._supervisor.drain(address, _DRAINING)
 
@@ -652,7 +652,7 @@ class Recording:
             self._position.start()
 
     def _is_in_host(self) -> bool:
-        """Say whether a host runs in this process: what is printed is in its own log."""
+        """Return whether a host runs in this process: what is printed is in its own log."""
         return self._manifest.host_kind in sys.modules
 
     def _record_every_client(self) -> None:

@@ -1,7 +1,7 @@
-"""How the run gets on, in the last row of a terminal; nothing anywhere else.
+"""The progress of a run in the last row of a terminal.
 
-The row is taken out of what scrolls, as package managers do it, so that whatever the run
-and its processes print passes above it.
+The row is excluded from scrolling, as package managers do it, so that everything that the run
+and its processes print appears above it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StatusLine:
         self._closed = False
 
     def show(self, progress: Progress) -> None:
-        """Show how the run gets on; called every two seconds, in a thread."""
+        """Show the progress; called every two seconds, in a thread."""
         with guard("the status line"), self._lock:
             if self._closed:
                 return
@@ -47,14 +47,14 @@ class StatusLine:
             ]
             made = ""
             if rows != self._rows:
-                # A new line first: what stands in the last row moves up.
+                # A new line first, so that text in the last row moves up.
                 made = f"\n{_SAVE}\x1b[1;{rows - 1}r{_BACK}\x1b[1A"
                 self._rows = rows
             made += f"{_SAVE}\x1b[{rows};1H\x1b[2K\x1b[7m{text}\x1b[0m{_BACK}"
             os.write(self._descriptor, made.encode())
 
     def close(self) -> None:
-        """Give the row back."""
+        """Restore the terminal's last row."""
         with guard("the status line"), self._lock:
             self._closed = True
             if self._rows:
@@ -67,7 +67,7 @@ class StatusLine:
 
 
 def progress_text(progress: Progress, seconds: float) -> str:
-    """Return how a run gets on, in a line."""
+    """Return the progress of a run in one line."""
     parts = [f"{progress.finished:,} tasks finished", f"{progress.rate:,.1f} a second"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
@@ -82,7 +82,7 @@ def progress_text(progress: Progress, seconds: float) -> str:
 
 
 def status_line() -> StatusLine | None:
-    """Return the status line of standard error; None where it would only disturb."""
+    """Return the status line of standard error; None where it is not a terminal."""
     from rich.console import Console
 
     if not setting("progress") or hasattr(sys, "ps1"):

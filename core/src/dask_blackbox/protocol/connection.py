@@ -211,7 +211,7 @@ class Link:
             self._outgoing.close()
 
     def _give_way(self) -> None:
-        """End a recorder for which the driver waits, which it would do for ever."""
+        """End a recorder for which the driver waits, which it would do forever."""
         process, now = self.process, time.monotonic()
         if process is None or not process.attached or self._leaving:
             return
@@ -249,7 +249,7 @@ class Link:
         self._outgoing.flush()
 
     def _gather(self, first: tuple[str, list[object]]) -> tuple[Rows, Order | None]:
-        """Put rows that come within a moment into one message."""
+        """Combine rows that arrive within a moment into one message."""
         rows: dict[str, list[list[object]]] = {first[0]: [first[1]]}
         rest: Order | None = None
         deadline = time.monotonic() + _BATCH_EVERY

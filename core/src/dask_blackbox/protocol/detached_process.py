@@ -93,7 +93,7 @@ class DetachedProcess:
         return self._pid is None or self._pid == self._child.pid
 
     def blocks(self) -> bool:
-        """Say whether the main thread waits for it, as the last child of this process."""
+        """Return whether the main thread waits for it, as the last child of this process."""
         try:
             with open("/proc/self/wchan") as file:  # noqa: PTH123 - twice a second
                 waiting = file.read() == "do_wait"

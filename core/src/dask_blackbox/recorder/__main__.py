@@ -106,7 +106,7 @@ def _detach() -> None:
 
 
 def _is_reaping(pid: int) -> bool:
-    """Say whether a process that adopts others seems to reap them when they exit.
+    """Return whether a process that adopts others seems to reap them when they exit.
 
     In a container without an init, process 1 is a program like any other, and each orphan
     that exits would keep its entry in the table of processes.

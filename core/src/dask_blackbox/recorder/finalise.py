@@ -283,7 +283,7 @@ def _pages(
 
 
 def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
-    """Leave in the spool what the store would have, so that it can follow later."""
+    """Write the blobs into the spool, to be uploaded later."""
     folder = Path(config.spool)
     if not (
         folder / "run.json"

@@ -27,10 +27,10 @@ GROUP = "dask_blackbox.finalisers"
 Finaliser = Callable[[Manifest, RunCard, Sequence[TaskNamed], Overview | None], None]
 
 PAUSES = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
-"""Seconds between the attempts of a recorder, which nobody waits for.
+"""Seconds between the attempts of a recorder; no process waits for it.
 
-A host's server is overloaded, or starts again, when the machine is in trouble that killed
-the driver, too.  What is not set right then, nobody sets right later.
+The trouble that killed the driver may also overload or restart the host's server, and no later
+process corrects the host's records.
 """
 
 _MOST = 100_000
@@ -43,7 +43,7 @@ class HostTasks:
         self.tasks: list[TaskNamed] = []
 
     def add_rows(self, rows: Rows) -> None:
-        """Take the rows of a batch."""
+        """Collect names from the rows of a batch."""
         for at, kind, subject, detail in event_rows(rows):
             if kind == TaskNamed.kind and len(self.tasks) < _MOST:
                 self.tasks.append(of_kind(TaskNamed, at, subject, detail))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def without_collections() -> Iterator[None]:
-    """Import what stays: looking through it for garbage takes a tenth of the time."""
+    """Disable garbage collection during imports: it would take a tenth of their time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -29,28 +29,28 @@ def without_collections() -> Iterator[None]:
 
 
 def puller() -> type[Puller]:
-    """Return what pulls; importing distributed takes a second."""
+    """Return the class that pulls; importing distributed takes a second."""
     from dask_blackbox.recorder.pulling import Puller
 
     return Puller
 
 
 def spool_uploader() -> Callable[..., None]:
-    """Return what uploads the recordings that wait in the spool."""
+    """Return the function that uploads recordings waiting in the spool."""
     from dask_blackbox.recorder.sync import upload_waiting_recordings
 
     return upload_waiting_recordings
 
 
 def unfinished_run_finisher() -> Callable[..., None]:
-    """Return what finishes the recordings that nobody finishes any more."""
+    """Return the function that finishes lost recordings."""
     from dask_blackbox.recorder.unfinished_runs import finish_lost_runs
 
     return finish_lost_runs
 
 
 def finaliser(*, performance: bool = False) -> Callable[..., None]:
-    """Return what finalises, with all that it needs loaded.
+    """Return the function that finalises, with all its modules loaded.
 
     Args:
         performance: Whether it makes the performance report, for which it needs Bokeh.

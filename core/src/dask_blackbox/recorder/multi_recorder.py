@@ -1,7 +1,7 @@
-"""A process that makes many recordings: `python -m dask_blackbox.recorder PARENT LOG TOPIC`.
+"""One process for many recordings: `python -m dask_blackbox.recorder PARENT LOG TOPIC`.
 
-Started by the scheduler's preload: one recorder for each of fifty clients would be fifty
-processes.  Each line of standard input says which recording it is for.
+The scheduler's preload starts it, instead of one process for each client's recording.
+Each line of standard input names the recording that it belongs to.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MultiRecorder:
 
     Args:
         parent: The pipes to the process that started us.
-        rings: Where the workers of this host have their rings, those of all runs.
+        rings: Folder of the rings of all workers of this host, of all runs.
     """
 
     def __init__(self, parent: ParentProcess, rings: str) -> None:
@@ -51,7 +51,7 @@ class MultiRecorder:
         self._turn = asyncio.Semaphore(_FINALISING_AT_ONCE)
 
     async def run(self) -> None:
-        """Record until the parent is gone and all has been finalised."""
+        """Record until the parent has exited and all recordings are finalised."""
         loaded = asyncio.create_task(asyncio.to_thread(loading.puller))
         async for line in self._parent.lines():
             try:
@@ -91,12 +91,12 @@ class MultiRecorder:
                 recorder.release()
 
     def _rings_of_one(self) -> str | None:
-        """Return where the rings are; nothing if they hold what other runs printed."""
+        """Return the folder of the rings; None if they also hold lines of other runs."""
         return self._rings if self._opened == 1 else None
 
 
 class _Channel(ParentProcess):
-    """What the parent says to one recording, and that says to it."""
+    """The messages between the parent and one recording."""
 
     masks_values = False  # a scheduler
 
@@ -126,7 +126,7 @@ class _Channel(ParentProcess):
 
 
 class _SharedRecorder(Recorder):
-    """One recording among others."""
+    """One of the recordings of this process."""
 
     def __init__(
         self,
@@ -139,12 +139,12 @@ class _SharedRecorder(Recorder):
         self._turn, self._rings = turn, rings
 
     def release(self) -> None:
-        """Leave what is still in the spool to others, though this process lives on."""
+        """Release the spool folder to other recorders, although this process continues."""
         if self._claim is not None:
             self._claim.release()
 
     def _ring_folder(self) -> str | None:
-        # While the scheduler lives, the rings are also those of runs that are to come.
+        # While the scheduler runs, the rings are also used by later runs.
         return self._rings() if self._lost_scheduler() else None
 
     async def _finalise(self, outcome: Outcome) -> None:
@@ -157,7 +157,7 @@ def record_all(parent: int, log: Path, topic: str) -> None:
 
     Args:
         parent: Process id of the scheduler.
-        log: File for what there is to complain of.
+        log: File for warnings.
         topic: Of the workers' plugins, whose rings lie under that name.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -170,7 +170,7 @@ def record_all(parent: int, log: Path, topic: str) -> None:
     )
     rings = ring_folder(topic)
     asyncio.run(MultiRecorder(ParentProcess(parent), rings).run())
-    # A scheduler that was killed could not take its workers' rings off this host.
+    # A scheduler that was killed has not removed its workers' rings from this host.
     shutil.rmtree(rings, ignore_errors=True)
     if not log.stat().st_size:
         log.unlink()

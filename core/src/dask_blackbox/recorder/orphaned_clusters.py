@@ -132,7 +132,7 @@ _JOINED, _LEFT = "add-client", "remove-client"
 
 
 class OwnedCluster(NamedTuple):
-    """A cluster that a driver started, and that nobody is known to have closed.
+    """A cluster that a driver started and that is not known to be closed.
 
     Attributes:
         address: Of its scheduler, as the driver knew it.
@@ -162,7 +162,7 @@ class GatewayClusters:
         self.clusters: dict[str, OwnedCluster] = {}
 
     def add_rows(self, rows: Rows) -> None:
-        """Take the rows of a batch."""
+        """Collect facts from the rows of a batch."""
         for at, kind, subject, detail in event_rows(rows):
             if kind == DriverAttached.kind and '"gateway"' in detail:
                 found = OwnedCluster.of(of_kind(DriverAttached, at, subject, detail))

@@ -1,6 +1,6 @@
-"""The process that started the recorder, other processes of its command, and their kernel.
+"""The process that started the recorder, other processes of its command, and OOM kills.
 
-A recorder runs in the container of its parent and outlives the parent for a moment.
+A recorder runs in its parent's container and exits a moment after the parent.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
 class ParentProcess:
-    """The process that started the recorder: its orders come on standard input.
+    """The process that started the recorder; its requests arrive on standard input.
 
-    The end of file says that the parent is gone; but a process that it has forked holds
-    the pipe open for it, so the recorder also looks for the parent itself.
+    End of file means that the parent is gone.  A process that it forked keeps the pipe open,
+    so the recorder also watches the parent's process.
 
     Args:
         handle: Of the parent's process, if it has given us one.
@@ -75,7 +75,7 @@ class ParentProcess:
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def exit_code(self) -> int | None:
-        """Return how its process ended, negative for a signal; None if nobody can know."""
+        """Return the exit code of its process, negative for a signal; None if it is unknown."""
         handle = self._handle
         if handle is None:
             return None
@@ -101,7 +101,7 @@ class ParentProcess:
 
 
 class CommandProcesses:
-    """Serves them.
+    """Serves the connections of other processes of a recorded command.
 
     Args:
         handle: Takes a line, and what answers it.
@@ -119,7 +119,7 @@ class CommandProcesses:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Obey one of them until it hangs up."""
+        """Handle the requests of one process until it closes its connection."""
 
         def answer(reply: Reply) -> None:
             writer.write(msgspec.json.encode(reply) + b"\n")
@@ -139,7 +139,7 @@ class CommandProcesses:
             writer.close()
 
     async def wait_until_closed(self, seconds: float) -> None:
-        """Wait until all have hung up: those whose processes have ended have, or do now.
+        """Wait until all connections are closed; those of exited processes close by themselves.
 
         Args:
             seconds: How long at most; some outlive the command.
@@ -152,20 +152,20 @@ _SHELLS = 128
 
 
 class KernelKills:
-    """Counts since it was made; nothing where the system does not count."""
+    """Counts the kernel's out-of-memory kills since it was created."""
 
     def __init__(self) -> None:
         self._before = oom_kills()
 
     def fields(self) -> dict[str, object]:
-        """Return how often the kernel has killed for memory since, if it says."""
+        """Return the number of out-of-memory kills since then, if the kernel counts them."""
         after = oom_kills()
         if self._before is None or after is None:
             return {}
         return {"oom_kills": after - self._before}
 
     def rows(self, end: End) -> dict[str, list[EventRow]]:
-        """Return the rows on a command that a signal has ended; none of others."""
+        """Return the rows about a command that a signal ended; empty for others."""
         code = end.exit_code or 0
         if 0 <= code <= _SHELLS:
             return {}

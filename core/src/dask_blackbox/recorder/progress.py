@@ -242,7 +242,7 @@ class DriverUpdates:
         self._reported = 0
 
     def add_rows(self, rows: Rows) -> None:
-        """Take the rows of a batch, redacted."""
+        """Count the rows of a batch, which are redacted."""
         for at, kind, subject, detail in event_rows(rows):
             self._event(at, kind, subject, detail)
         for at, role, source, _, _, logger, level, message, key in log_rows(rows):

@@ -148,7 +148,7 @@ class Puller:
                     await self._stopping.wait()
 
     def _is_silent(self, error: BaseException) -> None:
-        """Say once that it does not answer: blocked, stopped, or behind a dead network.
+        """Report once that the scheduler does not answer: blocked, stopped, or unreachable.
 
         It may come back, and then has kept its rows; so it is not given up before the end.
         """
@@ -262,7 +262,7 @@ class Puller:
             await self.profile()
 
     async def profile(self) -> None:
-        """Ask for the profile since the last time."""
+        """Request the profile since the last request."""
         start, self._profiled = self._profiled, time.time()
         workers = [w for w in self._workers if not w.startswith("inproc://")]
         prefixes = [

@@ -441,7 +441,7 @@ class Recorder:
             self._last_row = time.monotonic()
 
     def _look_up_code(self, detail: str) -> None:
-        """Look for the version of the code that a driver runs, once for each folder."""
+        """Find the version of the driver's code, once for each folder."""
         folder = json.loads(detail).get("code_folder")
         if folder and folder not in self._code_folders:
             self._code_folders.add(folder)
@@ -701,7 +701,7 @@ class Recorder:
             await self._finalise_for_host()
 
     async def _owner_was_killed(self) -> bool:
-        """Say whether a signal ended the driver, which had said its end."""
+        """Return whether a signal ended the driver, which had said its end."""
         code = await self._parent.exit_code()
         return code is not None and code < 0
 

@@ -301,18 +301,18 @@ class MaskConfirmations:
         self._waiting: dict[int, tuple[set[Answer], asyncio.Event]] = {}
 
     def connected(self, driver: Answer) -> None:
-        """Ask this one from now on."""
+        """Include a connection in later questions."""
         self._drivers.add(driver)
 
     def left(self, driver: Answer) -> None:
-        """Ask this one no more: it has sent all that it will send."""
+        """Exclude a connection that is closed."""
         self._drivers.discard(driver)
         self._late.discard(driver)
         for number in list(self._waiting):
             self.confirmed(driver, number)
 
     def confirmed(self, driver: Answer, number: int) -> None:
-        """Take an answer."""
+        """Handle an answer."""
         self._late.discard(driver)
         if number in self._waiting:
             missing, all_sent = self._waiting[number]

@@ -53,7 +53,7 @@ class RunEndResolver:
         self._failed, self._last_success = False, 0.0
 
     def add_rows(self, rows: Rows) -> None:
-        """Take the rows of a batch."""
+        """Collect facts from the rows of a batch."""
         # The scheduler's own order: by the clocks of workers, what came a millisecond
         # later may have been earlier.
         for row in rows.get("task", ()):

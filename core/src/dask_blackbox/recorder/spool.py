@@ -182,7 +182,7 @@ class Spool:
         return kept
 
     def _thin(self, size: int) -> int:
-        """Take the rows that tell least out of segments that wait; return what is left.
+        """Remove the least informative rows from waiting segments; return the rest.
 
         Out of the oldest first: what was printed last matters most.
         """
@@ -200,7 +200,7 @@ class Spool:
         return size
 
     def _thin_all(self, why: str) -> int:
-        """Take the rows of one more rank out of what waits; return the bytes gained."""
+        """Remove the rows of one more rank from waiting segments; return the bytes freed."""
         self._least += 1
         return sum(
             self._thin_segment(name, why, self._least) for name in self._waiting()
@@ -277,7 +277,7 @@ class Spool:
             self._off_disk(segment, error)
 
     def _off_disk(self, segment: _Segment, error: OSError) -> None:
-        """Go on in memory; half a file would only waste space."""
+        """Continue in memory; half a file would only waste space."""
         logger.warning("the spool cannot be written: %s", error)
         file, segment.file = segment.file, None
         with contextlib.suppress(OSError):

@@ -234,7 +234,7 @@ class Claim:
         return True
 
     def release(self) -> None:
-        """Let others work on it."""
+        """Release the lock."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)

@@ -242,7 +242,7 @@ class TaskBundles:
 
 @contextlib.asynccontextmanager
 async def _asking(holder: _Holder) -> AsyncIterator[Ask]:
-    """Give a function that asks a worker: itself, or through its scheduler."""
+    """Return a function that calls a worker, directly or through its scheduler."""
     from distributed.comm import Comm, connect
     from distributed.core import send_recv
 

@@ -1,4 +1,4 @@
-"""What workers of this host have left: rings that nobody else has read."""
+"""Reads the rings of this host's workers that no nanny has read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def last_lines(
     everybody: bool,
     cut_off: bool = False,
 ) -> Iterator[Rows]:
-    """Yield the rows that lie in rings of this host, and remove the rings.
+    """Yield the rows in the rings of this host, and remove the rings.
 
     Args:
-        folder: Where the rings of this host lie.
+        folder: The folder of this host's rings.
         unreported: Addresses of workers that left and have no exit report yet.
-        silent: Addresses of workers that live, but send nothing any more.
-        everybody: Report all that died, as nobody could say who left.
-        cut_off: Read the lines of the living too, as their scheduler did not pass them on.
+        silent: Addresses of workers that are alive but have stopped sending.
+        everybody: Report all that died, because it is unknown which workers left.
+        cut_off: Also read the lines of live workers, which their scheduler did not forward.
     """
     rings = [ring for ring, _ in rings_of(folder)]
     if not cut_off:
@@ -65,7 +65,7 @@ def last_lines(
 
 
 def _rings_to_read(folder: str, unreported: Collection[str]) -> list[str]:
-    """Return the rings of the dead, and of those that left or send nothing though they live."""
+    """Return the rings of dead workers, and of workers that left or stopped sending."""
     dead = rings_of_dead_processes(folder)
     left = [
         ring

@@ -190,7 +190,7 @@ class RetryingPut:
         self._until: float | None = None
 
     def __call__(self, name: str, blob: bytes, content_type: str | None = None) -> None:
-        """Put a blob.
+        """Upload a blob.
 
         Raises:
             StoreError: if the store does not accept it.

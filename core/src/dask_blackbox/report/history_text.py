@@ -158,7 +158,7 @@ def _curve(values: Sequence[float]) -> str:
 
 
 def _folding(table: Table, *places: int) -> Table:
-    """Let some columns take further lines where it is narrow, and no other be cut."""
+    """Let some columns wrap in a narrow terminal, and keep the others from being cut."""
     for place, column in enumerate(table.columns):
         if place in places:
             column.no_wrap, column.overflow = False, "fold"

@@ -359,7 +359,7 @@ def _line(row: tuple[Any, ...]) -> LogLine:
 
 
 def _within_bytes(lines: list[LogLine], text: str, total: int) -> LogLines:
-    """Leave out harmless lines, oldest first, while the whole is too big for a page."""
+    """Omit harmless lines, oldest first, until the rest fits on a page."""
     excess = sum(len(line.message) for line in lines) - _MOST_BYTES
     kept: list[LogLine] = []
     left_out = 0

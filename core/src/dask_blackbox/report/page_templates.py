@@ -82,7 +82,7 @@ def _level(level: int) -> str:
 
 
 def _web(address: str) -> bool:
-    """Say whether a browser may open this from the page."""
+    """Return whether a browser may open this from the page."""
     return address.startswith(("https://", "http://"))
 
 

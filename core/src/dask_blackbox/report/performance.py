@@ -102,7 +102,7 @@ def performance_html(run: RunTables, card: RunCard) -> str:
 
 
 def _policy(page: str) -> str:
-    """Let exactly the scripts of this page run, and nothing be fetched."""
+    """Allow only the scripts of this page, and no network access."""
     digests = [
         base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
         for attributes, body in _SCRIPT.findall(page)

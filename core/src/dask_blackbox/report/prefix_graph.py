@@ -122,7 +122,7 @@ def _columns(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:
 def _place(
     nodes: dict[str, Node], columns: list[list[str]], edges: list[tuple[str, str]]
 ) -> None:
-    """Give each prefix its place: in a column, at about the height of what it takes."""
+    """Place each prefix: in a column, at about the height of its inputs."""
     before: dict[str, list[str]] = defaultdict(list)
     for a, b in edges:
         before[b].append(a)

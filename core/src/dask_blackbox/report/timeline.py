@@ -208,7 +208,7 @@ def _placed(
 
 
 def _prefixed(tasks: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
-    """Give each execution the number of its prefix, those that took longest first."""
+    """Number the executions by prefix, the longest prefix first."""
     totals = tasks.group_by("prefix", maintain_order=True).agg(
         (pl.col("stop") - pl.col("begin")).sum().alias("total")
     )
@@ -223,7 +223,7 @@ def _prefixed(tasks: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
 def _with_lanes(
     tasks: pl.DataFrame, processes: list[WorkerProcess]
 ) -> tuple[list[WorkerLanes], pl.DataFrame]:
-    """Give each execution the number of its lane."""
+    """Add each execution's lane number."""
     places: dict[str, int] = {}
     for process in processes:
         places.setdefault(process.worker, len(places))

@@ -61,7 +61,7 @@ def retry_text(finding: Finding) -> str:
 
 
 def subject_text(subject: Subject) -> str:
-    """Return whom a finding is about, in a line; empty if it is about nobody."""
+    """Return the subject of a finding in one line; empty if it has none."""
     named = (
         ("task", subject.key),
         ("prefix", None if subject.key else subject.prefix),
@@ -110,7 +110,7 @@ def diffs_of(change: Change) -> list[str]:
 
 
 def rarity_text(rarity: float | None) -> str:
-    """Say how unusual a change is, given the share of earlier runs without it."""
+    """Return how unusual a change is, from the share of earlier runs without it."""
     if rarity is None:
         return ""
     if rarity >= 1:
@@ -167,7 +167,7 @@ def measure(name: str, value: float) -> str:
 
 
 def damage_text(card: RunCard) -> str | None:
-    """Say what of a recording is damaged; None if nothing is known to be."""
+    """Return a sentence on the damaged parts of a recording; None if there are none."""
     names = [plain(name) for name in card.completeness.get("damaged", {})]
     if not names:
         return None
@@ -178,7 +178,7 @@ def damage_text(card: RunCard) -> str | None:
 
 
 def missing_data(card: RunCard) -> list[str]:
-    """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
+    """Return a sentence for each thing that the recording lacks."""
     facts = card.completeness
     reason = plain(str(facts.get("reason") or ""))
     parts = [
@@ -222,10 +222,10 @@ _NEIGHBOURS = {
 
 
 def kept_links(links: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """Return names and addresses of what to look at further, and whether each can be opened.
+    """Return names and addresses of the card's links, and whether a browser can open each.
 
-    A signed address lets everybody in who reads the page, and expires; the pages of a
-    recording lie side by side wherever it is copied to.
+    A signed address would give access to every reader of the page, and expires.  The pages of a
+    recording stay in one folder wherever it is copied.
     """
     found = []
     for name, address in ordered_links(links):
@@ -263,14 +263,14 @@ def blame_text(past: Past) -> str:
 
 
 def good_run_text(run: EarlierRun) -> str:
-    """Return what the changes are against: `run-7 of 2026-11-20 02:00:00 UTC, 18 m 02 s`."""
+    """Return the run compared with: `run-7 of 2026-11-20 02:00:00 UTC, 18 m 02 s`."""
     took = "" if run.duration is None else f", took {duration(run.duration)}"
     attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
     return f"{plain(run.run_id)}{attempt} of {moment(run.started)}{took}"
 
 
 def coverage_text(past: Past) -> str:
-    """Return how much of the past was looked at."""
+    """Return how many earlier runs were compared."""
     if not past.runs:
         return ""
     runs = counted(past.runs, "earlier run")
@@ -295,7 +295,7 @@ def coverage_text(past: Past) -> str:
 
 
 def recurrence_text(card: RunCard) -> str:
-    """Return how often the job has failed like this; empty where nobody has looked."""
+    """Return how often the job has failed like this; empty if the history was not read."""
     past = card.past
     if past is None or past.seen is None:
         return ""
@@ -309,7 +309,7 @@ def recurrence_text(card: RunCard) -> str:
 
 
 def _tries(past: Past) -> str:
-    """Return what became of earlier attempts of the same run."""
+    """Return the outcome of earlier attempts of the same run."""
     alike = [str(each.attempt) for each in past.tries if each.alike]
     parts = []
     if alike:
@@ -341,7 +341,7 @@ def _times(seen: Seen, *, more: bool) -> str:
 
 
 def habits_text(past: Past) -> str:
-    """Return what is left out of the changes; empty if nothing is."""
+    """Return the changes that are not listed because most runs have them."""
     if not past.habits:
         return ""
     listed = ", ".join(plain(each) for each in past.habits)

@@ -121,7 +121,7 @@ class Shapes(NamedTuple):
 
 
 def _shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
-    """Take texts apart; return also which shape each has.
+    """Split texts into shape and numbers; return also the shape of each.
 
     None if they cannot be: they are too much at once, or hold characters that mark the
     gaps in shapes.
@@ -153,7 +153,7 @@ def _shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
 
 
 def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
-    """Put texts together again; return also which shape each has.
+    """Join shapes and numbers into texts; return also the shape of each.
 
     Raises:
         ValueError, IndexError: if the parts don't fit each other.

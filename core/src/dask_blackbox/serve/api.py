@@ -193,7 +193,7 @@ class Api:
         return routes
 
     def describe(self, app: FastAPI) -> None:
-        """Put the schemas of the answers into the app's OpenAPI document."""
+        """Add the schemas of the responses to the app's OpenAPI document."""
         made = app.openapi
         _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_REFERENCE)
 

@@ -157,7 +157,7 @@ class AnswersHead:
 class RequestTimeoutProtocol(H11Protocol):
     """Closes a connection whose request does not arrive completely in time.
 
-    uvicorn waits for ever for the rest of a request; each such connection holds a file
+    uvicorn waits forever for the rest of a request; each such connection holds a file
     descriptor of the server.
 
     Attributes:
@@ -167,7 +167,7 @@ class RequestTimeoutProtocol(H11Protocol):
     request_timeout = _TIMEOUT
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the time limit of the first request."""
         super().connection_made(transport)
         self._waiting: asyncio.TimerHandle | None = None
         self._wait_for_request()
@@ -178,7 +178,7 @@ class RequestTimeoutProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a request that is not complete with them has its time."""
+        """Receive bytes; start the time limit of a request that is still incomplete."""
         super().data_received(data)
         if self._is_answering():
             self._stop_waiting()

@@ -148,7 +148,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
-    """Put an exit report into the row of its process; several may report one exit."""
+    """Merge an exit report into the row of its process; one exit may have several reports."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:
             process[fact] = facts[fact]

@@ -219,7 +219,7 @@ def recorded(
     in_segments: int = 2,
     host: Mapping[str, object] | None = None,
 ) -> RunAddress:
-    """Put a recording into a store.
+    """Write a recording into a store.
 
     Args:
         store: Where to.

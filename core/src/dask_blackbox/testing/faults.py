@@ -119,7 +119,7 @@ other_region = error(
 
 
 def silence(exchange: Exchange) -> None:
-    """Take the request and never answer, until the trouble ends."""
+    """Accept the request and do not answer until the trouble ends."""
     exchange.read()
     exchange.over()
     exchange.hang_up()
@@ -136,7 +136,7 @@ def upload_reset(after: int = 64) -> Fault:
 
 
 def answer_lost(exchange: Exchange) -> None:
-    """Do what is asked, and end the connection without a message."""
+    """Execute the request, and close the connection without an answer."""
     exchange.forward()
     exchange.hang_up(reset=True)
 

@@ -69,7 +69,7 @@ class Trouble:
     _over: threading.Event = field(default_factory=threading.Event)
 
     def end(self) -> None:
-        """Let everything work again."""
+        """End the trouble."""
         self._over.set()
 
     def over(self, timeout: float | None = None) -> bool:
@@ -117,7 +117,7 @@ class FaultyS3:
         after: int = 0,
         times: int | None = None,
     ) -> Trouble:
-        """Begin a trouble; see `Trouble` for the arguments."""
+        """Start a trouble; see `Trouble` for the arguments."""
         trouble = Trouble(fault, method, names, after, times)
         with self._lock:
             self._troubles.append(trouble)
@@ -194,7 +194,7 @@ class _Serving(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: connections that break are what this is for."""
+        """Print nothing: broken connections are intended here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -214,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
             super().finish()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: `FaultyS3.asked` knows."""
+        """Print nothing: `FaultyS3.asked` has the requests."""
 
     def _serve(self) -> None:
         self._left = int(self.headers.get("Content-Length") or 0)

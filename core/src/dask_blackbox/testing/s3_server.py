@@ -186,7 +186,7 @@ def _serve() -> None:
         protocol_version = "HTTP/1.1"  # keeps connections, twice as fast
 
         def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
-            """Say nothing: nobody reads it."""
+            """Print nothing."""
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     app = DomainDispatcherApplication(create_backend_app)

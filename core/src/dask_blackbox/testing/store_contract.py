@@ -49,11 +49,11 @@ class StoreContract:
     """Tests for one store; a subclass has a fixture `store` that returns an empty one."""
 
     def raw_put(self, store: object, name: str, blob: bytes) -> None:
-        """Put a blob there by other means than the store."""
+        """Write a blob without the store."""
         raise NotImplementedError
 
     def raw_get(self, store: object, name: str) -> bytes:
-        """Get a blob by other means than the store."""
+        """Read a blob without the store."""
         raise NotImplementedError
 
     def test_a_blob_comes_back_as_it_was_put(self, store: Store) -> None:

@@ -81,7 +81,7 @@ def incident_of(
 
 
 def _is_of_every_process(case: Case, finding: Finding) -> bool:
-    """Say whether every worker of the run died of this, and so did who took its place."""
+    """Return whether every worker of the run died of this, and so did who took its place."""
     if finding.rule not in DEATHS:
         return False
     names = case.run.workers["name"].unique().to_list()
@@ -188,7 +188,7 @@ def end_of_run(case: Case) -> str:
 
 
 def _repeats(output: str, exception: DriverException | None) -> bool:
-    """Say whether the last line of output is one of the exception's own message."""
+    """Return whether the last line of output is one of the exception's own message."""
     return exception is not None and output.strip() in (
         line.strip()
         for line in f"{exception.exception}: {exception.message}".splitlines()

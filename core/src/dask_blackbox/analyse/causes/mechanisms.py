@@ -52,10 +52,10 @@ WAITS = frozenset(
         "workers-paused",
     }
 )
-"""What tasks wait for, for ever and without an exception."""
+"""What tasks wait for, forever and without an exception."""
 
 _HANGS = DEATHS | WAITS
-"""What leaves tasks waiting for ever, without an exception."""
+"""What leaves tasks waiting forever, without an exception."""
 
 STALLED = "stalled"
 """The rule of runs of which nobody knows what they wait for."""

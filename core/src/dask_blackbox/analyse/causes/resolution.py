@@ -121,7 +121,7 @@ def _comes_first(cause: Incident, effect: Incident) -> str | None:
 
 
 def _is_later(case: Case, incident: Incident) -> bool:
-    """Say whether something began only after the outcome: then it cannot be its cause.
+    """Return whether something began only after the outcome: then it cannot be its cause.
 
     What the driver itself raised did not, whatever the clocks of the others say.
     """

@@ -152,7 +152,7 @@ def _representing(each: Ranked) -> Sequence[Ranked]:
 
 
 def _is_beside_the_tasks(change: Difference) -> bool:
-    """Say whether it is code, and none that tasks are known to run."""
+    """Return whether it is code, and none that tasks are known to run."""
     return change.kind == "code" and not change.what.startswith("prefix ")
 
 

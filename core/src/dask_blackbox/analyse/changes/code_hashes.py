@@ -29,7 +29,7 @@ def incomparable(before: Sketch, after: Sketch) -> list[str]:
 
 
 def comparable(before: Sketch, after: Sketch) -> bool:
-    """Say whether the modules of two runs were hashed in one dialect, as far as they were."""
+    """Return whether the modules of two runs were hashed in one dialect, as far as they were."""
     reported: list[set[str]] = [
         {d for what, mark in run.facts.get("code", {}).items()
          if what.startswith("module ") for d in _dialects(mark)}
@@ -46,7 +46,7 @@ def _marks(sketch: Sketch) -> dict[str, Mark]:
 
 
 def alike(was: Mark, now: Mark) -> bool:
-    """Say whether two marks are of one dialect, so that they can be compared."""
+    """Return whether two marks are of one dialect, so that they can be compared."""
     old, new = _dialects(was), _dialects(now)
     own = (old | new) - {_LIBRARY}
     # A library's function is another one than any of the user's own.
@@ -54,7 +54,7 @@ def alike(was: Mark, now: Mark) -> bool:
 
 
 def is_hash_of_code(mark: Mark | None) -> bool:
-    """Say whether a mark tells what a task does, and not only what it is called."""
+    """Return whether a mark tells what a task does, and not only what it is called."""
     return mark is not None and _LIBRARY not in _dialects(mark)
 
 

@@ -220,7 +220,7 @@ def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 
 def _known_elsewhere(name: str, role: str, before: Sketch, after: Sketch) -> bool:
-    """Say whether a role is known not to have changed a package in the same way."""
+    """Return whether a role is known not to have changed a package in the same way."""
     fact_kind = f"package/{role}"
     there = [name in _values(sketch, fact_kind) for sketch in (before, after)]
     # Of a role whose other packages are unknown, a package that is not there is unknown.

@@ -108,12 +108,12 @@ def _added_and_removed(
 
 
 def broke_off(sketch: Sketch, other: Sketch) -> bool:
-    """Say whether a run ended before it came to all that the other one did."""
+    """Return whether a run ended before it came to all that the other one did."""
     return not sketch.good and sketch.graphs < other.graphs
 
 
 def _follows(by: float, before: Sketch, after: Sketch) -> bool:
-    """Say whether a growth is that of the partitions: futures make a graph for each."""
+    """Return whether a growth is that of the partitions: futures make a graph for each."""
     old, new = before.inputs.partitions, after.inputs.partitions
     if not old or not new:
         return False

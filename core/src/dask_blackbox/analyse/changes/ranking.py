@@ -56,7 +56,7 @@ class Causes:
         return None
 
     def of_package(self, cause: Difference, effect: Difference) -> bool:
-        """Say whether code differs because its package, or one that it calls, does."""
+        """Return whether code differs because its package, or one that it calls, does."""
         kind, _, name = effect.what.partition(" ")
         roots = modules_of_package(cause.what.partition(" (")[0])
         if kind in ("module", "callable"):
@@ -77,7 +77,7 @@ class Causes:
         return bool(called & roots)
 
     def of_commit(self, cause: Difference, effect: Difference) -> bool:
-        """Say whether code came with a commit: nothing was uncommitted, then or now."""
+        """Return whether code came with a commit: nothing was uncommitted, then or now."""
         clean = all(
             run.facts.get("code", {}).get("uncommitted changes") == "no"
             for run in (self._before, self._after)
@@ -85,14 +85,14 @@ class Causes:
         return cause.what == "git commit" and clean and is_of_code(effect)
 
     def of_python(self, cause: Difference, effect: Difference) -> bool:
-        """Say whether packages differ where Python does."""
+        """Return whether packages differ where Python does."""
         if cause.what == "Python":
             return True
         role = cause.what.rpartition(" ")[2]
         return effect.what.endswith(f"({role})")
 
     def of_parameter(self, cause: Difference, effect: Difference) -> bool:
-        """Say whether a parameter asks for what differs: by its name, number or factor."""
+        """Return whether a parameter asks for what differs: by its name, number or factor."""
         if effect.kind == "parameters":
             return self._is_given_on(cause, effect)
         was, now = _number(cause.before), _number(cause.after)
@@ -106,7 +106,7 @@ class Causes:
         return abs(math.log(now / was) - effect.by) < _SAME_FACTOR
 
     def _is_given_on(self, cause: Difference, effect: Difference) -> bool:
-        """Say whether a run's parameter is what a function was given."""
+        """Return whether a run's parameter is what a function was given."""
         if cause.given or not effect.given:
             return False
         name = effect.given.rpartition(":")[2]

@@ -124,12 +124,12 @@ def _named(change: Difference, context: VerdictContext, text: str) -> str | None
 
 
 def is_of_code(change: Difference) -> bool:
-    """Say whether code that ran does something else than before."""
+    """Return whether code that ran does something else than before."""
     return change.kind == "code" and change.what.startswith(_RAN)
 
 
 def is_version(change: Difference) -> bool:
-    """Say whether it is a version of a whole repository, whatever ran of it."""
+    """Return whether it is a version of a whole repository, whatever ran of it."""
     return change.kind == "code" and change.what in _VERSIONS
 
 
@@ -138,7 +138,7 @@ def _package(change: Difference) -> str:
 
 
 def _was_given(change: Difference, context: VerdictContext) -> bool:
-    """Say whether the functions of the tasks that failed were given another value."""
+    """Return whether the functions of the tasks that failed were given another value."""
     return (
         context.prefix is not None and normal_prefix(context.prefix) in change.used_by
     )
@@ -178,5 +178,5 @@ def _names_code(change: Difference, context: VerdictContext) -> bool:
 
 
 def _is_word(value: str) -> bool:
-    """Say whether a value is long enough that its place in a message is no chance."""
+    """Return whether a value is long enough that its place in a message is no chance."""
     return len(value) > 4 and not value.isdigit()  # noqa: PLR2004

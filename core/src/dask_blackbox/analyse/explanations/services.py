@@ -180,7 +180,7 @@ def _name_of_program(command: str) -> str:
 
 
 def _relative(file: str) -> str:
-    """Say that a path depends on where a process was started."""
+    """Explain that a relative path depends on the process's working directory."""
     if file.startswith(("/", "~", "\\")) or ":" in file[:12]:
         return ""
     if "/" not in file and "." not in file:

@@ -189,7 +189,7 @@ def _slots(tasks: pl.DataFrame, nthreads: dict[str, int]) -> pl.Series:
 
 
 def _place(part: pl.DataFrame, slots: NDArray[np.int64]) -> None:
-    """Give each execution of a worker that has no slot the first one that is free."""
+    """Assign the first free slot to each execution of a worker that has none."""
     columns = part.select(
         "row", pl.col("begin").dt.epoch("us"), pl.col("stop").dt.epoch("us"), "rank"
     ).sort("begin", "row")

@@ -96,7 +96,7 @@ class Outcome:
     signal: str | None = None
 
     def is_after(self, at: float) -> bool:
-        """Say whether a moment of the cluster lies after the decision, clocks considered."""
+        """Return whether a moment of the cluster lies after the decision, clocks considered."""
         return self.decided_at is not None and at > self.decided_at + self.clocks
 
     def received_before(self, at: float | None) -> tuple[DriverCallFailed, ...]:
@@ -104,12 +104,12 @@ class Outcome:
         return tuple(r for r in self.received if at is None or r.at < at)
 
     def has_handled(self, key: str, exception: str, message: str) -> bool:
-        """Say whether the driver received the error of a task and went on."""
+        """Return whether the driver received the error of a task and went on."""
         keys = {each.key for each in self.survived}
         return key in keys or self.has_survived(exception, message)
 
     def has_survived(self, exception: str, message: str) -> bool:
-        """Say whether the driver received such an exception and went on."""
+        """Return whether the driver received such an exception and went on."""
         name = exception.rpartition(".")[2]
         return any(
             each.exception.rpartition(".")[2] == name
@@ -453,6 +453,6 @@ def returned_error_of(run: RunTables, outcome: Outcome) -> ReturnedError | None:
 
 
 def _is_of(prefix: str, names: set[str]) -> bool:
-    """Say whether a batch calls one of some functions."""
+    """Return whether a batch calls one of some functions."""
     found = _FUNCTION.match(prefix)
     return found is not None and found["name"] in names

@@ -191,7 +191,7 @@ def _stack_of(task: RunningTask, stacks: tuple[TaskStack, ...]) -> TaskStack | N
 def _faulted(
     task: RunningTask, stack: TaskStack | None, stacks: tuple[TaskStack, ...]
 ) -> bool | None:
-    """Say whether the fault came in a task's thread; None if nothing tells."""
+    """Return whether the fault came in a task's thread; None if nothing tells."""
     if not any(each.faulted for each in stacks):
         return None
     if stack is not None:
@@ -201,7 +201,7 @@ def _faulted(
 
 
 def _waited(task: RunningTask, seconds: float | None, stack: TaskStack | None) -> bool:
-    """Say whether a task only waited: it used no CPU, or its stack says so."""
+    """Return whether a task only waited: it used no CPU, or its stack says so."""
     if task.cpu is None or seconds is None or seconds < _LONG:
         return stack is not None and stack.waits
     share = task.cpu / seconds

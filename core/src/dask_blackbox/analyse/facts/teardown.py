@@ -70,7 +70,7 @@ class Teardown:
         return near[-1] if near else None
 
     def includes(self, address: str, at: float) -> bool:
-        """Say whether the end of a worker or scheduler at a moment belongs to the teardown.
+        """Return whether the end of a worker or scheduler at a moment belongs to the teardown.
 
         Args:
             address: Of the worker or the scheduler.

@@ -295,7 +295,7 @@ class _ExitSources:
             account.add("restarted_for_memory", 0)
 
     def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:
-        """Say whether this only happened because everything was coming to its end."""
+        """Return whether this only happened because everything was coming to its end."""
         if self._teardown.includes(made.address, made.at):
             return True
         broken = "connection-broken" in (made.closing or "")
@@ -356,14 +356,14 @@ class _ExitSources:
 
 
 def _is_of_closing(exit_code: int | None, at: float, asked: float) -> bool:
-    """Say whether an exit is what a nanny makes of its worker that was asked to end."""
+    """Return whether an exit is what a nanny makes of its worker that was asked to end."""
     return at >= asked and (
         not exit_code or signal_name(exit_code) in ("SIGTERM", "SIGKILL")
     )
 
 
 def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
-    """Say whether nobody meant this worker to go."""
+    """Return whether nobody meant this worker to go."""
     # A worker that crashes while it is asked to close has crashed all the same.
     given_up = made.restarted_for_memory is not None or made.frozen_for is not None
     if (made.crashed and made.executing) or given_up:
@@ -559,7 +559,7 @@ class NannyLog:
         )
 
     def active_after(self, nanny: str, moment: float) -> bool:
-        """Say whether a nanny wrote anything, or was written of, after a moment."""
+        """Return whether a nanny wrote anything, or was written of, after a moment."""
         return any(at > moment and nanny in line for at, line in self._lines)
 
 

@@ -292,7 +292,7 @@ def _why_released(case: Case, at: float) -> str:
 
 
 def _was_ever_asked_for(case: Case, key: str) -> bool:
-    """Say whether a key may have been on this cluster; of scattered data nobody knows."""
+    """Return whether a key may have been on this cluster; of scattered data nobody knows."""
     if not re.fullmatch(_PIECE, key):
         return True
     prefix = case.prefix_of(key)
@@ -460,7 +460,7 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
 
 
 def _asked_otherwise(case: Case) -> bool:
-    """Say whether parameters, or the code that reads, are others than in the last good run.
+    """Return whether parameters, or the code that reads, are others than in the last good run.
 
     What is read and what is kept of it may be one task: then less is what was asked for.
     """
@@ -480,7 +480,7 @@ def _asked_otherwise(case: Case) -> bool:
 
 
 def _read_as_long(case: Case) -> bool:
-    """Say whether the tasks that read took as long as in the good runs: they had input."""
+    """Return whether the tasks that read took as long as in the good runs: they had input."""
     now = {each.name: each for each in sketch_of(case).prefixes if each.roots}
     for name, each in now.items():
         before = [

@@ -222,7 +222,7 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
 
 
 def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
-    """Say whether the driver's own code raised this once tasks had finished.
+    """Return whether the driver's own code raised this once tasks had finished.
 
     Such a line reports what is wrong with a result, and not what made it wrong.
     """
@@ -456,7 +456,7 @@ def _advice(exception: DriverException, *, waited: bool) -> Advice:
 
 
 def _checked(exception: DriverException) -> bool:
-    """Say whether the job's own code raised it, of what it had found."""
+    """Return whether the job's own code raised it, of what it had found."""
     if class_of(exception.exception) in _MISTAKES:
         return False
     if _is_of_integration(exception):
@@ -522,7 +522,7 @@ def _logged_errors(case: Case) -> Iterator[_Logged]:
 
 
 def _is_of_the_end(case: Case, name: str, message: str) -> bool:
-    """Say whether an error that was logged is the one that ended the driver."""
+    """Return whether an error that was logged is the one that ended the driver."""
     exception = case.exception
     if exception is None or class_of(name) != class_of(exception.exception):
         return False
@@ -593,14 +593,14 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
 
 
 def _counts_errors(case: Case, code: int, last: str | None) -> bool:
-    """Say whether the exit code, or the last output, is the number of errors received."""
+    """Return whether the exit code, or the last output, is the number of errors received."""
     handled = {each.key or each.identity for each in case.outcome.survived}
     numbers = {len(handled), len(case.failures)} - {0}
     return (code > 1 and code in numbers) or number_of_failures(last or "") in numbers
 
 
 def _is_of(line: str | None, handled: DriverCallFailed) -> bool:
-    """Say whether a line that was printed is an exception that the driver had received."""
+    """Return whether a line that was printed is an exception that the driver had received."""
     message = " ".join(handled.message.split())
     printed = " ".join((line or "").split())
     return bool(message) and printed.endswith(

@@ -254,7 +254,7 @@ def _crashed_by_a_task(case: Case) -> str:
 
 
 def _in_the_driver(case: Case) -> bool:
-    """Say whether workers were threads of the driver (`processes=False`)."""
+    """Return whether workers were threads of the driver (`processes=False`)."""
     workers = case.run.workers["address"].to_list()
     return any(str(address).startswith("inproc://") for address in workers)
 
@@ -314,7 +314,7 @@ def _blocked_at(position: DriverPosition | None) -> str:
 
 
 def _no_progress(case: Case) -> bool:
-    """Say whether no task has ended since the driver came to the line where it was."""
+    """Return whether no task has ended since the driver came to the line where it was."""
     position = case.driver_position
     if position is None:
         return False
@@ -375,7 +375,7 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
 
 
 def _waited_for_work(position: DriverPosition | None) -> bool:
-    """Say whether the driver had a client, and was where it waits for tasks."""
+    """Return whether the driver had a client, and was where it waits for tasks."""
     stack = position.stack if position else ()
     return any(
         frame.file.endswith("distributed/client.py") and frame.function in _WAITS
@@ -635,7 +635,7 @@ _RESTARTS_ITSELF = (
 
 
 def _alone_on_cluster(case: Case) -> bool:
-    """Say whether only the process that the scheduler runs in could restart its cluster."""
+    """Return whether only the process that the scheduler runs in could restart its cluster."""
     attached = case.run.of(DriverAttached)
     schedulers = {each.pid for each in case.run.of(SchedulerInfo)} - {None}
     clients = {each.client: each.pid for each in attached if each.client}
@@ -748,7 +748,7 @@ def _last_cancelled(case: Case) -> str | None:
 
 
 def _is_executor_cancellation(case: Case) -> bool:
-    """Say whether futures of `client.get_executor()` were cancelled, which carry no word."""
+    """Return whether futures of `client.get_executor()` were cancelled, which carry no word."""
     exception = case.exception
     return (
         exception is not None
@@ -758,7 +758,7 @@ def _is_executor_cancellation(case: Case) -> bool:
 
 
 def _is_unrelated(case: Case) -> bool:
-    """Say whether it was a timeout, which cancels what it waited for, or nothing of Dask's."""
+    """Return whether it was a timeout, which cancels what it waited for, or nothing of Dask's."""
     if case.exception is None:
         return False
     timeout = class_of(case.exception.exception).endswith(("TimeoutError", "Timeout"))
@@ -766,7 +766,7 @@ def _is_unrelated(case: Case) -> bool:
 
 
 def _all_were_closed(case: Case, moment: float) -> bool:
-    """Say whether around then all workers left because their cluster object closed them."""
+    """Return whether around then all workers left because their cluster object closed them."""
     if case.deaths:
         return False
     workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
@@ -946,13 +946,13 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
 
 
 def _was_starting_a_cluster(case: Case) -> bool:
-    """Say whether the driver was making a cluster object when it was interrupted."""
+    """Return whether the driver was making a cluster object when it was interrupted."""
     exception = case.exception
     return exception is not None and "/distributed/deploy/" in exception.traceback
 
 
 def _was_closing_a_cluster(case: Case) -> bool:
-    """Say whether the driver was closing a cluster object when it was interrupted."""
+    """Return whether the driver was closing a cluster object when it was interrupted."""
     exception = case.exception
     return exception is not None and bool(_CLOSING_CLUSTER.search(exception.traceback))
 

@@ -276,7 +276,7 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
 
 
 def _is_involved(failure: TaskFailure, module: str, file: str) -> bool:
-    """Say whether a traceback goes through a module, or names it in its lines."""
+    """Return whether a traceback goes through a module, or names it in its lines."""
     text = f"{failure.own_traceback}\n{failure.message}"
     last = re.escape(module.rpartition(".")[2])
     return f'"{file}"' in text or bool(

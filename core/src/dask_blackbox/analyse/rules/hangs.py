@@ -607,7 +607,7 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
 
 
 def _inner_tasks_wait(case: Case, hang: Hang, held: list[HangingTask]) -> bool:
-    """Say whether tasks that other tasks had sent were there, and none of them was at work."""
+    """Return whether tasks that other tasks had sent were there, and none of them was at work."""
     inner = set(_sent_from_tasks(case))
     busy = {task.prefix for task in hang.executing}
     queued = bool(hang.states.get("queued"))
@@ -765,7 +765,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
 
 
 def _was_restarted(case: Case, last: Row) -> bool:
-    """Say whether an earlier process of the same worker had left to be restarted."""
+    """Return whether an earlier process of the same worker had left to be restarted."""
     workers = case.run.workers.filter(
         (pl.col("name") == last["name"])
         & (pl.col("left").dt.epoch("us") / 1e6 < last["left"])

@@ -116,7 +116,7 @@ _LARGE_MACHINE = 4 << 40  # bytes
 
 
 def _beyond_reach(wanted: str | None, limit: int | None) -> bool:
-    """Say whether no worker that somebody would start has that much memory."""
+    """Return whether no worker that somebody would start has that much memory."""
     if wanted is None:
         return False
     reach = _LARGE_MACHINE if limit is None else min(_TIMES * limit, _LARGE_MACHINE)
@@ -346,7 +346,7 @@ _PLANNED = 0.1
 
 
 def _over(case: Case, host: Host) -> bool:
-    """Say whether limits exceed the host, and that by plan or with consequences."""
+    """Return whether limits exceed the host, and that by plan or with consequences."""
     if not host.memory or not host.limits:
         return False
     if host.limits < MEMORY_LIMIT_IGNORED.threshold(case, "times") * host.memory:

@@ -97,7 +97,7 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
 
 
 def _leaks(case: Case, each: _Growth) -> bool:
-    """Say whether memory grew much, and steadily: part by part, without a step back."""
+    """Return whether memory grew much, and steadily: part by part, without a step back."""
     if each.seconds < MEMORY_LEAK.threshold(case, "seconds"):
         return False
     if each.tasks < MEMORY_LEAK.threshold(case, "tasks"):
@@ -298,7 +298,7 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
 
 
 def _may_belong_to_dead_workers(case: Case, worst: _Worst) -> bool:
-    """Say whether a task that never ended may have held it: the one its worker died at."""
+    """Return whether a task that never ended may have held it: the one its worker died at."""
     died = any(death.address == worst.worker for death in case.deaths)
     return died and not worst.results
 
@@ -527,7 +527,7 @@ def _held_results(case: Case, least: float) -> _HeldResults | None:
 
 
 def _reduced(case: Case, first: Row, mine: pl.DataFrame, after: pl.DataFrame) -> bool:
-    """Say whether what followed was there from the beginning, and made the pile small."""
+    """Return whether what followed was there from the beginning, and made the pile small."""
     if len(after) < first["number"] / 2:
         return False
     if float(after["nbytes"].sum() or 0) > 0.25 * float(first["nbytes"] or 0):

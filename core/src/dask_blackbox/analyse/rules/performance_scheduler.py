@@ -326,7 +326,7 @@ def _executing(case: Case, block: Row) -> str | None:
 
 
 def _held(case: Case, block: Row) -> bool:
-    """Say whether the GIL was held: that process got its cores, but for such moments."""
+    """Return whether the GIL was held: that process got its cores, but for such moments."""
     sums = case.task_activity.of_worker(block["source"])
     on_time = sums["late"] <= _ON_TIME * sums["woken"]
     if not on_time and sums["cpu"] < _COMPUTED * sums["seconds"]:
@@ -335,7 +335,7 @@ def _held(case: Case, block: Row) -> bool:
 
 
 def _starved(case: Case) -> bool:
-    """Say whether others had taken the host's cores, as far as known: then all stands still."""
+    """Return whether others had taken the host's cores, as far as known: then all stands still."""
     most = EVENT_LOOP_BLOCKED.threshold(case, "others")
     hosts = case.task_activity.hosts
     return not hosts or any(host.others > most for host in hosts)

@@ -159,7 +159,7 @@ def _ask_gil_bound(case: Case) -> Iterator[Finding]:
 
 
 def _core_was_free(case: Case, worker: Computing) -> bool:
-    """Say whether a core was there for threads that waited: else they may have wanted that."""
+    """Return whether a core was there for threads that waited: else they may have wanted that."""
     most = GIL_BOUND.threshold(case, "others")
     used = worker.others + worker.load
     few = worker.others <= most or used <= GIL_BOUND.threshold(case, "used")
@@ -335,7 +335,7 @@ def _ask_io_bound(case: Case) -> Iterator[Finding]:
 
 
 def _free(case: Case, threads: int, cores: int) -> bool:
-    """Say whether cores and the GIL were free, and more threads would have used them."""
+    """Return whether cores and the GIL were free, and more threads would have used them."""
     if threads >= IO_BOUND.threshold(case, "threads_a_core") * cores:
         return False  # that is what one does about it
     late = [worker.late for worker in computing(case)]
@@ -355,7 +355,7 @@ def _cpu_of_programs(case: Case) -> float:
 
 
 def _busy(case: Case) -> bool:
-    """Say whether others keep a host busy."""
+    """Return whether others keep a host busy."""
     most = IO_BOUND.threshold(case, "others")
     return any(host.others > most for host in case.task_activity.hosts)
 
@@ -586,7 +586,7 @@ def _lost_time(case: Case) -> _LostTime | None:
 
 
 def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
-    """Say whether a cluster that was hardly used could have done the driver's work.
+    """Return whether a cluster that was hardly used could have done the driver's work.
 
     Otherwise that is the driver's own business: it has work of its own, beside a short
     computation.  It is not where the driver computed most of the time, or came back again
@@ -607,7 +607,7 @@ def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
 
 
 def _meanwhile(case: Case, waste: _LostTime) -> str:
-    """Say what the driver did meanwhile, where that is known."""
+    """Return what the driver did meanwhile, if known."""
     driver = case.task_activity.driver
     if driver is None:
         return ""

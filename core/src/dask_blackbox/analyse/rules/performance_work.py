@@ -349,7 +349,7 @@ def _united(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _slow_worker(case: Case, worker: str, prefix: str) -> str:
-    """Say whether the worker was slow with all that it did, not with that task only."""
+    """Return whether the worker was slow with all that it did, not with that task only."""
     typical = (
         case.loads.tasks.filter(pl.col("prefix") == prefix)
         .group_by("worker", maintain_order=True)
@@ -596,7 +596,7 @@ def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
 
 
 def _workers_joined_late(case: Case) -> bool:
-    """Say whether workers came while tasks were there already."""
+    """Return whether workers came while tasks were there already."""
     begun = case.loads.begin
     joined = case.run.workers["joined"].drop_nulls().dt.epoch("us") / 1e6
     return bool((joined > begun).any())

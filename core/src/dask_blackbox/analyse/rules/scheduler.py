@@ -163,7 +163,7 @@ def _finding(
 
 
 def _ended_before(case: Case) -> bool:
-    """Say whether a scheduler had ended when the outcome was decided."""
+    """Return whether a scheduler had ended when the outcome was decided."""
     ends = [*case.run.of(SchedulerLost), *case.run.of(SchedulerClosing)]
     return any(not case.outcome.is_after(end.at) for end in ends)
 
@@ -233,7 +233,7 @@ def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, 
 
 
 def _lost_worker_connection(case: Case) -> bool:
-    """Say whether the connection that was closed was one to a worker."""
+    """Return whether the connection that was closed was one to a worker."""
     if case.exception is None:
         return False
     address = closed_connection_to(case.exception)
@@ -241,20 +241,20 @@ def _lost_worker_connection(case: Case) -> bool:
 
 
 def _became_unresponsive(case: Case) -> bool:
-    """Say whether it was frozen, blocked, or cut off, rather than dead."""
+    """Return whether it was frozen, blocked, or cut off, rather than dead."""
     silent = case.run.of(SchedulerUnresponsive)
     return len(silent) > len(case.run.of(SchedulerResponded))
 
 
 def _client_left_first(case: Case, ends: Sequence[_End]) -> bool:
-    """Say whether the client of an always-on recording was the first to go."""
+    """Return whether the client of an always-on recording was the first to go."""
     client = case.run.manifest.host.get("client")
     left = [each.at for each in case.run.of(ClientRemoved) if each.subject == client]
     return bool(left and ends) and min(left) < min(end.at for end in ends)
 
 
 def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
-    """Say whether the driver outlived it: a driver takes its own cluster along."""
+    """Return whether the driver outlived it: a driver takes its own cluster along."""
     drivers = case.run.of(DriverLost)
     own = {each.pid for each in drivers} - {None}
     if own & {each.pid for each in case.run.of(SchedulerInfo)}:
@@ -268,13 +268,13 @@ def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
 
 
 def _closed_without_request(closing: Sequence[SchedulerClosing]) -> bool:
-    """Say whether it closed because it had no work, or because its host asked it to."""
+    """Return whether it closed because it had no work, or because its host asked it to."""
     reasons = [each.reason for each in closing]
     return any("idle" in each or signal_in(each) for each in reasons)
 
 
 def _closed_its_own_client(case: Case) -> bool:
-    """Say whether the driver went on with a client that it had closed before."""
+    """Return whether the driver went on with a client that it had closed before."""
     own = {each.subject for each in case.run.of(RecordingStarted)}
     gone = {each.subject for each in case.run.of(ClientRemoved)}
     return case.raised("ClosedClientError") and bool(own & gone - {""})

@@ -363,7 +363,7 @@ def _ask_result_not_serializable(case: Case) -> Iterator[Finding]:
 def _lost_result_findings(case: Case) -> Iterator[Finding]:
     """Yield that the driver waited for a result that had failed to leave its worker.
 
-    `as_completed(…, with_results=True)` waits for ever then; the tasks are all done.
+    `as_completed(…, with_results=True)` waits forever then; the tasks are all done.
     """
     refused = case.run.logs.filter((pl.col("role") == "worker") & printed_by(*_REFUSED))
     hang = case.standstill

@@ -213,7 +213,7 @@ def _words(root: tuple[str, str] | None) -> str:
 
 
 def _is_inside(failure: TaskFailure) -> bool:
-    """Say whether a task failed in the shuffle's own code, not in the user's."""
+    """Return whether a task failed in the shuffle's own code, not in the user's."""
     return _SHUFFLING in failure.traceback and failure.frame is None
 
 

@@ -177,7 +177,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
 
 
 def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:
-    """Say whether a command ended as the scheduler, which had been there, was not any more."""
+    """Return whether a command ended as the scheduler, which had been there, was not any more."""
     unreached = CONNECT_TIMED_OUT.search(ended.message)
     return bool(unreached) and any(
         each.subject in ended.message for each in case.run.of(SchedulerInfo)
@@ -341,7 +341,7 @@ def _lines(case: Case) -> list[dict[str, object]]:
 
 
 def _no_workers_joined(case: Case) -> bool:
-    """Say whether the driver ended because there were no workers."""
+    """Return whether the driver ended because there were no workers."""
     hang = case.hang
     if hang is not None and not hang.workers and not case.deaths:
         return True
@@ -489,9 +489,9 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
 
 
 _ASKED_FOR_FEWER = (
-    "A LocalCluster starts all its workers when it is created, and this one had {came}. "
+    "A LocalCluster starts all its workers when it is created, and this one had {arrived}. "
     "Request {wanted} (`LocalCluster(n_workers={wanted})`, `cluster.scale({wanted})`), or "
-    "wait for {came}."
+    "wait for {arrived}."
 )
 
 
@@ -509,7 +509,7 @@ _PENDING = (
 
 
 def _is_local(case: Case) -> bool:
-    """Say whether the cluster's workers are started on demand, without a queue."""
+    """Return whether the cluster's workers are started on demand, without a queue."""
     kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
     return kinds == {"LocalCluster"}
 
@@ -664,7 +664,7 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
 
 
 def _unrunnable_findings(case: Case) -> Iterator[Finding]:
-    """Yield what waited for ever, as Dask waits by default without a message."""
+    """Yield what waited forever, as Dask waits by default without a message."""
     hang = case.hang
     if hang is None:
         yield from _unrunnable_among_others(case)
@@ -677,7 +677,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
 
 
 def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
-    """Yield what waited for ever while other tasks of the run went on."""
+    """Yield what waited forever while other tasks of the run went on."""
     if not case.failed or case.blame.failure is not None or not case.gave_no_reason:
         return
     stuck = _still_unrunnable(case)

@@ -143,7 +143,7 @@ def _ask_task_exception(case: Case) -> Iterator[Finding]:
 
 
 def _were_printed(case: Case, failures: Sequence[TaskFailure]) -> bool:
-    """Say whether a driver that succeeded had printed these errors: it knew of them."""
+    """Return whether a driver that succeeded had printed these errors: it knew of them."""
     return not case.failed and all(
         was_printed(case.run, class_of(each.message_of[0]), each.message_of[1])
         for each in failures
@@ -151,7 +151,7 @@ def _were_printed(case: Case, failures: Sequence[TaskFailure]) -> bool:
 
 
 def _are_sent_again(case: Case, alike: Sequence[TaskFailure]) -> bool:
-    """Say whether the driver sent as many tasks of the prefix again once they had failed.
+    """Return whether the driver sent as many tasks of the prefix again once they had failed.
 
     A retry of its own sends no more than what has failed; further work does.
     """
@@ -167,7 +167,7 @@ def _are_sent_again(case: Case, alike: Sequence[TaskFailure]) -> bool:
 def _is_of_an_earlier_stage(
     case: Case, first: TaskFailure, failure: TaskFailure
 ) -> bool:
-    """Say whether the driver sent the task that failed it only after another had failed."""
+    """Return whether the driver sent the task that failed it only after another had failed."""
     sent = [g.at for g in case.run.of(GraphUpdated) if first.prefix in g.new]
     before = [at for at in sent if at <= first.at]
     return bool(before) and failure.at < before[-1]

@@ -631,7 +631,7 @@ def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
 
 
 def _nobody_left(case: Case) -> bool:
-    """Say whether the driver waited when all workers had left: the next ones leave as early."""
+    """Return whether the driver waited when all workers had left: the next ones leave as early."""
     if not case.gave_no_reason:
         return False
     left = case.run.workers["left"].dt.epoch("us") / 1e6
@@ -694,7 +694,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
 
 
 def _again_and_again(case: Case) -> Iterator[Finding]:
-    """Yield that a task takes longer than workers live, and so begins again for ever."""
+    """Yield that a task takes longer than workers live, and so begins again forever."""
     if not case.failed or not case.gave_no_reason:
         return
     leaving = {
@@ -822,7 +822,7 @@ def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
 
 
 def _is_reported(case: Case, death: WorkerExit) -> bool:
-    """Say whether the verdict tells of a death already."""
+    """Return whether the verdict tells of a death already."""
     verdict = case.verdict
     if verdict is None or verdict.rule == "unknown":
         return False
@@ -833,7 +833,7 @@ def _is_reported(case: Case, death: WorkerExit) -> bool:
 
 
 def _was_planned(case: Case, death: WorkerExit) -> bool:
-    """Say whether somebody chose that workers end like this, and the run coped with it."""
+    """Return whether somebody chose that workers end like this, and the run coped with it."""
     planned = case.cause_of(death).slug == "worker-lifetime"
     return planned and case.state == "succeeded"
 

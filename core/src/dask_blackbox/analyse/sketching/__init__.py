@@ -47,7 +47,7 @@ _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
 
 
 def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
-    """Return what is kept of a run for ever.
+    """Return what is kept of a run forever.
 
     A part that cannot be made is left out (`guard`); the others stay.
 

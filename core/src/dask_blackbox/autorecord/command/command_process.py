@@ -115,7 +115,7 @@ def _listen() -> None:
 
 
 def _follow_masked_values() -> None:
-    """Have values masked that the script adds from now on."""
+    """Mask values that the script adds from now on."""
     global _following  # noqa: PLW0603 - one for each process
     if _following != os.getpid():
         _following = os.getpid()
@@ -133,7 +133,7 @@ def _line(kind: str, row: list[object]) -> None:
 
 
 def _is_a_worker() -> bool:
-    """Say whether this is a worker's process, in which a task has made a client."""
+    """Return whether this is a worker's process, in which a task has made a client."""
     from distributed import Worker
 
     # Without a nanny a worker may share its process with the driver.
@@ -244,7 +244,7 @@ async def client_connected(client: Client) -> None:
 
 
 async def client_closing(client: Client) -> None:
-    """Let the recorder pull what is left before the client, and its cluster, close."""
+    """Let the recorder pull the remaining rows before the client and its cluster close."""
     with guard("the final events of a cluster"):
         order = _attached.get(client.id)
         if order is not None:

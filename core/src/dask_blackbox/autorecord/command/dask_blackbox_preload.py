@@ -47,7 +47,7 @@ def _send(control: str, message: bytes) -> None:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Say whether a line of Dask's on preloads is not on this one.
+    """Return whether a line of Dask's on preloads is not on this one.
 
     The last line of a command's output may be its result, as in Airflow's BashOperator.
     """

@@ -68,7 +68,7 @@ def _watch() -> None:
 
 
 def _send_the_last_lines() -> None:
-    """Have the recorder's connection closed after all that others do as the process exits.
+    """Close the recorder's connection after all other exit handlers of the process.
 
     Handlers run in the reverse order of their registration: Dask closes its clusters before.
     """
@@ -87,7 +87,7 @@ def _is_of_others(record: Any) -> bool:
 
 
 def _hide_lines_on_our_preload() -> None:
-    """Leave out what Dask logs on our preload before that is imported."""
+    """Filter Dask's log lines about our preload before it is imported."""
     try:
         import logging
 
@@ -174,7 +174,7 @@ def _watch_programs() -> None:
 
 
 def _watch_tests() -> None:
-    """Have pytest load our plugin, where this very process is a run of pytest."""
+    """Let pytest load our plugin if this process runs pytest."""
     words = [os.path.basename(word) for word in getattr(sys, "orig_argv", ())[:4]]
     if not any(word in ("pytest", "py.test", "pytest.exe") for word in words):
         return

@@ -68,7 +68,7 @@ class NannyCapture(NannyPlugin):
         return self._finish_sending(nanny)
 
     async def _finish_sending(self, nanny: Nanny) -> None:
-        """Say what is still to be said, for a moment; then leave no trace."""
+        """Send pending reports for a moment, then remove everything of ours."""
         if self._sending:
             _, late = await asyncio.wait(tuple(self._sending), timeout=_CLOSE_TIMEOUT)
             for each in late:

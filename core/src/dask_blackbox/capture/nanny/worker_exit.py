@@ -211,7 +211,7 @@ def remove_old_rings(folder: str) -> None:
 
 
 def save_exit_report(ring: str, report: dict[str, object]) -> None:
-    """Leave an exit report beside its ring, for whoever comes to look."""
+    """Write an exit report beside its ring, for a later reader."""
     with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
         json.dump(report, file, default=str)
 

@@ -81,7 +81,7 @@ class Watcher:
         self._pipe.flush()
 
     def tell(self, word: str) -> None:
-        """Say that a signal came (`signal-15`) or that the worker is `gone`; never waits."""
+        """Report a signal (`signal-15`) or that the worker is `gone`; never waits."""
         try:
             self._pipe.write(f"{word}\n".encode())
             self._pipe.flush()
@@ -220,7 +220,7 @@ def _status_of_a_zombie(pid: int) -> int | None:
 
 
 def _status_by_handle(handle: int) -> int | None:
-    """Ask Linux 6.15 or later (`PIDFD_GET_INFO`)."""
+    """Query Linux 6.15 or later (`PIDFD_GET_INFO`)."""
     import fcntl
 
     asked = bytearray(_INFO_SIZE)
@@ -243,7 +243,7 @@ def _status_by_handle(handle: int) -> int | None:
 def _delivered(
     scheduler: str, security: dict[str, object], topic: str, message: dict[str, object]
 ) -> bool:
-    """Say a thing to the scheduler; return whether it was there to hear it."""
+    """Send a message to the scheduler; return whether it arrived."""
     import asyncio
 
     if not _is_there(scheduler):

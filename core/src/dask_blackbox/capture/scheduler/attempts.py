@@ -1,8 +1,8 @@
-"""Every failed attempt of a task, once, with its outcome.
+"""Joins the two reports of each failed attempt of a task into one `error` row.
 
-The scheduler decides whether a failed task is retried, but it receives the exception only if
-it is not.  The worker knows the exception, but not the decision.  The first of these two
-reports waits here for the other.
+The scheduler decides whether a failed task is retried, but receives the exception only if it is
+not.  The worker knows the exception, but not the decision.  The report that arrives first waits
+here for the other.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Attempts:
         """Note the outcome of a task that failed, or that may still fail.
 
         Args:
-            outcome: `erred`: it is final; `retried`: it is tried again; `released`: nobody
-                wants its result any more, and its worker may still run it.
-            row: What the scheduler itself can say, without a worker's report.
+            outcome: `erred`: it is final; `retried`: it is retried; `released`: its result is no
+                longer needed, and its worker may still run it.
+            row: The scheduler's own row, without a worker's report.
         """
         self._of(key).decisions.append((outcome, row))
         self._join(key)
@@ -50,7 +50,7 @@ class Attempts:
         if (
             at,
             key,
-        ) in self._seen:  # shipped, and found in the ring of the dead as well
+        ) in self._seen:  # sent, and also found in the ring of a dead worker
             return
         self._seen[at, key] = None
         if len(self._seen) > _WAITING:
@@ -89,8 +89,8 @@ class Attempts:
             elif row is not None:
                 self._emit(row, None)
         for report in reports[len(waiting.decisions) :]:
-            # Its worker may have died before the scheduler heard of the failure; or it says
-            # itself that the task had been released.
+            # The worker may have died before the scheduler knew of the failure; or the report
+            # says that the task had been released.
             self._emit(*_with(report[_OUTCOME] or "retried", report))
 
 

@@ -339,7 +339,7 @@ def _plain(member: object) -> object:
 
 
 def _is_own(function: object) -> bool:
-    """Say whether a function is the user's own."""
+    """Return whether a function is the user's own."""
     if type(function) is not types.FunctionType:
         return False
     file = function.__code__.co_filename

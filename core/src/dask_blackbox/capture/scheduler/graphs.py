@@ -114,7 +114,7 @@ def empty_reads(firsts: dict[str, TaskState]) -> list[str]:
 
 
 def _holds_nothing(spec: object) -> bool:
-    """Say whether a task, or one that is fused into it, gives back an empty table."""
+    """Return whether a task, or one that is fused into it, gives back an empty table."""
     args = spec if type(spec) is tuple else getattr(spec, "args", None) or ()
     func = spec[0] if type(spec) is tuple and spec else getattr(spec, "func", None)
     if getattr(func, "__name__", "") in _GIVEN_BACK:

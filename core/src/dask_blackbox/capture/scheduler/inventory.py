@@ -47,7 +47,7 @@ class Inventory:
         self._begin(self._own())
 
     def ask(self, address: str) -> None:
-        """Ask a worker that has our plugin, if it is the first of its host.
+        """Query a worker that has our plugin, if it is the first on its host.
 
         (One that has not would write the question into its log, as an error.)
         """
@@ -58,7 +58,7 @@ class Inventory:
             self._begin(self._ask(address, host))
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop querying."""
         for asking in tuple(self._asking):
             asking.cancel()
 

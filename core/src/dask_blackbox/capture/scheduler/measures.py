@@ -1,4 +1,4 @@
-"""What the scheduler measures each second: samples of workers and scheduler, totals, spans."""
+"""Measurements on the scheduler: samples of workers and scheduler, totals, spans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOTALS_EVERY = 10.0
 
 
 class Measures:
-    """Samples now and then, and looks at totals and spans more rarely.
+    """Samples each second, and reads totals and spans every ten seconds.
 
     Args:
         put: Takes a row, by kind.
@@ -45,23 +45,23 @@ class Measures:
         self._clock = PeriodicCallback(self.sample, interval * 1000)
 
     def start(self) -> None:
-        """Begin with what was there before us."""
+        """Start with the totals from before the recording."""
         self.totals(time.time())
         self._clock.start()
         self.sample()
 
     def stop(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         self._clock.stop()
 
     def stealing(self, msg: object) -> None:
-        """Count how a request to steal ended: the task was given up, or had begun."""
+        """Count the outcome of a steal request: the task was released, or had started."""
         answer = msg[0] if isinstance(msg, (tuple, list)) and msg else None
         self._stolen += answer == "confirm"
         self._refused += answer == "already-computing"
 
     def sample(self) -> None:
-        """Put a row for each worker and for the scheduler."""
+        """Record a row for each worker and for the scheduler."""
         try:
             now = time.time()
             workers = self._scheduler.workers
@@ -80,7 +80,7 @@ class Measures:
             self._report("capture-failed", "", doing="metrics", error=repr(error))
 
     def totals(self, now: float) -> None:
-        """Report where the workers' time and bytes have gone so far, dead ones included."""
+        """Report the totals of the workers' time and bytes so far, including dead workers."""
         self._totals_at = time.monotonic()
         totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
         if totals:

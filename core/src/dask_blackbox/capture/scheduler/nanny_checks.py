@@ -21,8 +21,8 @@ _REPORT_SECONDS = (
     1.0  # for an exit report: the exit code is known after the connection breaks
 )
 _MORE = 5  # times half of that, where the nanny lives: the process ends slowly
-_ANSWERING, _KNOCKING = 2.0, 1.5
-_MOST = 50  # looks at once: a cluster of a thousand may go down together
+_ANSWERING, _CONNECTING = 2.0, 1.5
+_MOST = 50  # checks at a time: a thousand workers may be lost together
 _ENDED = re.compile(
     r"Worker process (?P<pid>\d+) (?:was killed by signal (?P<signal>\d+)"
     r"|exited with status (?P<status>\d+))"
@@ -43,7 +43,7 @@ def silent_workers(
 
 
 class NannyCheck:
-    """Looks after the nannies of workers that left unexpectedly.
+    """Checks the nannies of workers that left unexpectedly.
 
     Args:
         report: Takes kind, subject and particulars of an event.
@@ -56,7 +56,7 @@ class NannyCheck:
         self._checks: set[Any] = set()
 
     def worker_added(self, address: str, nanny: str | None, pid: int) -> None:
-        """Remember who looks after a worker: when it is removed nobody knows any more."""
+        """Remember the nanny of a worker; at its removal Dask no longer knows it."""
         if nanny:
             self._nannies[address] = (str(nanny), pid)
 
@@ -67,7 +67,7 @@ class NannyCheck:
             self._reported.add(pid)
 
     def worker_removed(self, address: str, *, expected: bool) -> None:
-        """Look after its nanny, a moment later, unless it was expected to leave."""
+        """Check its nanny a moment later, unless the removal was expected."""
         known = self._nannies.pop(address, None)
         if known is None or expected or len(self._checks) >= _MOST:
             return
@@ -76,7 +76,7 @@ class NannyCheck:
         check.add_done_callback(self._checks.discard)
 
     def stop(self) -> None:
-        """Look no further."""
+        """Cancel all checks."""
         for check in tuple(self._checks):
             check.cancel()
 
@@ -92,8 +92,8 @@ class NannyCheck:
         except Exception as error:
             self._report("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
             return
-        # Its own exit report knows more, but takes its time: a process ends slowly, or has
-        # left many lines.
+        # The nanny's own exit report has more facts but may be late: the process exits slowly,
+        # or has many log lines.
         for _ in range(_MORE):
             if pid in self._reported:
                 return
@@ -115,11 +115,11 @@ class NannyCheck:
 
 
 async def _check_port(address: str) -> None:
-    """Fail at once where nothing listens: Dask would try again until it is too late."""
+    """Fail at once if nothing listens; Dask would retry for too long."""
     scheme, _, place = address.partition("://")
     if scheme == "tcp":  # with TLS, the other side would warn of a broken handshake
         host, port = parse_host_port(place)
         _, writer = await asyncio.wait_for(
-            asyncio.open_connection(host, port), _KNOCKING
+            asyncio.open_connection(host, port), _CONNECTING
         )
         writer.close()

@@ -162,7 +162,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._measures.start()
 
     async def _listen_on_tcp(self) -> None:
-        """Give a scheduler without any socket (`processes=False`) one for the recorder.
+        """Open a socket for the recorder on a scheduler without one (`processes=False`).
 
         One for all recordings: it closes with the scheduler.
         """
@@ -362,7 +362,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._attempts.decided(str(key), "retried")
 
     def _attempted(self, row: list[object], parts: list[object] | None) -> None:
-        """Put a failed attempt; of one that is tried again, Dask reports nothing else."""
+        """Record a failed attempt; of a retried attempt, Dask reports nothing else."""
         self._put("error", row)
         _, key, prefix, worker, outcome, *_ = row
         if outcome in ("retried", "released") and parts is not None:
@@ -465,7 +465,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
     def _take_remote_row(self, kind: str, row: Any) -> None:
-        """Take a worker's row; it does not know whose its tasks are."""
+        """Record a worker's row; the worker does not know which client its tasks belong to."""
         if kind == "log":
             if not self._others.excludes(row):
                 self._put(kind, row)
@@ -476,7 +476,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._put(kind, row)
 
     def report(self, kind: str, subject: str, /, **detail: object) -> None:
-        """Have an event recorded."""
+        """Record an event."""
         self._event(kind, subject, **detail)
 
     def _event(self, kind: str, subject: str, /, **detail: object) -> None:

@@ -66,7 +66,7 @@ class StallWatch:
         self._ended = False
 
     def check(self, finished: int) -> None:
-        """Look once; called every second or so.
+        """Check once; called about every second.
 
         Args:
             finished: How many executions of ours have ended so far.
@@ -209,7 +209,7 @@ class StallWatch:
         return {str(name): most[name] for name in names[:_FEW]}
 
     async def _ask(self, ws: WorkerState, within: float) -> dict[str, object]:
-        """Ask a worker for the stacks of what it executes and for what its tasks wait."""
+        """Request a worker's stacks, and what its tasks wait for."""
         keys = [ts.key for ts in self._ours(ws.processing)[:_FEW]]
         rpc = self._scheduler.rpc(ws.address)
         try:

@@ -28,11 +28,11 @@ _LONGEST = 20_000
 def report_of(
     worker: Worker, key: Key, *, released: bool
 ) -> tuple[list[Any], BaseException | None] | None:
-    """Return the report of how a task failed, and what it raised; None if nothing is known.
+    """Return the report of a task's failure, and its exception; None if nothing is known.
 
     Args:
         worker: The worker that ran it.
-        released: Nobody wanted its result any more when it raised.
+        released: The task had been released when it raised.
     """
     ts = worker.state.tasks.get(key)
     raised = _unasked_failure(worker.state, key) if released else ts
@@ -58,7 +58,7 @@ def report_of(
 
 
 def _unasked_failure(state: WorkerState, key: Key) -> object:
-    """Return how a task failed that had been released while it ran.
+    """Return the failure of a task that was released while it ran.
 
     Dask drops that exception; the worker's newest stimulus still holds it.
     """

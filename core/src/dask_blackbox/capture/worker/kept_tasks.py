@@ -112,7 +112,7 @@ class BundleCollector:
     # When a task has failed, on the event loop
 
     def failed(self, key: object, ts: TaskState, error: tuple[str, str]) -> str | None:
-        """Take what a failed task consists of; return the particulars of `capsule-coming`.
+        """Collect the parts of a failed task; return the fields of `capsule-coming`.
 
         Args:
             ts: What the worker knows of it, inputs included.
@@ -268,7 +268,7 @@ class BundleCollector:
         return {"size": bundle.size, "piece": file.read(most)}
 
     async def leave(self, *, wait: bool) -> None:
-        """Let go of all; a worker that is closing waits a moment for the recorder."""
+        """Release everything; a closing worker waits a moment for the recorder."""
         deadline = time.monotonic() + (_LEAVING if wait else 0.0)
         while time.monotonic() < deadline and any(
             not each.handed_over and not each.failed for each in self._kept

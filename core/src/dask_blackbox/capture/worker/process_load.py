@@ -166,7 +166,7 @@ class TaskThreads:
         self._seen: dict[str, _Seen] = {}
 
     def sample(self, executing: dict[str, float]) -> None:
-        """Look at the threads of the tasks that execute (from a thread of our own)."""
+        """Sample the threads of executing tasks (called in a thread of our own)."""
         threads = self._seconds_by_key()
         seen = {}
         for key, start in executing.items():

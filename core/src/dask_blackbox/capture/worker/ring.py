@@ -169,7 +169,7 @@ class Ring:
 
 
 def _allocate(handle: int, size: int) -> None:
-    """Give a new file its size, with space on the disk for each byte."""
+    """Allocate a new file, with disk space for each byte."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)
         return

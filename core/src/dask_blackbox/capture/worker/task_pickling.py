@@ -140,7 +140,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         self._legacy = True
 
     def persistent_id(self, obj: Any) -> Any:
-        """Say what stands in an object's place; None: itself.  Called for every object."""
+        """Return the replacement of an object; None: none.  Called for every object."""
         self._count += 1
         if not self._count & 0xFFF and time.monotonic() > self._deadline:
             raise TooLongError
@@ -192,7 +192,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         return ("is", clean)
 
     def _without_hidden_parts(self, obj: Any) -> object:
-        """Look at a name with its value, and at a task as Dask had them before 2024.9."""
+        """Check a name with its value, and a task as Dask represented them before 2024.9."""
         if id(obj) in self._ours or len(obj) < _PAIR:
             return None
         clean = obj

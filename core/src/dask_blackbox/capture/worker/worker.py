@@ -235,7 +235,7 @@ class WorkerCapture(WorkerPlugin):
         self._ignore_faults()
 
     def _send_own_exit_report(self, worker: Worker) -> None:
-        """Say what it was at when it was asked to exit; others report how it ended."""
+        """Report what it was running when it was asked to exit; others report how it ended."""
         if not self._executing:
             return
         facts = {
@@ -341,7 +341,7 @@ class WorkerCapture(WorkerPlugin):
                 self._ship()
 
     def _ask_to_ship(self) -> None:
-        """Have the event loop ship what waits, every now and then (from the thread)."""
+        """Let the event loop send waiting rows periodically (called in the thread)."""
         now = time.monotonic()
         somebody_waits = self._waiting or self._dropped
         if not somebody_waits and self._printed is not None:
@@ -376,7 +376,7 @@ class WorkerCapture(WorkerPlugin):
             pass
 
     def _mask(self, values: tuple[str, ...]) -> None:
-        """Have the driver and the recorder mask what a task has loaded, too.
+        """Let the driver and the recorder also mask values that a task has loaded.
 
         By a topic to which the driver's client listens: on its connection, this arrives
         before an exception that holds such a value.
@@ -484,7 +484,7 @@ class WorkerCapture(WorkerPlugin):
         return None
 
     def _watch_faults(self) -> Any:
-        """Have Python write its stacks to a file at a fault or at the nanny's SIGTERM."""
+        """Let Python write its stacks to a file at a fault or the nanny's SIGTERM."""
         if self._ring is None or self._worker.address.startswith("inproc://"):
             return None
         try:
@@ -568,7 +568,7 @@ class WorkerCapture(WorkerPlugin):
             load.woke(time.perf_counter() - asleep, pause)
 
     def _wake_up(self) -> None:
-        """Have the sampling thread look at once, if it sleeps for long."""
+        """Wake the sampling thread if it sleeps for long."""
         if self._idle:
             self._idle = False
             self._wake.set()
@@ -594,7 +594,7 @@ class WorkerCapture(WorkerPlugin):
 
 
 def _is_the_drivers_process() -> bool:
-    """Say whether a client or a scheduler shares the process of a worker.
+    """Return whether a client or a scheduler shares the process of a worker.
 
     Its SIGTERM is the driver's then, which must not end of what we do at it: writing the
     stacks of threads that go on meanwhile may crash Python.

@@ -1,8 +1,8 @@
-"""Results that a host wraps: how large they are, and which of them nobody computed.
+"""Results that a host wraps: their size, and which of them come from a cache.
 
-A task of Prefect's gives its state, which Dask takes for some hundred bytes, whatever it
-holds.  Dask's own figure stays as it is: it decides where tasks run and what is spilled.
-To Dask, a task whose result the host took from its cache was executed like any other.
+A Prefect task returns its state, which Dask measures as a few hundred bytes, whatever it holds.
+Dask's own figure is not changed, because it decides where tasks run and what is spilled.
+For Dask, a task whose result came from the host's cache was executed like any other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WAITING = 100
 
 
 class WrappedResults:
-    """Reports what tasks of a host returned; measures it in a thread of its own.
+    """Reports results of a host's tasks; measures them in its own thread.
 
     Args:
         keep: Takes a row `result-cached` for each result from a cache, and a row
@@ -65,7 +65,7 @@ class WrappedResults:
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread once it has measured what is waiting."""
+        """Stop the thread after it has measured the waiting results."""
         self._finished.put(None)
 
     def _measure(self) -> None:
@@ -80,7 +80,7 @@ class WrappedResults:
 
 
 def _way(kind: type) -> tuple[str, ...]:
-    """Return how to come to the result within a value of a class; empty: it is none."""
+    """Return the attributes that lead to the result within a value; empty: it is not wrapped."""
     return _HOLDERS.get(_name(kind), ()) if kind.__module__ in _MODULES else ()
 
 
