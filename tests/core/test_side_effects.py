@@ -502,6 +502,18 @@ def test_a_recorded_command(
     assert verdict.confidence == confidence
 
 
+def test_a_forked_process_that_the_driver_waited_for_is_named(
+    card_of_command: Callable[[str, int], RunCard],
+) -> None:
+    verdict = card_of_command("forked_client", 1).verdict
+
+    assert verdict is not None
+    assert (verdict.rule, verdict.confidence) == ("driver-exception", "medium")
+    assert "it had waited for a process that it had started for " in verdict.cause
+    assert "(`child.join(9)`). The process was forked at " in verdict.cause
+    assert "get_context('spawn')" in (verdict.remedy or "")
+
+
 def test_what_a_command_prints_as_it_exits_is_recorded(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import multiprocessing
 import os
 import resource
 import shutil
@@ -351,6 +352,24 @@ def signals_itself(folder: str) -> None:
     """Have a task end the process of its worker, as often as Dask starts one."""
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), client() as c:
         c.submit(end_worker, "SIGKILL").result()
+
+
+def report(c: Client, file: str) -> None:
+    Path(file).write_text(str(c.gather(c.map(len, ["abc", "de"]))))
+
+
+def forked_client(folder: str) -> None:
+    """Fork a process that uses the driver's client, and give up waiting for it."""
+    with client() as c:
+        assert c.submit(len, "abc").result() == 3
+        child = multiprocessing.get_context("fork").Process(
+            target=report, args=(c, f"{folder}/report"), daemon=True
+        )
+        child.start()
+        child.join(9)
+        if child.is_alive():
+            child.kill()
+            raise LookupError("no report")
 
 
 def exits(folder: str) -> None:

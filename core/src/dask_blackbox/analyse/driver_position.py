@@ -36,6 +36,15 @@ SHARED = {
 _CLIENT = "distributed/client.py"
 _RECENT = 90.0
 _CLOSING_SECONDS = 2.0
+_NOTICED = 5.0
+"""Seconds within which it is noticed that the driver has left a line."""
+
+_PROCESSES = (
+    "multiprocessing/process.py",
+    "multiprocessing/popen_fork.py",
+    "/subprocess.py",
+    "concurrent/futures/process.py",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +73,11 @@ class DriverPosition(HasStack):
     def shared(self) -> tuple[str, str] | None:
         """What of `SHARED` the driver waited for."""
         return shared_in(self.beyond)
+
+    @property
+    def for_a_process(self) -> bool:
+        """Whether the driver waited for a process that it had started."""
+        return any(frame.file.endswith(_PROCESSES) for frame in self.beyond)
 
     def in_client(self, *methods: str) -> bool:
         """Return whether the driver was in one of these methods of its client."""
@@ -124,6 +138,22 @@ def blocked_seconds(run: RunTables, file: str, line: int) -> float:
         later = (each for each in run.of(DriverUnblocked) if each.at > fact.at)
         return max(fact.lasted, next((each.lasted for each in later), 0.0))
     return 0.0
+
+
+def wait_before(run: RunTables, moment: float) -> DriverPosition | None:
+    """Return where the driver had been blocked until just before a moment, if it had.
+
+    Args:
+        run: The run.
+        moment: When its own code raised, epoch seconds.
+    """
+    ends = (e for e in run.of(DriverUnblocked) if abs(e.at - moment) <= _NOTICED)
+    end = next(ends, None)
+    blocked = [e for e in run.of(DriverBlocked) if end is not None and e.at <= end.at]
+    if end is None or not blocked:
+        return None
+    stack = frames_of_call_stack(blocked[-1].stack)
+    return DriverPosition(at=blocked[-1].at, lasted=end.lasted, stack=stack)
 
 
 def position_in(run: RunTables, traceback: str, at: float) -> DriverPosition:

@@ -185,6 +185,27 @@ class ProcessChanged(Event, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
 
 
+class DriverForked(Event, frozen=True, kw_only=True):
+    """The driver forked a process while it had a client.
+
+    The child has the client's object, but not the thread of its event loop: whatever it asks of
+    that client waits for ever.
+
+    Attributes:
+        pid: Process id of the driver.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-forked"
+
+    pid: int | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class KeyReused(Event, frozen=True, kw_only=True):
     """The driver gave the key of a result that it still held to a different task.
 

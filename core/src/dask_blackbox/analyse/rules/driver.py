@@ -18,6 +18,7 @@ from dask_blackbox.analyse.driver_output import (
     PrintedFailure,
     last_output,
 )
+from dask_blackbox.analyse.driver_position import DriverPosition, wait_before
 from dask_blackbox.analyse.exception_context import ended_thread, thread_that_was_missed
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
@@ -50,6 +51,7 @@ from dask_blackbox.events import (
     ClusterRestarted,
     CommandNotStarted,
     DriverCallFailed,
+    DriverForked,
     GraphUpdated,
     PartFailed,
     Span,
@@ -81,6 +83,12 @@ _MISTAKES = frozenset((
     "UnboundLocalError", "ZeroDivisionError",
 ))  # fmt: skip
 """What Python raises of code that is wrong; by hand, it means the same."""
+
+
+_SPAWN = (
+    "If that process uses the client, make a client in it (`Client(address)`), or start it with "
+    "`multiprocessing.get_context('spawn')`; otherwise find what it waited for."
+)
 
 
 def _ask_driver_exception(case: Case) -> Iterator[Finding]:
@@ -142,6 +150,9 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     if hosts is not None and advice == "transient":
         # Its host knows what it is: no service that is down.
         advice, certainty = OF_UNKNOWN
+    wait = _wait_until_then(case, exception)
+    forks = case.run.of(DriverForked) if wait and wait.for_a_process else ()
+    forked = forks[-1] if forks else None
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
         cause=". ".join(
@@ -149,11 +160,14 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
                 *_raised_text(exception, name, message),
                 _tasks_then(case),
                 *_progress_text(case, pace, waited=waited),
+                *_waited_text(wait, forked),
                 *doubts,
             ]
         )
         + ".",
-        remedy=_remedy(
+        remedy=_SPAWN
+        if forked
+        else _remedy(
             exception,
             name,
             advice,
@@ -179,6 +193,35 @@ def _raised_text(exception: DriverException, name: str, message: str) -> Iterato
     if root and class_of(root[0]) != name:
         text = f"{class_of(root[0])}: {short(root[1], 200)}".rstrip(": ")
         yield f"Original exception: {text}"
+
+
+def _wait_until_then(case: Case, exception: DriverException) -> DriverPosition | None:
+    """Return where the driver had waited until its own code raised, at another line."""
+    decided = case.outcome.decided_at
+    if decided is None or not raised_on_purpose(exception.traceback):
+        return None
+    wait = wait_before(case.run, decided)
+    frame = None if wait is None else wait.own_frame
+    if frame is None or (frame.file, frame.line) == (exception.file, exception.line):
+        return None
+    return wait
+
+
+def _waited_text(
+    wait: DriverPosition | None, forked: DriverForked | None
+) -> Iterator[str]:
+    if wait is None:
+        return
+    frame = wait.own_frame
+    child = " for a process that it had started" if wait.for_a_process else ""
+    line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    yield f"Until then, it had waited{child} for {duration(wait.lasted)} at {frame}{line}"
+    if forked is not None:
+        yield (
+            f"The process was forked at {forked.file}:{forked.line} while the driver had a Dask "
+            "client, which does not work in a forked process: if it used that client, it waits "
+            "for ever"
+        )
 
 
 def _pace_then(case: Case, exception: DriverException, *, waited: bool) -> Pace | None:

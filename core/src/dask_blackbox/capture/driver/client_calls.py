@@ -48,6 +48,7 @@ Sink = Callable[[str, list[object]], None]
 _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _patches = Patches()
+_sees_forks = False
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
 _removed = RemovedFiles()
@@ -277,6 +278,16 @@ def _signalled(event: str, args: tuple[Any, ...], own: FrameType) -> None:
     )
 
 
+def _forked() -> None:
+    """Note that the driver has forked a process while it had a client (in the driver)."""
+    try:
+        client = sys.modules.get("distributed.client")
+        if _listeners and getattr(client, "_global_clients", None):
+            _note("driver-forked", place_of(users_frame(sys._getframe(1))))
+    except Exception:
+        pass
+
+
 def _in_a_users_thread(frame: FrameType | None) -> bool:
     """Say whether a thread that Dask did not start called this (`Timer(9, process.kill)`)."""
     if threading.current_thread() is threading.main_thread():
@@ -307,6 +318,10 @@ def _scheduler_of(pid: int) -> str | None:
 
 
 def _install() -> None:
+    global _sees_forks  # noqa: PLW0603 - one for each process
+    if not _sees_forks and hasattr(os, "register_at_fork"):
+        _sees_forks = True  # this cannot be taken back
+        os.register_at_fork(after_in_parent=_forked)
     if _patches:
         return
     if "distributed.client" not in sys.modules:
