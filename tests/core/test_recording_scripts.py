@@ -58,6 +58,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("tenth", 50, 14),
         ("eleventh", 40, 10),
         ("twelfth", 40, 10),
+        ("thirteenth", 43, 12),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
