@@ -189,7 +189,7 @@ class DriverForked(Event, frozen=True, kw_only=True):
     """The driver forked a process while it had a client.
 
     The child has the client's object, but not the thread of its event loop: whatever it asks of
-    that client waits for ever.
+    that client never returns.
 
     Attributes:
         pid: Process id of the driver.

@@ -219,8 +219,7 @@ def _waited_text(
     if forked is not None:
         yield (
             f"The process was forked at {forked.file}:{forked.line} while the driver had a Dask "
-            "client, which does not work in a forked process: if it used that client, it waits "
-            "for ever"
+            "client, which does not work in a forked process: a call to it there never returns"
         )
 
 
