@@ -35,10 +35,12 @@ with DAG("{dag_id}", params={{"workers": 1, "fails": False}}):
             print("tasks may print")
             return client.submit(pid).result()
 
-        def price(client, before, params):
+        def price(before, params, ti, client):
             if params["fails"]:
                 raise ValueError("no prices")
-            return [before, client.submit(pid, pure=False).result()]
+            button = {{"task_ids": "dask_cluster.start_cluster", "key": "dask_dashboard"}}
+            again = client.submit(pid, pure=False).result()
+            return [before, again, ti.xcom_pull(**button)]
 
         loaded = load()
         priced = DaskObservedOperator(
@@ -99,6 +101,8 @@ def test_several_tasks_share_a_cluster_that_is_closed_after_them(
     }
     address = tis["load"].xcom_pull(task_ids=f"{group}start_cluster")
     assert _is_closed(address)
+    button = {"task_ids": f"{group}start_cluster", "key": "dask_dashboard"}
+    assert tis["load"].xcom_pull(**button) is None
     assert _state(tmp_path, f"{dag_id}.{group}load", run.run_id) == "succeeded"
     assert _state(tmp_path, f"{dag_id}.{group}price", run.run_id) == (
         "failed" if fails else "succeeded"
@@ -106,6 +110,7 @@ def test_several_tasks_share_a_cluster_that_is_closed_after_them(
     if not fails:
         pids, reported = tis["report"].xcom_pull(task_ids="report")
         assert pids[0] == pids[1]
+        assert pids[2].startswith("http://")  # it opened Dask's dashboard
         assert reported == address
 
 

@@ -56,6 +56,23 @@ def test_a_setting_of_zero_says_nothing() -> None:
     assert _said_at(0.0, 500) == []
 
 
+def test_a_stopped_task_says_how_far_it_was_and_nothing_of_what_follows() -> None:
+    log, clock = Lines(), Clock()
+    lines = ProgressLines(log, interval=1.0, now=clock)
+    assert lines.stop() == ""
+
+    lines = ProgressLines(log, interval=1.0, now=clock)
+    lines.update(Progress(at=0.0, submitted=1_600, finished=53, workers=1))
+    assert lines.stop() == "53 of 1,600 tasks done"
+
+    clock.now = 60.0
+    died = LogLine(
+        at=60.0, source="worker tcp://w:1", level=logging.ERROR, text="The worker died"
+    )
+    lines.update(Progress(at=60.0, submitted=1_600, finished=50, lines=(died,)))
+    assert log.lines == []
+
+
 def test_what_has_not_changed_is_not_said_again() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=10.0, now=clock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
 import threading
 from pathlib import Path
@@ -468,9 +467,16 @@ def test_a_recorder_knows_of_a_stop_before_airflow_has_said_why() -> None:
     task = SimpleNamespace(dag=SimpleNamespace(dagrun_timeout=None))
     context = {"ti": Asked(state="failed", map_index=-1, task=task)}
     recording: Any = Heard()
-    finish_stopped(recording, context, 0.0, logging.getLogger("of tests"), "")
+    said: list[str] = []
+    far = "3 of 5 tasks done"
+    finish_stopped(recording, context, 0.0, said.append, "", progress=far)
 
     assert answer.is_set()
+    (words,) = said
+    assert words == (
+        "Airflow stopped this task (marked failed); its recording ends, with 3 of 5 tasks "
+        "done at the last report"
+    )
     assert noted == [("host", "other"), ("airflow", "marked-failed")]
 
 

@@ -122,6 +122,7 @@ def test_what_a_killed_driver_had_said_to_a_busy_recorder_is_recorded(
     ended(home, process)
     home.quiet()
 
+    assert reported(home, "state") == "running"  # what the recorder does, nobody knows
     run = Run.open(reported(home, "links")["recording"])
     assert run.ending is not None
     assert run.ending.stopped is not None

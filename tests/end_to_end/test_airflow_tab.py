@@ -184,11 +184,17 @@ def test_a_task_that_airflow_ended_shows_who_ended_it(
     flag = tmp_path / "pid"
     run = host.trigger("slow", conf={"flag": str(flag)})
     flag_of(flag, describe=lambda: host.log(run, "steps"))
-    host.set_state(run, "steps", "failed")
     page = ada.new_page()
     page.goto(_tab(host, run, "steps"))
+    done = _inside(page).locator('[data-live="done"]')
+    expect(done).to_have_text(re.compile("[1-9]"))  # the task has had a report, too
+    host.set_state(run, "steps", "failed")
 
     expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("aborted"))
+    lines = host.log(run, "steps")
+    (said,) = (line for line in lines if line.startswith("Airflow stopped this task ("))
+    assert re.search(r", with [1-9]\d* of 20,000 tasks done at the last report\.", said)
+    assert [line for line in lines if "The worker died" in line] == []
     expect(_report(page).locator("h1")).to_have_text(
         re.compile(r"^Airflow stopped this task after .* \(marked failed\)")
     )

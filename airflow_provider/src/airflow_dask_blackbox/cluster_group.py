@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator, TaskGroup
+from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import check_mapping, native
 from airflow_dask_blackbox.clusters import ClusterSpec, check_cluster, check_use
-from airflow_dask_blackbox.links import DaskDashboardLink
+from airflow_dask_blackbox.links import DaskDashboardLink, remove_address
 
 __all__ = ["DaskClusterSetup", "DaskClusterTeardown", "dask_cluster"]
 
@@ -93,6 +94,7 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         self.teardown = DaskClusterTeardown(
             task_id="close_cluster",
             address=self.setup.output,
+            setup_task_id=self.setup.task_id,
             **self._kwargs,
         )
         for task in inside:
@@ -167,14 +169,20 @@ class DaskClusterSetup(BaseOperator):
 
 
 class DaskClusterTeardown(BaseOperator):
-    """Close a cluster that `DaskClusterSetup` started."""
+    """Close a cluster that `DaskClusterSetup` started.
+
+    Args:
+        address: Of the cluster.
+        setup_task_id: Of the task that started it, whose dashboard button goes with it.
+    """
 
     template_fields: Sequence[str] = ("address",)
     ui_color = "#ffe8d6"
 
-    def __init__(self, *, address: Any, **kwargs: Any) -> None:
+    def __init__(self, *, address: Any, setup_task_id: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.address = address
+        self.setup_task_id = setup_task_id
 
     def execute(self, context: Any) -> None:
         from airflow_dask_blackbox.kept_clusters import close_at
@@ -183,3 +191,6 @@ class DaskClusterTeardown(BaseOperator):
             self.log.info("No cluster to close: it was not started")
             return
         close_at(str(self.address), self.log)
+        with guard("removing the button of the closed dashboard"):
+            key = DaskDashboardLink.xcom_key
+            remove_address(context["ti"], key, self.setup_task_id)

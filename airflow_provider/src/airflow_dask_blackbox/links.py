@@ -8,7 +8,7 @@ and stores the answer over what was pushed; it must repeat it.
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from airflow.sdk import BaseOperatorLink
 from dask_blackbox.guard import guard
@@ -21,6 +21,7 @@ __all__ = [
     "DaskRunLink",
     "known_links",
     "push_links",
+    "remove_address",
 ]
 
 
@@ -32,6 +33,11 @@ Recordings that its own code makes are in others, whose keys begin with this one
 
 class _KnowsTask(Protocol):
     """A task instance, as far as XCom needs it."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int | None
 
     def xcom_push(self, key: str, value: object) -> None: ...
 
@@ -110,16 +116,23 @@ def push_links(
             if address:
                 ti.xcom_push(key=link.xcom_key, value=address)
             else:
-                _take_away(ti, link.xcom_key)
+                remove_address(ti, link.xcom_key, ti.task_id)
             known[link.xcom_key] = address
 
 
-def _take_away(ti: Any, key: str) -> None:
+def remove_address(ti: _KnowsTask, key: str, task_id: str) -> None:
+    """Remove what a button opens, and the button with it.
+
+    Args:
+        ti: The task instance that runs.
+        key: Of the XCom.
+        task_id: Of the task in the same DAG run that has the button.
+    """
     from airflow.sdk.execution_time.xcom import XCom
 
     XCom.delete(
         key=key,
-        task_id=ti.task_id,
+        task_id=task_id,
         dag_id=ti.dag_id,
         run_id=ti.run_id,
         map_index=ti.map_index,

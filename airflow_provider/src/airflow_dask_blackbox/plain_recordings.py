@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
@@ -110,9 +111,10 @@ class PlainRecording:
 
         def end() -> None:
             with guard("the end of the recording of a stopped task"):
-                log, page = self._task.log, self._announced.address
-                card = finish_stopped(recording, self._context, at, log, page)
-                self._task.log.error("%s", verdict_of(card))
+                say, page = partial(self._task.log.error, "%s"), self._announced.address
+                card = finish_stopped(recording, self._context, at, say, page)
+                if card.state != "running":
+                    say(verdict_of(card))
 
         # In a signal handler: the main thread may hold any lock.
         ending = threading.Thread(target=end, daemon=True)

@@ -53,10 +53,22 @@ class ProgressLines:
         self._shown: tuple[int, int, int] | None = None
         self._deaths = 0
         self._stalled = False
+        self._stopped = False
+        self._newest: Progress | None = None
+
+    def stop(self) -> str:
+        """Print nothing more; return how far the work is ("3 of 5 tasks done"), if known.
+
+        What is reported after a stop is a consequence of it: the death of each worker.
+        """
+        self._stopped = True
+        newest = self._newest
+        return "" if newest is None or not newest.submitted else _done_words(newest)
 
     def update(self, progress: Progress) -> None:
         """Take a report, and print it if a line is due."""
-        if not self._interval:
+        self._newest = progress
+        if not self._interval or self._stopped:
             return
         for line in progress.lines:
             self._show_death(line)
@@ -88,14 +100,21 @@ class ProgressLines:
             self._log.warning("Dask: more deaths of workers are in the report only")
 
 
-def progress_words(progress: Progress) -> str:
-    """Return how far a run is, in a line."""
-    from dask_blackbox.formatting import count, counted, duration, exact_size
+def _done_words(progress: Progress) -> str:
+    """Return how many tasks are done, in a clause."""
+    from dask_blackbox.formatting import count, counted
 
     done = counted(progress.finished, "task")
     if progress.submitted > progress.finished:
         done = f"{count(progress.finished)} of {counted(progress.submitted, 'task')}"
-    parts = [f"{done} done"]
+    return f"{done} done"
+
+
+def progress_words(progress: Progress) -> str:
+    """Return how far a run is, in a line."""
+    from dask_blackbox.formatting import count, counted, duration, exact_size
+
+    parts = [_done_words(progress)]
     if progress.failed:
         parts.append(f"{count(progress.failed)} failed")
     if progress.rate:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dask_blackbox import Recording, RunCard
     from dask_blackbox.manifest import StopReason
 
-    from airflow_dask_blackbox.task_log import Log
-
 __all__ = [
     "GRACE",
     "Stop",
@@ -143,23 +141,25 @@ def finish_stopped(
     recording: Recording,
     context: Mapping[str, object],
     at: float,
-    log: Log,
+    say: Callable[[str], object],
     page: str,
     *,
+    progress: str = "",
     known: Stop | None = None,
     then: Callable[[], None] = lambda: None,
 ) -> RunCard:
     """End the recording of a task that got SIGTERM, within the grace; return its card.
 
     Why it was stopped is logged at once: its process may be busy, and the recorder wait for
-    a scheduler in it, until SIGKILL comes.
+    a scheduler in it, until SIGKILL comes.  The state of the card is then `running`.
 
     Args:
         recording: Which.
         context: Airflow's.
         at: When the signal came, epoch seconds.
-        log: The task's.
+        say: Called with a sentence on who stopped the task, for its log.
         page: Address of the page that will show the recording; empty: there is none.
+        progress: How far the work was when that was last reported; empty: not known.
         known: Why, where Airflow need not be asked.
         then: Called when that is logged: what cannot wait for the end of the recording.
     """
@@ -167,7 +167,7 @@ def finish_stopped(
     def report(stop: Stop) -> None:
         note_stop(recording, stop, at)
         with guard("logging who stopped this task"):
-            log.error("%s", _stopped_words(stop, page))
+            say(_stopped_words(stop, progress, page))
 
     # Before Airflow is asked: if SIGKILL is faster than its answer, the recorder knows this.
     note_stop(recording, known or Stop(by="host"), at)
@@ -185,13 +185,10 @@ def words_while_closing(stop: Stop, card: RunCard) -> str:
     )
 
 
-def _stopped_words(stop: Stop, page: str) -> str:
-    said = _who_stopped(stop)
-    return (
-        f"{said}; its recording ends. Dask run: {page}"
-        if page
-        else f"{said}; its recording ends"
-    )
+def _stopped_words(stop: Stop, progress: str, page: str) -> str:
+    far = f", with {progress} at the last report" if progress else ""
+    where = f". Dask run: {page}" if page else ""
+    return f"{_who_stopped(stop)}; its recording ends{far}{where}"
 
 
 def _who_stopped(stop: Stop) -> str:

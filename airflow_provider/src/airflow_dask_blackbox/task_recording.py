@@ -34,10 +34,8 @@ from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import (
     Log,
     exception_note,
-    is_recorded,
     show_beginning,
     show_card,
-    verdict_of,
 )
 
 if TYPE_CHECKING:
@@ -86,9 +84,10 @@ class TaskRecording:
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
         self._announced = LinkPublisher(context["ti"], buttons=self.links)
+        self._lines: ProgressLines | None = None
         self._ended = False
         self._error: BaseException | None = None
-        self._said_stopped = False
+        self._said_stopped = ""
         self._closes = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
@@ -117,7 +116,7 @@ class TaskRecording:
         self._announced.begin(who, store=url, conn_id=store_conn_id, settings=given)
         earlier = EarlierTries(self._context, self._log)
         earlier.look(who, url, given)
-        lines = ProgressLines(self._log, interval=progress_interval())
+        lines = self._lines = ProgressLines(self._log, interval=progress_interval())
         rec = recording(
             None,
             store=url,
@@ -249,29 +248,31 @@ class TaskRecording:
     def _say_stopped(self, stop: Stop) -> None:
         # Airflow calls `on_kill` after its `execution_timeout`, too.
         if self._rec is not None and not self._said_stopped:
-            self._said_stopped = True
-            self._log.error("%s", words_while_closing(stop, self._rec.card))
+            self._log_stop(words_while_closing(stop, self._rec.card))
+
+    def _log_stop(self, words: str) -> None:
+        self._said_stopped = words
+        self._log.error("%s", words)
 
     def _end_stopped(self, at: float, known: Stop | None) -> None:
-        rec = self._rec
-        assert rec is not None  # noqa: S101 - `abort` has looked
+        rec, lines = self._rec, self._lines
+        assert rec is not None and lines is not None  # noqa: S101, PT018 - `abort` has looked
         with guard("the end of the recording of a stopped task"):
             page = self._announced.address
             ended = finish_stopped(
                 rec,
                 self._context,
                 at,
-                self._log,
+                self._log_stop,
                 page,
+                progress=lines.stop(),
                 known=known,
                 then=self._announced.cluster_ends,
             )
             card = self._announced.addressed(ended)
-            if is_recorded(card):
-                self.show()
-            else:  # its recorder has not answered yet, and goes on without this process
+            if card.state == "running":  # its recorder ends it without this process
                 self._shown.set()
-                self._log.error("%s", verdict_of(card))
+            self.show()
             self._publish(card)
 
     def __exit__(
@@ -311,7 +312,8 @@ class TaskRecording:
             card = self._announced.addressed(ended)
             self._publish(card)
             if error is not None and not fine:
-                error.add_note(exception_note(card))
+                unknown = card.state == "running"
+                error.add_note(self._said_stopped if unknown else exception_note(card))
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()
         self._error, self._ended = error, True
@@ -326,4 +328,5 @@ class TaskRecording:
 
     def _publish(self, card: RunCard) -> None:
         self._announced.show_state(card)
-        remember(self._context, card)
+        if self._ending is None:  # else the next try finds the card in the store
+            remember(self._context, card)

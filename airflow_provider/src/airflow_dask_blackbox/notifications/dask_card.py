@@ -84,12 +84,13 @@ class DaskCardNotifier(BaseNotifier):
 
         task = getattr(context["ti"], "task", None) or context.get("task")
         known: RunCard | None = getattr(task, "dask_card", None)
-        if known is not None:
+        if known is not None and known.state != "running":
             return known
-        return card_of_failed_try(
+        stored = card_of_failed_try(
             context,
             store=self.store or getattr(task, "store", None),
             store_conn_id=self.store_conn_id or getattr(task, "store_conn_id", None),
             store_settings=getattr(task, "store_settings", None),
             job=self.job or getattr(task, "job", None),
         )
+        return stored or known

@@ -130,9 +130,9 @@ def _lines(found: Sequence[Announced]) -> list[Line]:
 
 
 def _ended_meanwhile(one: Announced) -> bool:
-    return (
-        one.announced.get("state", "running") == "running" and one.task_state in _ENDED
-    )
+    # Airflow has no end of a task that it skips while it runs, at a dagrun_timeout.
+    unknown = one.announced.get("state", "running") == "running" or one.ended is None
+    return unknown and one.task_state in _ENDED
 
 
 def _opened(one: Announced) -> Recorded | None:
@@ -152,7 +152,7 @@ def _line(one: Announced, recorded: Recorded | None) -> Line:
         state, changes = recorded.state, recorded.changes
         stopped = recorded.stopped
         headline = recorded.headline or headline
-    seconds = None
+    seconds = None if recorded is None else recorded.numbers.get("duration")
     if one.started is not None and one.ended is not None and one.ended >= one.started:
         seconds = one.ended - one.started
     return Line(

@@ -14,6 +14,9 @@ from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
 DaskObservedOperator(task_id="revenue", python_callable=revenue)"""
 
+_OF_CLUSTERS: Final = {"DaskClusterSetup": "starts", "DaskClusterTeardown": "closes"}
+"""What our operators without recordings do."""
+
 
 class EmptyState(NamedTuple):
     """What the page says instead.
@@ -72,6 +75,12 @@ def empty_state_of(
 
 
 def _not_dask(seen: TaskSeen) -> EmptyState:
+    if (does := _OF_CLUSTERS.get(seen.operator)) is not None:
+        where = (
+            f"This task {does} a Dask cluster. The tasks that use the cluster record what "
+            "runs on it: see their tabs, or “Dask runs” of the DAG run."
+        )
+        return EmptyState("No Dask run here", (where,))
     who = f"This is a {seen.operator} task." if seen.operator else ""
     return EmptyState(
         "No Dask run here",

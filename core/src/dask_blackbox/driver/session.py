@@ -311,7 +311,8 @@ class Recording:
             state: How it ended; None: `succeeded` without an exception, else `failed`
                 (`aborted` for KeyboardInterrupt).
             timeout: Seconds to wait for the card, if a host grants fewer than
-                `blackbox.finish-timeout`; what is left to upload is left to the recorder.
+                `blackbox.finish-timeout`; what is left to do is left to the recorder.  If
+                it does not know the card by then, the state of the card is `running`.
         """
         if os.getpid() != self._owner:  # a forked child: the end is not its to tell
             return self.card
@@ -732,6 +733,8 @@ class Recording:
         reply = self._supervisor.conclude(end, patience, leave=timeout is not None)
         unfollow_masked_values(self._supervisor.mask)
         if reply is None:
+            if timeout is not None and not self._supervisor.gone:
+                return self.card
             return self._unrecorded(end, self._supervisor.reason or "no recorder")
         card = RunCard.from_json(bytes(reply.card))
         self.links, self.overview = card.links, reply.overview
