@@ -63,7 +63,7 @@ def test_topics_of_the_users_are_recorded_however_many(
     assert len(said_on(run, "from-a-task")) == 1
 
 
-def test_a_heavy_message_is_cut_and_says_so(run: Run) -> None:
+def test_a_heavy_message_is_cut_and_reports_it(run: Run) -> None:
     [message] = said_on(run, "heavy")
 
     assert len(message) < HEAVY / 5

@@ -49,7 +49,7 @@ def report(run: Run, key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_death_has_a_certificate_with_its_exit_code_and_its_task(
+def test_a_death_has_an_exit_report_with_its_exit_code_and_its_task(
     finished: ScenarioRun, run: Run, end: str
 ) -> None:
     found = report(run, finished.reported["keys"][end])
@@ -93,7 +93,7 @@ def test_a_killed_task_is_recorded_with_its_last_worker(
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_certificate_has_the_memory_curve(
+def test_an_exit_report_has_the_memory_curve(
     finished: ScenarioRun, run: Run, end: str
 ) -> None:
     curve = report(run, finished.reported["keys"][end])["memory"]
@@ -120,7 +120,7 @@ def test_the_memory_curve_climbs_to_the_limit(finished: ScenarioRun, run: Run) -
         ("SIGTERM from outside", "wait_to_be_killed"),
     ],
 )
-def test_a_certificate_has_the_python_stack(
+def test_an_exit_report_has_the_python_stack(
     finished: ScenarioRun, run: Run, end: str, function: str
 ) -> None:
     stack = report(run, finished.reported["keys"][end])["stack"]

@@ -39,7 +39,7 @@ def test_all_of_thousands_of_tasks_are_recorded_once(run: Run) -> None:
     assert tasks["compute"].min() >= 0  # type: ignore[operator]
 
 
-def test_the_recording_is_complete_and_says_so(finished: ScenarioRun) -> None:
+def test_the_recording_is_complete_and_reports_it(finished: ScenarioRun) -> None:
     assert finished.card.completeness == {"recorded": True, "complete": True}
 
 

@@ -130,7 +130,7 @@ def test_an_asynchronous_client_wants_async_with(
     assert reported["turns_while_finishing"] > 20, "the event loop stood still"
 
 
-def test_a_cluster_without_our_package_says_which_packages_it_has(
+def test_a_cluster_without_our_package_reports_which_packages_it_has(
     finished_runs: dict[str, Future[ScenarioRun]], bare_python: Path
 ) -> None:
     finished = finished_runs["uninstalled"].result()

@@ -57,7 +57,7 @@ def _wait_for(file: str) -> None:
         time.sleep(0.01)
 
 
-def test_work_that_goes_on_when_the_run_ends_is_no_stall(tmp_path: Path) -> None:
+def test_work_that_continues_when_the_run_ends_is_no_stall(tmp_path: Path) -> None:
     settings = {
         "blackbox.spool": str(tmp_path / "spool"),
         "blackbox.stall.after": "1h",  # however slow this machine is
@@ -91,7 +91,9 @@ def _seen(dask_scheduler: Any) -> int:
     return int(_watch(dask_scheduler)._seen)
 
 
-def test_what_goes_on_while_a_stall_is_described_does_not_hang(tmp_path: Path) -> None:
+def test_what_continues_while_a_stall_is_described_does_not_hang(
+    tmp_path: Path,
+) -> None:
     settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}
     with (
         dask.config.set(settings),

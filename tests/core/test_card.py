@@ -65,7 +65,7 @@ def a_memory_death(address: str, pid: int, at: float) -> list[Piece]:
     ]
 
 
-def test_the_card_of_a_failed_run_says_why_in_its_headline() -> None:
+def test_the_card_of_a_failed_run_gives_the_reason_in_its_headline() -> None:
     run = a_run(
         *a_memory_death("tcp://w1", 1, 6),
         *a_memory_death("tcp://w2", 2, 11),
@@ -82,7 +82,7 @@ def test_the_card_of_a_failed_run_says_why_in_its_headline() -> None:
     assert (found.numbers["deaths"], found.numbers["restarts"]) == (2, 1)
 
 
-def test_the_card_of_a_healthy_run_says_what_it_did() -> None:
+def test_the_card_of_a_healthy_run_reports_what_it_did() -> None:
     run = a_run(
         a_worker(),
         a_worker("tcp://w2", pid=2),
@@ -110,14 +110,14 @@ def test_the_headline_counts_results_from_a_cache_apart() -> None:
     assert found.headline == "Succeeded in 12 s: 1 task and 1 from a cache on 1 worker"
 
 
-def test_the_headline_of_a_run_that_was_not_recorded_says_so() -> None:
+def test_the_headline_of_a_run_that_was_not_recorded_reports_it() -> None:
     run = a_run(succeeded(at=12), recorded=False)
     found = card_of(run, findings_in(run), recorded=False, reason="no bucket 'flights'")
 
     assert found.headline == "Succeeded, not recorded: no bucket 'flights'"
 
 
-def test_the_headline_of_a_run_that_succeeded_by_luck_says_so() -> None:
+def test_the_headline_of_a_run_that_succeeded_by_luck_reports_it() -> None:
     run = a_run(a_worker(), a_sample(memory=390 * MIB), succeeded(at=12))
 
     assert card(run).headline.endswith("; 1 warning: memory-near-limit")
@@ -325,7 +325,7 @@ def test_last_lines_of_a_worker_that_had_sent_nothing_are_missing(
     assert card(run).completeness.get("missing") == said
 
 
-def test_how_far_the_recording_of_a_lost_run_goes_is_said() -> None:
+def test_how_far_the_recording_of_a_lost_run_goes_is_reported() -> None:
     run = a_run(a_worker(at=1), a_task("inc-1"), a_sample(at=41), ("ending", None))
     run.last_heartbeat = run.manifest.started + 44
     found = card(run)
@@ -339,7 +339,7 @@ def test_how_far_the_recording_of_a_lost_run_goes_is_said() -> None:
     assert "the last heartbeat was" in said
 
 
-def test_of_a_run_that_may_still_run_the_last_sign_of_life_is_said() -> None:
+def test_the_last_heartbeat_of_a_run_that_may_still_run_is_reported() -> None:
     run = a_run(a_worker(at=1), ("ending", None))
     run.last_heartbeat = time.time() - 20
     found = card(run)
@@ -351,7 +351,7 @@ def test_of_a_run_that_may_still_run_the_last_sign_of_life_is_said() -> None:
     )
 
 
-def test_an_unrecorded_driver_error_is_said_without_much_confidence() -> None:
+def test_an_unrecorded_driver_error_is_reported_without_much_confidence() -> None:
     error = an_exception("KeyError", "'tuesday'")
     run = a_run(failed_with(error, at=3), recorded=False)
     found = card_of(run, findings_in(run), recorded=False, reason="x").verdict
@@ -468,7 +468,7 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (prefix_of("die-3"), "die"),
     ],
 )
-def test_numbers_and_keys_are_said_as_people_say_them(said: str, expected: str) -> None:
+def test_numbers_and_keys_are_formatted_for_people(said: str, expected: str) -> None:
     assert said == expected
 
 

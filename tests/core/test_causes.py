@@ -123,11 +123,11 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
         ("features_are_remembered_for_ever", "21 tasks retained 543 MiB or more"),
     ],
 )
-def test_a_chain_of_memory_says_only_what_was_seen(name: str, text: str) -> None:
+def test_a_chain_of_memory_reports_only_what_was_seen(name: str, text: str) -> None:
     assert card(the(name)).chain[0].text == text
 
 
-def test_an_address_space_that_is_limited_says_nothing_of_memory_in_use() -> None:
+def test_an_address_space_that_is_limited_reports_nothing_about_memory_in_use() -> None:
     texts = [step.text for step in card(the("an_address_space_that_is_limited")).chain]
 
     assert not [text for text in texts if "needed" in text]

@@ -104,7 +104,7 @@ def test_a_retry_is_compared_with_the_good_run_and_not_with_itself(
     assert past.runs == 4
 
 
-def test_the_first_run_and_runs_as_before_say_nothing_of_changes(
+def test_the_first_run_and_runs_as_before_report_nothing_about_changes(
     cards: dict[str, RunCard],
 ) -> None:
     assert cards["first"].changes == ()
@@ -112,7 +112,7 @@ def test_the_first_run_and_runs_as_before_say_nothing_of_changes(
     assert "changed" not in text(cards["good"])
 
 
-def test_a_run_that_succeeded_with_more_partitions_says_so(
+def test_a_run_that_succeeded_with_more_partitions_reports_it(
     cards: dict[str, RunCard],
 ) -> None:
     card = cards["wider"]

@@ -43,7 +43,7 @@ def parts(source: str) -> dict[str, tuple[int, str]]:
         ("LIMIT = 3", "LIMIT = 4", "LIMIT", 3),
     ],
 )
-def test_of_a_module_the_part_that_changed_is_another(
+def test_another_part_of_the_module_has_changed(
     old: str, new: str, name: str, line: int
 ) -> None:
     before, after = parts(SHOP), parts(SHOP.replace(old, new))
@@ -112,7 +112,7 @@ def test_each_option_of_a_command_has_a_name_of_its_own() -> None:
     }
 
 
-def test_of_a_command_that_made_no_client_the_options_are_compared() -> None:
+def test_the_options_of_a_command_without_a_client_are_compared() -> None:
     given = {"--first": "9", "limit": "100"}
     before = a_night(1, facts={"parameters": given})
     after = a_night(2, unknown=("parameters/others",))
@@ -122,7 +122,7 @@ def test_of_a_command_that_made_no_client_the_options_are_compared() -> None:
     assert change[1:4] == ("--first", "9", "many")
 
 
-def test_a_parameter_with_a_name_stands_before_one_with_a_place() -> None:
+def test_a_parameter_with_a_name_comes_before_one_with_a_place() -> None:
     given = {"argument 1": "10", "least": "10.0"}
     before = a_night(1, facts={"parameters": given})
     after = a_night(2, facts={"parameters": {"argument 1": "99", "least": "99.0"}})

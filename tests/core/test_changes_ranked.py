@@ -57,14 +57,14 @@ def test_each_kind_of_fact_is_compared(
     assert whats(a_night(1), a_night(2, facts=facts)) == [found]
 
 
-def test_a_package_that_changes_everywhere_is_said_once() -> None:
+def test_a_package_that_changes_everywhere_is_reported_once() -> None:
     roles = ("driver", "scheduler", "workers")
     facts = {f"package/{role}": {"pandas": "3.0.0"} for role in roles}
 
     assert whats(a_night(1), a_night(2, facts=facts)) == [("package", "pandas")]
 
 
-def test_a_new_python_everywhere_is_said_once() -> None:
+def test_a_new_python_everywhere_is_reported_once() -> None:
     pythons = dict.fromkeys(("driver", "scheduler", "workers"), "3.12.1")
 
     assert whats(a_night(1), a_night(2, facts={"python": pythons})) == [
@@ -347,7 +347,7 @@ def test_failures_of_the_same_kind_are_counted_by_runs() -> None:
     assert (seen.first, seen.last) == (a_night(0).started, a_night(2).started)
 
 
-def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> None:
+def test_changes_of_a_successful_run_are_listed_and_not_blamed() -> None:
     history = history_of([a_night(1)])
     inputs = Inputs(partitions=3167, nbytes=10 * GIB)
     wide = tuple(
@@ -364,7 +364,7 @@ def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> N
     assert (reported.past.blame, reported.past.confidence) == ("data", "high")
 
 
-def test_a_run_that_succeeded_as_it_did_before_says_nothing_of_changes() -> None:
+def test_a_run_that_succeeded_as_it_did_before_reports_nothing_about_changes() -> None:
     reported = changes_on_card(
         history_of([a_night(1)]), a_night(2), VerdictContext(), blames=False
     )
@@ -421,7 +421,7 @@ def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -
     assert "the tasks that failed run the same code as before" in reported.past.says
 
 
-def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
+def test_a_change_elsewhere_in_a_module_is_not_blamed_for_the_failing_task() -> None:
     def night(number: int, module: str, other: str) -> Sketch:
         parts = (a_prefix("join"), a_prefix("scale", code=other))
         facts = {"code": {"module job": module}}
@@ -447,7 +447,7 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
     )
 
 
-def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
+def test_code_of_another_python_is_not_compared_and_that_is_reported() -> None:
     def night(number: int, version: str) -> Sketch:
         mark = f"2py{version.replace('.', '')}.{version}"
         pythons = dict.fromkeys(("driver", "scheduler", "workers"), version)
@@ -482,7 +482,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
     )
 
 
-def test_what_a_run_that_broke_off_did_not_come_to_has_not_changed() -> None:
+def test_what_a_run_that_stopped_early_did_not_come_to_has_not_changed() -> None:
     early = failed(
         a_night(
             2,

@@ -72,7 +72,7 @@ def test_rm_takes_the_sketch_of_a_run_whose_recording_is_gone(full: Shelf) -> No
     assert [each for each in left_of(full, "~old~") if "nightly" in each] == []
 
 
-def test_a_dry_run_says_what_would_go_and_deletes_nothing(full: Shelf) -> None:
+def test_a_dry_run_reports_what_would_go_and_deletes_nothing(full: Shelf) -> None:
     before = list(full.store.names())
 
     result = typed("rm", "nightly/old", "--dry-run", "--store", full.url)

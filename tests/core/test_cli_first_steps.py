@@ -249,7 +249,7 @@ def test_doctor_finds_nothing_wrong_where_nothing_is(tmp_path: Path) -> None:
         assert re.search(rf"^✔ {subject}", result.stdout, re.MULTILINE)
 
 
-def test_doctor_says_what_is_wrong_with_a_bucket(s3: EmbeddedS3) -> None:
+def test_doctor_reports_what_is_wrong_with_a_bucket(s3: EmbeddedS3) -> None:
     with dask.config.set({f"blackbox.store.{k}": v for k, v in s3.settings.items()}):
         good = {each.what: each.state for each in checks(s3.url, None)}
         bad = {each.what: each for each in checks("s3://there-is-none", None)}
@@ -267,7 +267,7 @@ def test_doctor_names_misspelt_settings(tmp_path: Path) -> None:
     assert said.do == "did you mean blackbox.store.url?"
 
 
-def test_doctor_says_that_no_scheduler_answers(tmp_path: Path) -> None:
+def test_doctor_reports_that_no_scheduler_answers(tmp_path: Path) -> None:
     result = typed(
         "doctor", "--store", str(tmp_path), "--scheduler", "tcp://127.0.0.1:9"
     )
@@ -276,7 +276,7 @@ def test_doctor_says_that_no_scheduler_answers(tmp_path: Path) -> None:
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in result.stdout
 
 
-def test_doctor_says_who_can_look_into_a_folder(tmp_path: Path) -> None:
+def test_doctor_reports_who_can_look_into_a_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
     [said] = found(str(tmp_path), "privacy")

@@ -108,7 +108,7 @@ def test_lines_are_chosen_by_what_is_asked(
         ),
     ],
 )
-def test_where_no_line_is_left_it_says_at_which_condition(
+def test_where_no_line_is_left_it_reports_at_which_condition(
     run: RunTables, query: dict[str, str], reason: str
 ) -> None:
     lines, why_none = chosen_lines(run, LogQuery(**query))
@@ -134,7 +134,7 @@ def test_a_recording_without_logs_says_so() -> None:
         ({"pattern": "("}, "not a regular expression"),
     ],
 )
-def test_a_question_that_cannot_be_understood_says_what_can(
+def test_a_question_that_cannot_be_understood_reports_what_can(
     run: RunTables, query: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):

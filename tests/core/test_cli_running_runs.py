@@ -35,7 +35,7 @@ def a_running_run(shelf: Shelf, *lines: str) -> None:
     shelf.store.put(f"{address.folder}heartbeat.json", msgspec.json.encode(beat))
 
 
-def test_top_says_how_far_a_run_is(shelf: Shelf) -> None:
+def test_top_reports_how_far_a_run_is(shelf: Shelf) -> None:
     a_running_run(shelf, "a line")
 
     result = CliRunner().invoke(blackbox, ["top", "--store", shelf.url, "--once"])
@@ -82,7 +82,7 @@ def test_logs_are_followed_until_the_end(tmp_path: Path) -> None:
         (Progress(at=1.0, workers=1), " recording 12 s · 0 tasks finished · 0.0 a second · 1 worker "),
     ],
 )  # fmt: skip
-def test_the_line_says_how_the_run_gets_on(progress: Progress, said: str) -> None:
+def test_the_line_shows_the_progress_of_the_run(progress: Progress, said: str) -> None:
     assert progress_text(progress, 12.0) == said
 
 

@@ -94,7 +94,7 @@ def test_ls_as_json_is_an_object_per_line(shelf: Shelf) -> None:
     assert row["started"] == EPOCH
 
 
-def test_ls_of_an_empty_store_says_that_it_is_empty(shelf: Shelf) -> None:
+def test_ls_of_an_empty_store_reports_that_it_is_empty(shelf: Shelf) -> None:
     Path(shelf.url).mkdir()
 
     result = typed("ls", "--store", shelf.url)
@@ -273,7 +273,7 @@ def test_report_of_a_lost_run_is_rendered(shelf: Shelf, tmp_path: Path) -> None:
     assert "nightly" in (tmp_path / "nightly-gone-1.html").read_text()
 
 
-def test_a_report_that_cannot_be_written_says_what_to_do(
+def test_a_report_that_cannot_be_written_reports_what_to_do(
     shelf: Shelf, tmp_path: Path
 ) -> None:
     shelf.record()

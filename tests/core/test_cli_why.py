@@ -121,7 +121,7 @@ def test_why_reports_what_changed_and_how_to_compare(shelf: Shelf) -> None:
     assert reported["past"]["last_good"]["run_id"] == "good"
 
 
-def test_of_a_run_that_succeeded_it_reports_the_findings(shelf: Shelf) -> None:
+def test_it_reports_the_findings_of_a_successful_run(shelf: Shelf) -> None:
     near = a_metric(at=5, memory=int(3.8 * 2**30))
     recorded(shelf.store, FACTS[0], a_worker_added(), near, job="good")
 

@@ -141,7 +141,7 @@ def test_any_damage_is_found(copy: Path, name: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damage_is_said_first_and_never_makes_another_verdict(
+def test_damage_is_reported_first_and_never_changes_the_verdict(
     copy: Path, name: str
 ) -> None:
     _flip(_folder(copy) / name)
@@ -186,7 +186,7 @@ def test_without_an_index_a_run_began_with_its_first_rows(copy: Path) -> None:
     assert Run.open(_folder(copy)).manifest.started == EPOCH + 1
 
 
-def test_of_a_recording_whose_pages_alone_are_left_nothing_is_shown(copy: Path) -> None:
+def test_nothing_is_shown_of_a_recording_of_which_only_pages_remain(copy: Path) -> None:
     folder = _folder(copy)
     for each in ("run.json", "card.json"):
         (folder / each).unlink()

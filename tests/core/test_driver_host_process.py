@@ -119,7 +119,7 @@ def test_a_forked_child_neither_ends_nor_disturbs_the_recording(
     assert messages(found.logs, "a line of the") == ["a line of the parent's"]
 
 
-def test_a_cluster_that_cannot_be_recorded_is_named_and_the_work_goes_on(
+def test_a_cluster_that_cannot_be_recorded_is_named_and_the_work_continues(
     finished: ScenarioRun,
 ) -> None:
     reported = card(finished, "dead_client")

@@ -85,7 +85,7 @@ def test_nothing_is_recorded_where_printed_lines_are_switched_off() -> None:
     assert after is before
 
 
-def test_of_a_flood_the_first_and_the_newest_lines_are_recorded_and_the_rest_counted() -> (
+def test_the_first_and_newest_lines_of_a_flood_are_recorded_and_the_rest_counted() -> (
     None
 ):
     with recorded() as rows:

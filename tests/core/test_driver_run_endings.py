@@ -64,7 +64,7 @@ def test_the_driver_ends_as_it_would_have(
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_recording_says_how_the_driver_ended(
+def test_the_recording_reports_how_the_driver_ended(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
     run = recording_of(finished_runs[how].result())
@@ -155,7 +155,7 @@ def test_a_run_that_is_recorded_again_is_the_next_attempt(
     assert Run.open(second.links["recording"]).manifest.attempt == 2
 
 
-def test_identity_comes_from_the_host_in_the_environment(
+def test_identity_is_read_from_the_hosts_environment(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()

@@ -147,7 +147,7 @@ def test_what_the_job_itself_logged_is_shown() -> None:
     assert found.evidence[-1].text == "shop.prices had logged: price list is incomplete"
 
 
-def test_of_a_flood_of_errors_the_first_are_shown() -> None:
+def test_the_first_of_a_flood_of_errors_are_shown() -> None:
     flood = [
         a_log_line(
             f"try {n} failed", at=1 + n / 10_000, seq=n, logger="stdout", level=20

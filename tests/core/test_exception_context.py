@@ -37,7 +37,7 @@ def alike(run: RunTables) -> FailedAlike:
     return failed_alike(run, failure)
 
 
-def test_siblings_that_nobody_waited_for_count() -> None:
+def test_siblings_that_were_not_awaited_count() -> None:
     siblings = [a_sibling(n) for n in range(1, 8)]
     executed = [a_task(f"parse-{n}", outcome="released") for n in range(1, 8)]
     run = a_run(a_worker(), a_graph(), a_failed_row(), *siblings, *executed, the_end())
@@ -102,7 +102,7 @@ def test_what_failed_otherwise_does_not_count(sibling: Piece) -> None:
     assert "same way" not in found.title + found.cause
 
 
-def test_one_bad_piece_of_many_stands_alone() -> None:
+def test_one_bad_partition_of_many_is_named_alone() -> None:
     executed = [a_task(f"parse-{n}") for n in range(1, 8)]
     run = a_run(a_worker(), a_graph(), a_failed_row(), *executed, the_end())
 

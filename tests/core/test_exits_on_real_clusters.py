@@ -62,7 +62,7 @@ def test_a_worker_process_that_gets_sigterm_under_a_living_nanny(
     assert (death.exit_code, death.ended_by, death.closing) == (-15, "signal", None)
 
 
-def test_of_two_tasks_the_one_that_allocates_is_blamed(
+def test_the_task_that_allocates_is_blamed(
     card_of: Callable[[str], RunCard],
 ) -> None:
     card = card_of("two_tasks")

@@ -228,7 +228,7 @@ def test_a_perfetto_trace_has_every_execution_and_death(
     assert {"worker 0", "worker 1", "thread 1"} <= set(tracks.values())
 
 
-def test_deaths_are_instants_and_a_killed_execution_says_so(tmp_path: Path) -> None:
+def test_deaths_are_instants_and_a_killed_execution_reports_it(tmp_path: Path) -> None:
     run = a_run(a_worker(at=0), a_death(exit_code=-9, at=12, executing=["load-1"]))
 
     (file,) = export(run, "perfetto", tmp_path / "trace.pftrace")

@@ -54,7 +54,7 @@ def test_without_any_that_is_recorded_no_chain_is_known() -> None:
     assert last_inputs_of(a_run(a_worker(), succeeded())).longest is None
 
 
-def test_of_an_input_that_was_computed_twice_the_computation_before_counts() -> None:
+def test_the_computation_before_counts_for_an_input_computed_twice() -> None:
     run = a_run(
         a_worker(),
         a_task("load-1", start=1, compute=1, last_input=""),

@@ -85,7 +85,7 @@ def test_an_exception_that_was_handled_is_survived() -> None:
     assert not found.has_survived("builtins.KeyError", "no")
 
 
-def test_of_a_chain_the_last_call_that_raised_decides() -> None:
+def test_the_last_call_that_raised_decides_in_a_chain() -> None:
     found = outcome(
         a_run(HERE, raised("5", at=5), raised("7", at=20), failed("9", "7", "5"))
     )

@@ -65,7 +65,7 @@ def test_an_exit_status_is_read_from_the_nannys_line() -> None:
     assert (only(run).exit_code, only(run).ended_by) == (3, "itself")
 
 
-def test_the_certificate_is_believed_before_the_nannys_line() -> None:
+def test_the_exit_report_is_believed_before_the_nannys_line() -> None:
     run = a_run(
         a_worker(),
         a_nanny_line("Worker process 100 exited with status 3", at=10.1),

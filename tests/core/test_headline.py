@@ -47,7 +47,7 @@ def test_a_name_that_would_leave_its_sentence_is_cut_and_on_one_line() -> None:
     assert not set("\n\x1b\u202e") & set(text)
 
 
-def test_the_card_of_a_failed_run_says_the_hosts_name() -> None:
+def test_the_card_of_a_failed_run_reports_the_hosts_name() -> None:
     run = a_run(
         a_worker(),
         a_death(exit_code=-9, executing=[KEY]),

@@ -90,7 +90,7 @@ def test_earlier_attempts_of_the_run_itself_are_known_apart(
     assert reported.seen.times == 2
 
 
-def test_a_run_that_was_lost_and_came_home_has_one_sketch(store: MemoryStore) -> None:
+def test_a_lost_run_that_is_uploaded_later_has_one_sketch(store: MemoryStore) -> None:
     lost = msgspec.structs.replace(a_night(1), state="lost", duration=None)
     put_sketch(store, lost)
     put_sketch(store, a_night(1))
@@ -158,7 +158,7 @@ class HangingStore(MemoryStore):
         return super().get(name)
 
 
-def test_a_store_that_hangs_holds_nobody_up() -> None:
+def test_a_store_that_hangs_delays_nothing() -> None:
     store = HangingStore()
     for number in range(5):
         put_sketch(store, a_night(number))
@@ -186,7 +186,7 @@ def test_a_store_that_fails_gives_no_history_and_no_error() -> None:
     assert (history.names, history.more) == ((), True)
 
 
-def test_a_lost_run_is_sketched_by_whoever_opens_it() -> None:
+def test_a_lost_run_is_sketched_when_it_is_opened() -> None:
     store = MemoryStore()
     address = recorded(store, a_task(), job="nightly", run_id="gone", state=None)
     card = Run.at(store, address).card()
@@ -206,7 +206,7 @@ def test_history_and_comparison_outlive_the_recordings(store: MemoryStore) -> No
         compare_runs(store, "nightly/run-1", "nightly/run-7")
 
 
-def test_a_failure_that_has_stopped_says_with_what(store: MemoryStore) -> None:
+def test_a_failure_that_has_stopped_reports_with_what(store: MemoryStore) -> None:
     for number in range(1, 4):
         put_sketch(store, failed(a_night(number)))
     facts = {
@@ -269,7 +269,7 @@ def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
     assert (reported.total, len(reported.runs), len(reported.trends)) == (60, 10, 3)
 
 
-def test_of_very_many_runs_the_newest_are_reported_and_that_there_are_more(
+def test_the_newest_of_many_runs_are_reported_and_that_there_are_more(
     store: MemoryStore,
 ) -> None:
     for number in range(620):
@@ -323,7 +323,7 @@ def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:
     assert json.loads(reported("history", "nigh", "--json"))["job"] == "nightly"
 
 
-def test_a_job_without_runs_is_said_to_have_none(shelf_url: str) -> None:
+def test_a_job_without_runs_is_reported_to_have_none(shelf_url: str) -> None:
     done = CliRunner().invoke(blackbox, ["history", "weekly", "--store", shelf_url])
 
     assert done.exit_code == 1

@@ -239,7 +239,7 @@ def test_a_run_is_sketched_by_prefix() -> None:
     ("cpu", "waited", "known"),
     [(60.0, 40.0, 60.0), (30.0, 20.0, 60.0), (6.0, 4.0, None)],
 )
-def test_time_with_a_core_is_reported_by_what_was_heard_of_it_unless_that_is_little(
+def test_cpu_time_is_estimated_from_reports_unless_they_are_few(
     cpu: float, waited: float, known: float | None
 ) -> None:
     join = a_prefix("join-#", compute=100.0)
@@ -248,7 +248,7 @@ def test_time_with_a_core_is_reported_by_what_was_heard_of_it_unless_that_is_lit
     assert with_cpu((join,), reported)[0].cpu == known
 
 
-def test_of_a_prefect_flow_the_states_of_its_tasks_are_no_input() -> None:
+def test_states_of_tasks_of_a_prefect_flow_are_no_input() -> None:
     graph = an_event("graph-updated", "scheduler", new={"load": [2, 2]})
 
     def inputs(nbytes: int) -> tuple[int | None, int | None]:

@@ -133,7 +133,7 @@ def _facts(identity: Identity) -> tuple[str, str, int, object]:
     ],
     ids=lambda value: value[3] if isinstance(value, tuple) else "",
 )
-def test_each_host_says_which_run_this_is(
+def test_each_host_reports_which_run_this_is(
     environ: dict[str, str], expected: tuple[str, str, int, str]
 ) -> None:
     assert _facts(identity_from_environment(environ, ETL)) == expected

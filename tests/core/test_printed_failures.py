@@ -180,7 +180,7 @@ def test_dasks_own_words_for_a_failed_start_are_no_reason() -> None:
     assert found.rule == "workers-never-arrived"
 
 
-def test_a_task_that_failed_unheard_comes_before_one_that_gave_up_waiting() -> None:
+def test_a_task_that_failed_unnoticed_comes_before_one_that_gave_up_waiting() -> None:
     purpose = 'Traceback:\n  File "/jobs/shops.py", line 18, in relabel\n    raise TimeoutError(text)\n'
     text = "shop 0: no price list"
     own = f"{purpose}TimeoutError: {text}"

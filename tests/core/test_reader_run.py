@@ -111,7 +111,7 @@ def test_a_recording_that_was_copied_elsewhere_opens_there(tmp_path: Path) -> No
     assert run.state == "succeeded"
 
 
-def test_of_a_run_that_has_ended_only_the_table_asked_for_is_fetched() -> None:
+def test_only_the_requested_table_of_an_ended_run_is_fetched() -> None:
     store = WatchedStore()
     run = Run.at(store, recorded(store, *FACTS))
     store.got.clear()
@@ -123,7 +123,7 @@ def test_of_a_run_that_has_ended_only_the_table_asked_for_is_fetched() -> None:
     assert store.got[1:] == ["tables/workers.parquet"]
 
 
-def test_a_run_that_nobody_ended_is_read_from_its_segments() -> None:
+def test_a_run_without_an_end_is_read_from_its_segments() -> None:
     store = WatchedStore()
     address = recorded(store, *FACTS, state=None, in_segments=5, heartbeat=EPOCH + 9)
     run = Run.at(store, address)
@@ -227,7 +227,7 @@ def test_a_damaged_manifest_is_named(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"state": 1}'])
-def test_of_a_damaged_ending_only_the_state_is_left_and_it_is_named(
+def test_only_the_state_of_a_damaged_ending_is_known_and_the_damage_is_named(
     text: bytes,
 ) -> None:
     store = MemoryStore()
@@ -241,7 +241,7 @@ def test_of_a_damaged_ending_only_the_state_is_left_and_it_is_named(
     assert "complete.json" in run.damaged
 
 
-def test_what_is_no_recording_says_what_is(tmp_path: Path) -> None:
+def test_what_is_no_recording_reports_what_is(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"no run\.json.*ends in runs/job="):
         Run.open(tmp_path / "nothing")
     recorded(open_store(tmp_path))
@@ -270,7 +270,7 @@ def test_a_store_that_fails_is_not_an_absent_recording() -> None:
         (None, None, "lost"),
     ],
 )
-def test_the_state_of_a_run_that_nobody_ended_is_reported_by_its_heartbeat(
+def test_the_state_of_a_run_without_an_end_is_reported_by_its_heartbeat(
     ended: str | None, heartbeat: float | None, state: str
 ) -> None:
     store = MemoryStore()
@@ -307,7 +307,7 @@ def test_a_damaged_heartbeat_is_none() -> None:
         assert Run.at(store, address).last_heartbeat is None
 
 
-def test_a_lost_run_is_diagnosed_by_whoever_opens_it() -> None:
+def test_a_lost_run_is_diagnosed_when_it_is_opened() -> None:
     store = MemoryStore()
     run = Run.at(store, recorded(store, *FACTS, state=None, heartbeat=EPOCH + 12))
     card = run.card()

@@ -125,7 +125,7 @@ def test_what_fits_several_runs_lists_them(
         "é",
     ],
 )
-def test_what_fits_no_run_says_how_to_list_them(store: Store, typed: str) -> None:
+def test_what_fits_no_run_reports_how_to_list_them(store: Store, typed: str) -> None:
     with pytest.raises(RunNotFoundError, match="dask blackbox ls --store memory://"):
         find_run(store, typed)
 
@@ -201,7 +201,7 @@ def test_the_runs_of_one_job_are_listed(store: Store) -> None:
     assert list_runs(store, job="nobody's") == []
 
 
-def test_a_run_that_nobody_ended_is_running_or_lost_by_its_heartbeat() -> None:
+def test_a_run_without_an_end_is_running_or_lost_by_its_heartbeat() -> None:
     store, now = MemoryStore(), time.time()
     recorded(store, run_id="a", state=None, started=now - 900, heartbeat=now - 2)
     recorded(store, run_id="b", state=None, started=now - 800, heartbeat=now - 120)

@@ -111,7 +111,7 @@ def test_a_driver_that_ends_well_on_a_cluster_that_lost_another_is_recorded(
     assert finished.reported["plugins"] == []
 
 
-def test_what_a_killed_driver_had_said_to_a_busy_recorder_is_recorded(
+def test_what_a_killed_driver_had_reported_to_a_busy_recorder_is_recorded(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()

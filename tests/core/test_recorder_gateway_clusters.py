@@ -212,7 +212,7 @@ def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
     assert name not in gateway.clusters()
 
 
-def test_a_cluster_behind_a_connection_of_an_unknown_kind_is_not_said_to_be_gone() -> (
+def test_a_cluster_behind_a_connection_of_an_unknown_kind_is_not_reported_as_gone() -> (
     None
 ):
     said = close_now(OwnedCluster("private://somewhere/abc", "Scheduler-1"))

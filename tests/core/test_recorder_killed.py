@@ -93,7 +93,7 @@ def test_a_recorder_that_is_killed_before_it_has_spooled_anything_misses_nothing
     assert home.left_over() == []
 
 
-def test_of_recorders_that_all_die_the_driver_leaves_how_the_run_ended(
+def test_the_driver_writes_how_the_run_ended_if_all_recorders_die(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()

@@ -136,7 +136,7 @@ def test_no_total_is_known_of_graphs_from_before_the_recording() -> None:
     assert (now.done, now.total) == (5, 0)
 
 
-def test_a_recorder_that_takes_over_goes_on_counting(tmp_path: Path) -> None:
+def test_a_recorder_that_takes_over_continues_counting(tmp_path: Path) -> None:
     keep_progress(
         tmp_path,
         KeptProgress(
@@ -291,7 +291,7 @@ def test_particulars_that_cannot_be_read_count_as_none(detail: str | None) -> No
     assert counter.progress() == Progress()
 
 
-def test_a_heartbeat_of_a_real_run_says_how_far_it_is(tmp_path: Path) -> None:
+def test_a_heartbeat_of_a_real_run_reports_how_far_it_is(tmp_path: Path) -> None:
     with (
         LocalCluster(
             n_workers=1,

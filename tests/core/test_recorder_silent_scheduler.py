@@ -113,7 +113,9 @@ def test_what_it_kept_in_silence_is_had_when_it_answers_again(tmp_path: Path) ->
     assert puller.account.error is None
 
 
-def test_one_that_answers_no_more_is_lost_since_it_fell_silent(tmp_path: Path) -> None:
+def test_a_scheduler_that_stops_answering_is_lost_since_its_last_answer(
+    tmp_path: Path,
+) -> None:
     async def run_scenario(
         scheduler: _Scheduler, puller: Puller, reported: list[Any]
     ) -> None:

@@ -86,7 +86,7 @@ def finished_runs(
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_the_run_goes_on_and_keeps_its_result(
+def test_the_run_continues_and_keeps_its_result(
     finished_runs: ScenarioRuns, trouble: str
 ) -> None:
     finished = finished_runs[trouble].result()
@@ -97,7 +97,7 @@ def test_the_run_goes_on_and_keeps_its_result(
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_the_card_says_that_it_is_not_recorded_and_why(
+def test_the_card_reports_that_it_is_not_recorded_and_why(
     finished_runs: ScenarioRuns, trouble: str
 ) -> None:
     reported = finished_runs[trouble].result().card.completeness
@@ -108,7 +108,7 @@ def test_the_card_says_that_it_is_not_recorded_and_why(
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_one_line_says_it_at_the_start(
+def test_one_line_reports_it_at_the_start(
     finished_runs: ScenarioRuns, trouble: str
 ) -> None:
     finished = finished_runs[trouble].result()

@@ -30,7 +30,7 @@ def test_each_verdict_has_three_failures_that_end_in_it() -> None:
     assert {slug: count[slug] for slug in VERDICTS if count[slug] < 3} == {}
 
 
-def test_what_is_arguable_says_why() -> None:
+def test_what_is_arguable_gives_the_reason() -> None:
     silent = [
         name
         for name, each in load_failures().items()

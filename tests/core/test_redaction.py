@@ -95,7 +95,7 @@ def test_arguments_of_a_failed_task_stay_on_the_cluster(stored: bytes) -> None:
     assert b"'badge':" not in stored
 
 
-def test_the_users_own_exception_keeps_its_words(finished: ScenarioRun) -> None:
+def test_the_users_own_exception_keeps_its_text(finished: ScenarioRun) -> None:
     assert all(
         SECRETS[which] in finished.reported["passed"] for which in ("token", "bearer")
     )

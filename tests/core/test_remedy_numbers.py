@@ -28,7 +28,7 @@ def test_a_size_that_is_needed_is_never_rounded_down(number: float) -> None:
     assert number <= parse_bytes(need(number)) <= max(number * 1.1, number + 1)
 
 
-def test_a_round_size_is_said_as_any_other() -> None:
+def test_a_round_size_is_reported_as_any_other() -> None:
     for number in (400 * MIB, 1.5 * GIB, 12 * GIB, 512.0):
         assert need(number) == size(number)
     assert need(1.44 * GIB) == "1.5 GiB"

@@ -103,7 +103,7 @@ def test_a_task_that_raised_raises_the_same_again(
     assert last_line in capfd.readouterr().err.splitlines()[-1]
 
 
-def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
+def test_the_card_names_the_bundle_of_the_task_that_it_is_about(
     finished: ScenarioRun,
 ) -> None:
     run = run_of(finished, "many")
@@ -121,7 +121,7 @@ def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
     assert f"{key}  LookupError" in replayed(run).output
 
 
-def test_of_a_retried_task_the_last_attempt_is_kept(finished: ScenarioRun) -> None:
+def test_the_last_attempt_of_a_retried_task_is_kept(finished: ScenarioRun) -> None:
     run = run_of(finished, "many")
     coming = [
         each for each in run.of(BundleAnnounced) if each.prefix == "check_in_turn"
@@ -156,7 +156,7 @@ def test_an_input_that_is_too_large_is_named_with_its_size(
     )
 
 
-def test_what_a_policy_names_is_not_in_the_capsule(finished: ScenarioRun) -> None:
+def test_what_a_policy_names_is_not_in_the_bundle(finished: ScenarioRun) -> None:
     run = run_of(finished, "limited")
     blob = blob_of(run, "welcome").read_bytes()
     stored = every_byte(Path(run.url or ""))
@@ -183,7 +183,7 @@ def test_what_others_run_on_the_same_cluster_is_not_kept(finished: ScenarioRun) 
     assert [each.prefix for each in bundles_of(run)] == ["check"]
 
 
-def test_a_worker_that_dies_with_its_capsule_is_said(finished: ScenarioRun) -> None:
+def test_a_worker_that_dies_with_its_bundle_is_reported(finished: ScenarioRun) -> None:
     run = run_of(finished, "killed")
     [sentence] = run.completeness["missing"]["capsules"]
 
@@ -195,7 +195,7 @@ def test_a_worker_that_dies_with_its_capsule_is_said(finished: ScenarioRun) -> N
     assert "its worker was gone before it could send it" in result.output
 
 
-def test_no_value_is_stored_that_nobody_asked_for(finished: ScenarioRun) -> None:
+def test_no_value_is_stored_that_was_not_requested(finished: ScenarioRun) -> None:
     store = finished.home.folder / "store"
 
     assert MARK in every_byte(store / "on")
@@ -264,7 +264,7 @@ def test_without_a_yes_nothing_is_unpickled(finished: ScenarioRun) -> None:
 
 
 @pytest.mark.parametrize("place", [9, -100, -33, -1])
-def test_a_capsule_that_was_changed_is_not_unpickled(
+def test_a_bundle_that_was_changed_is_not_unpickled(
     finished: ScenarioRun, place: int
 ) -> None:
     run = run_of(finished, "many")
@@ -284,7 +284,7 @@ def test_a_capsule_that_was_changed_is_not_unpickled(
         read_bundle(bytes(changed))
 
 
-def test_any_cut_of_a_capsule_is_found(finished: ScenarioRun) -> None:
+def test_any_cut_of_a_bundle_is_found(finished: ScenarioRun) -> None:
     whole = blob_of(run_of(finished, "many"), "check").read_bytes()
 
     for end in range(0, len(whole), 97):
@@ -357,7 +357,7 @@ def test_an_interpreter_without_dask_is_refused(
     assert "has no Dask" in result.output
 
 
-def test_a_task_that_ends_otherwise_is_said(
+def test_a_task_that_ends_otherwise_is_reported(
     finished: ScenarioRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The module that the dataframe's task comes by name from is found here first.

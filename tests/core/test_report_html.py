@@ -147,7 +147,7 @@ def test_nothing_is_fetched_and_only_our_script_may_run() -> None:
     assert json.loads(data)["timeline"]["prefixes"]
 
 
-def test_the_verdict_stands_before_everything_else() -> None:
+def test_the_verdict_comes_before_everything_else() -> None:
     verdict = Finding(
         rule="task-exception",
         title="The reason",
@@ -191,7 +191,7 @@ def test_a_run_that_failed_before_any_graph_shows_the_drivers_exception() -> Non
     assert "Traceback: at main" in words
 
 
-def test_an_unrecorded_run_says_so_at_the_top() -> None:
+def test_an_unrecorded_run_reports_it_at_the_top() -> None:
     run = a_run(failed_with(an_exception("ValueError", "x")), recorded=False)
     card = card_of(run, (), recorded=False, reason="the bucket denies PutObject")
 
@@ -202,7 +202,7 @@ def test_an_unrecorded_run_says_so_at_the_top() -> None:
     ) < words.index("What happened")
 
 
-def test_a_recording_that_nobody_ended_says_so() -> None:
+def test_a_recording_without_an_end_reports_it() -> None:
     rows = a_run(a_worker(), a_task(), aborted())
     run = RunTables(
         rows.manifest,
@@ -219,7 +219,7 @@ def test_a_recording_that_nobody_ended_says_so() -> None:
     assert "last seen at" in words
 
 
-def test_of_many_log_lines_failures_are_kept_and_the_rest_is_counted() -> None:
+def test_failures_among_many_log_lines_are_kept_and_the_rest_is_counted() -> None:
     lines = [a_log_line(f"chatter {n}", at=n / 100, level=20) for n in range(3_000)]
     run = a_run(a_worker(), lines, a_log_line("the one warning", at=2.0, level=30))
 
@@ -232,7 +232,7 @@ def test_of_many_log_lines_failures_are_kept_and_the_rest_is_counted() -> None:
     assert "chatter 2999" in page.words
 
 
-def test_an_enormous_log_line_is_cut_and_says_so() -> None:
+def test_an_enormous_log_line_is_cut_and_reports_it() -> None:
     run = a_run(a_log_line("a" * 50_000 + "the end"))
 
     words = page_of(run).words
@@ -252,7 +252,7 @@ def test_packages_that_differ_between_roles_come_first() -> None:
     )
 
 
-def test_retried_attempts_stand_among_the_errors() -> None:
+def test_retried_attempts_are_listed_among_the_errors() -> None:
     alike = [
         a_failed_task("load-1", "OSError", f"try {n}", at=n, outcome="retried")
         for n in range(30)
@@ -397,7 +397,7 @@ def test_tasks_that_wait_for_each_other_bound_the_time_of_the_work() -> None:
     assert "Which task waited for which was not recorded" not in page
 
 
-def test_a_first_run_says_so_in_a_line() -> None:
+def test_a_first_run_reports_it_in_a_line() -> None:
     past = Past(says="This is the first recorded run of this job.")
     run = a_run(failed_with())
     card = msgspec.structs.replace(card_of(run, ()), past=past)

@@ -72,7 +72,9 @@ def test_a_very_deep_stack_is_merged_all_the_same() -> None:
     assert unseen == 1
 
 
-def test_of_a_profile_that_is_too_large_the_rarest_frames_go_and_that_is_said() -> None:
+def test_the_rarest_frames_of_a_large_profile_are_left_out_and_that_is_reported() -> (
+    None
+):
     often = [a_frame(f"often_{n}", 900) for n in range(10)]
     tree = a_frame(
         "root", 9_300, *often, *(a_frame(f"rare_{n}", 1) for n in range(300))

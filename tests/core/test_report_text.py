@@ -40,7 +40,7 @@ def a_card(**more: object) -> RunCard:
     return RunCard(**{**reported, **more})  # type: ignore[arg-type]
 
 
-def test_a_failed_run_says_why_and_what_to_do() -> None:
+def test_a_failed_run_gives_the_reason_and_the_remedy() -> None:
     said = text(
         a_card(changes=(Change(kind="package", what="pandas", before="2", after="3"),))
     )
@@ -96,7 +96,7 @@ def test_a_long_traceback_keeps_its_end() -> None:
     assert "more lines" in said
 
 
-def test_an_unrecorded_run_says_so_before_anything_else() -> None:
+def test_an_unrecorded_run_reports_it_before_anything_else() -> None:
     reason = "s3://bucket denies PutObject"
     card = a_card(completeness={"recorded": False, "reason": reason})
 

@@ -195,7 +195,7 @@ def test_what_began_before_the_run_and_what_overlaps_keeps_its_times() -> None:
     }
 
 
-def test_of_very_many_those_that_failed_have_their_keys() -> None:
+def test_failed_tasks_among_many_have_their_keys() -> None:
     found = drawn(a_crowd(130_000))
 
     assert all(each.key for each in found if each.outcome == "erred")
@@ -358,7 +358,7 @@ def test_what_each_execution_waited_for_is_in_the_page() -> None:
     assert [keys[n] for n in chain] == ["load-2", "join-1", "save-1"]
 
 
-def test_of_very_many_the_chain_and_what_is_named_have_what_they_waited_for() -> None:
+def test_the_chain_and_named_tasks_of_many_show_what_they_waited_for() -> None:
     run = a_crowd(130_000)
     before = pl.col("key").shift(8).fill_null("")  # of the same thread
     tables = {

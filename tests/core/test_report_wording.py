@@ -65,7 +65,7 @@ def pages(card: RunCard) -> tuple[str, str, str]:
     return text(card, width=200), markdown(card), html(a_failed_run(), card)
 
 
-def test_all_of_it_stands_in_every_rendering() -> None:
+def test_every_rendering_contains_all_of_it() -> None:
     for page in pages(a_card(changes=changes(1), past=PAST)):
         said = page.replace("\\", "").replace("\n", " ")
         assert "4.1 times the bytes (likely)." in said
@@ -78,7 +78,7 @@ def test_all_of_it_stands_in_every_rendering() -> None:
         assert "dask blackbox compare j/run-7/1 j/run-8/1" in said
 
 
-def test_the_top_of_the_page_says_what_changed_where_a_run_failed() -> None:
+def test_the_top_of_the_page_reports_what_changed_where_a_run_failed() -> None:
     top, _, _ = html(a_failed_run(), a_card(changes=changes(1), past=PAST)).partition(
         'id="why"'
     )
@@ -116,12 +116,12 @@ def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
     assert 'href="javascript' not in rendered
 
 
-def test_a_card_of_which_nobody_looked_at_the_past_says_nothing_of_it() -> None:
+def test_a_card_without_history_reports_nothing_about_it() -> None:
     for page in pages(a_card(past=None)):
         assert "last good run" not in page
 
 
-def test_the_first_run_says_that_it_is_the_first() -> None:
+def test_the_first_run_reports_that_it_is_the_first() -> None:
     past = Past(says="This is the first recorded run of this job.")
     for page in pages(a_card(past=past)):
         assert "This is the first recorded run of this job." in page
@@ -141,7 +141,7 @@ def test_the_first_run_says_that_it_is_the_first() -> None:
         (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none succeeded"),
     ],
 )
-def test_how_much_was_looked_at_is_said(past: Past, said: str) -> None:
+def test_how_much_was_looked_at_is_reported(past: Past, said: str) -> None:
     assert coverage_text(past) == said
 
 

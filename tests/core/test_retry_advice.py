@@ -80,7 +80,7 @@ class WrongCall(TypeError):  # noqa: N818
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else None,
 )
-def test_what_a_class_says(error: Exception, advice: str, confidence: str) -> None:
+def test_the_advice_on_a_class(error: Exception, advice: str, confidence: str) -> None:
     assert advice_on(error) == (advice, confidence)
 
 

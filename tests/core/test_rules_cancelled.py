@@ -110,7 +110,7 @@ def timed_out(*done: float) -> Finding:
     return found
 
 
-def test_of_a_time_that_was_too_short_is_reported_how_much_longer_the_work_needs() -> (
+def test_a_time_limit_that_was_too_short_reports_how_much_longer_the_work_needs() -> (
     None
 ):
     found = timed_out(3.0, 4.0, 5.0, 6.0)

@@ -113,7 +113,7 @@ def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
     assert "event loop" in found.remedy
 
 
-def test_a_driver_that_is_stopped_while_it_waits_for_workers_says_so() -> None:
+def test_a_driver_that_is_stopped_while_it_waits_for_workers_reports_it() -> None:
     found = verdict(
         ON_A_CLUSTER,
         stood(of_dask("client.py", "wait_for_workers")),

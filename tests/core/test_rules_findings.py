@@ -100,7 +100,7 @@ def test_retries_that_hid_errors_are_counted() -> None:
     assert "the 3rd at the latest" in found.cause
 
 
-def test_memory_near_the_limit_says_how_much_would_be_comfortable() -> None:
+def test_memory_near_the_limit_reports_how_much_would_be_comfortable() -> None:
     run = a_run(
         a_worker(), a_sample(memory=370 * MIB), a_worker("tcp://w2", pid=2),
         a_sample("tcp://w2", memory=200 * MIB),

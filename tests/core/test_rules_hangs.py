@@ -620,7 +620,7 @@ def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
 @pytest.mark.parametrize(
     ("closed", "rule"), [(57.0, "stopped-by-host"), (20.0, "scheduler-lost")]
 )
-def test_a_host_that_ends_a_run_may_close_its_cluster_before_the_run_hears_of_it(
+def test_a_host_that_ends_a_run_may_close_its_cluster_first(
     closed: float, rule: str
 ) -> None:
     lost = an_exception(

@@ -134,7 +134,7 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
     assert "2 passed" in said
 
 
-def test_a_verdict_of_the_users_comes_before_ours(install: Install) -> None:
+def test_a_verdict_of_a_users_rule_comes_before_ours(install: Install) -> None:
     install(mine=a_rule("mine"))
 
     found = verdict_of(findings_in(FAILED), FAILED)
@@ -143,7 +143,7 @@ def test_a_verdict_of_the_users_comes_before_ours(install: Install) -> None:
     assert found.rule == "mine"
 
 
-def test_one_that_comes_last_comes_before_unknown_only(install: Install) -> None:
+def test_the_last_resort_comes_before_unknown_only(install: Install) -> None:
     install(mine=a_rule("mine", turn="last"))
     assert findings_in(a_run(state="failed"))[0].rule == "mine"
     ours = verdict_of(findings_in(FAILED), FAILED)
@@ -160,7 +160,7 @@ def test_findings_of_the_users_are_sorted_by_severity(install: Install) -> None:
     assert found.index("more") < found.index("mine")
 
 
-def test_of_two_verdicts_of_the_users_the_more_confident_one_decides(
+def test_the_more_confident_of_two_user_verdicts_decides(
     install: Install,
 ) -> None:
     install(a=a_rule("aaa", ask=lambda _: iter([sure("aaa", "medium")])))
@@ -227,7 +227,7 @@ def test_what_cannot_be_asked_is_left_out_and_named(install: Install) -> None:
     assert "AttributeError" in found.problems[4]
 
 
-def test_the_harness_says_what_is_wrong_with_a_rule() -> None:
+def test_the_harness_reports_what_is_wrong_with_a_rule() -> None:
     rule = a_rule()
 
     assert fires(rule, a_run(), naming=["It always does"]).rule == "mine"

@@ -27,7 +27,7 @@ MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
         "lock_as_dependency",
     ],
 )
-def test_what_is_said_of_a_real_run_is_true(case: str, tmp_path: Path) -> None:
+def test_what_is_reported_of_a_real_run_is_true(case: str, tmp_path: Path) -> None:
     reported = subprocess.run(
         [sys.executable, str(MAKE), case, "--store", str(tmp_path)],
         capture_output=True,

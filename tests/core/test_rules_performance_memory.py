@@ -65,7 +65,7 @@ def a_life(*memory: int, managed: int = 0, tasks: int = 60) -> RunTables:
     return a_run(a_worker(memory_limit=GIB), samples, each)
 
 
-def test_one_task_that_fills_a_worker_is_no_matter_of_the_many_beside_it() -> None:
+def test_a_task_that_fills_a_worker_alone_is_blamed_and_not_the_others() -> None:
     many = [a_task(f"loop-{n}", start=2 + n, compute=1) for n in range(20)]
     one = a_task("fill-1", start=30, compute=4)
     run = a_run(a_worker(), many, one, a_sample(100, at=3), a_sample(900, at=32))
@@ -352,7 +352,7 @@ def test_versions_compare_as_numbers() -> None:
     assert not version("unknown")
 
 
-def test_spilling_says_what_it_cost() -> None:
+def test_spilling_reports_what_it_cost() -> None:
     run = a_run(
         a_worker(),
         ("metric", (
@@ -376,7 +376,7 @@ def test_spilling_says_what_it_cost() -> None:
     assert found.cost.share == pytest.approx(1 / 3)
 
 
-def test_memory_near_the_limit_says_how_much_more_would_do() -> None:
+def test_memory_near_the_limit_reports_how_much_is_needed() -> None:
     run = a_run(a_worker(), a_sample(370, at=5))
     found = the("memory-near-limit", run)
 

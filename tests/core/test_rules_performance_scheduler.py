@@ -59,7 +59,7 @@ def test_edges_that_a_slow_scheduler_has_to_look_at_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("late", "found"), [(0.5, True), (3.0, False)])
-def test_tasks_that_move_to_workers_that_came_late_are_moved_for_a_reason(
+def test_tasks_that_move_to_workers_that_joined_late_are_moved_for_a_reason(
     late: float, *, found: bool
 ) -> None:
     run = a_run(
@@ -202,7 +202,7 @@ def test_what_idles_between_graphs_waits_for_the_driver_not_for_tasks() -> None:
     assert slugs(run) == ["driver-bound"]
 
 
-def test_a_scheduler_that_reports_nothing_for_seconds_stood_still() -> None:
+def test_a_scheduler_that_reports_nothing_for_seconds_was_blocked() -> None:
     some = tasks("load", 240, seconds=0.2, threads=4, every=0.6)
     wanted = demand(*[300] * 41)
     gaps = [each for n, each in enumerate(wanted) if n < 7 or n % 10 == 0]

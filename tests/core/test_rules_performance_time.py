@@ -560,7 +560,7 @@ def unresponsive(*seconds: float, others: float = 0.0) -> RunTables:
     return a_run(workers(1), sort, lines, a_load(cpu=40.0, host_busy=40.0 + others))
 
 
-def test_an_event_loop_that_stood_still_is_reported_with_its_task() -> None:
+def test_an_event_loop_that_was_blocked_is_reported_with_its_task() -> None:
     found = the("event-loop-blocked", unresponsive(6.2, 4.0))
 
     assert found.title == "An event loop was blocked for 6.2 s (worker)"

@@ -60,7 +60,7 @@ def verdict(run: RunTables) -> Finding:
 
 
 @pytest.mark.parametrize("kind", [ValueError, PickyError])
-def test_of_a_long_message_that_dask_cut_the_beginning_is_reported(
+def test_the_beginning_of_a_long_message_that_dask_cut_is_reported(
     kind: type[Exception],
 ) -> None:
     more = (3, "x") if kind is PickyError else ()
@@ -447,7 +447,7 @@ def test_a_log_line_with_the_error_that_ended_the_driver_is_nothing_before_it() 
         ),
     ],
 )
-def test_an_error_that_is_known_by_its_words_comes_with_what_to_do(
+def test_an_error_that_is_known_by_its_words_includes_what_to_do(
     message: str, title: str, remedy: str
 ) -> None:
     text = (
@@ -514,7 +514,7 @@ def test_without_a_line_of_the_users_the_way_and_who_asked_are_reported() -> Non
     assert "partition 4 (counting from 0)" in found.remedy
 
 
-def test_a_unicode_error_keeps_its_words_through_pickle() -> None:
+def test_a_unicode_error_keeps_its_text_through_pickle() -> None:
     try:
         b"caf\xe9".decode("utf-8")
     except UnicodeDecodeError as error:

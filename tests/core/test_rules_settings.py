@@ -76,7 +76,7 @@ def test_a_required_recording_with_a_mistake_in_them_does_not_start(
         pass
 
 
-def test_a_mistake_in_them_stands_on_the_card_and_costs_no_recording(
+def test_a_mistake_in_them_is_on_the_card_and_the_run_is_recorded(
     tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (

@@ -138,7 +138,7 @@ def test_what_earlier_attempts_raised_is_reported_if_it_was_something_else() -> 
     )
 
 
-def test_a_pool_of_processes_in_a_task_comes_with_what_to_do() -> None:
+def test_a_pool_of_processes_in_a_task_includes_what_to_do() -> None:
     said = "daemonic processes are not allowed to have children"
     run = a_run(
         a_graph(),

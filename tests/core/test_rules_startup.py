@@ -229,7 +229,7 @@ def test_a_package_is_for_the_image() -> None:
     )
 
 
-def test_a_task_that_imports_such_a_file_says_so_once() -> None:
+def test_a_task_that_imports_such_a_file_reports_it_once() -> None:
     error = an_exception("ModuleNotFoundError", "No module named 'cleaning'")
     others = [
         a_failed_task(f"load-{n}", error.exception, error.message) for n in (2, 3)
@@ -707,7 +707,7 @@ def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
     )
 
 
-def test_a_cluster_that_was_closed_under_its_run_is_said() -> None:
+def test_a_cluster_that_was_closed_under_its_run_is_reported() -> None:
     error = an_exception(
         "distributed.client.FutureCancelledError", "s-1 cancelled for reason: unknown."
     )

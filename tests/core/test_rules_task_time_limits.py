@@ -70,7 +70,7 @@ def test_retries_that_were_used_up_are_not_advised_again(
     assert "It was attempted 3 times" in after.cause
 
 
-def test_another_exception_keeps_its_own_words() -> None:
+def test_another_exception_keeps_its_own_text() -> None:
     run = a_run(
         a_task_error(KEY, exception="builtins.TimeoutError", message="no answer"),
         an_event("task-timed-out", OTHER, limit=5.0, setting="timeout_seconds"),

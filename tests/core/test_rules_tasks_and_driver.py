@@ -169,7 +169,7 @@ def test_a_driver_that_counts_what_failed_and_raises_means_the_tasks(
     assert (found.rule, found.confidence) == (rule, "medium")
 
 
-def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
+def test_the_root_of_a_chain_inside_a_task_is_reported() -> None:
     chained = (
         "Traceback (most recent call last):\n"
         "  File \"/jobs/a.py\", line 3, in read\nKeyError: 'amount'\n\n"
@@ -285,7 +285,7 @@ def test_an_exit_code_after_a_failed_task_points_to_it_without_certainty() -> No
     assert (found.rule, found.confidence) == ("task-exception", "medium")
 
 
-def test_a_bare_exit_code_is_said_as_it_is() -> None:
+def test_a_bare_exit_code_is_reported_as_it_is() -> None:
     run = a_run(
         a_graph(),
         a_log_line("giving up", role="driver", source="driver"),
@@ -387,7 +387,7 @@ def test_what_the_driver_got_names_the_cause(
     assert verdict(driver_got(exception, message)).rule == rule
 
 
-def test_a_graph_that_was_never_sent_is_said_to_be_in_the_building() -> None:
+def test_a_graph_that_was_never_sent_is_reported_as_being_built() -> None:
     error = an_exception("FileNotFoundError", "/nonexistent/2026-13/")
 
     found = verdict(a_run(a_worker(), failed_with(error)))
@@ -405,7 +405,7 @@ def test_a_graph_that_was_never_sent_is_said_to_be_in_the_building() -> None:
         ([], "no answer arrived"),
     ],
 )
-def test_a_connection_that_failed_says_how(chain: list[str], said: str) -> None:
+def test_a_connection_that_failed_reports_how(chain: list[str], said: str) -> None:
     message = "Timed out trying to connect to tcp://scheduler:8786 after 30 s"
     run = driver_got("OSError", message, chain=chain)
 
@@ -420,7 +420,7 @@ def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
     assert verdict(run).rule != "cannot-connect"
 
 
-def test_a_scheduler_reported_to_stop_says_by_whom() -> None:
+def test_a_scheduler_reported_to_stop_reports_by_whom() -> None:
     message = "slow-1 cancelled for reason: scheduler-connection-lost."
     run = driver_got(
         "distributed.client.FutureCancelledError",
@@ -489,7 +489,7 @@ def test_a_piece_that_nobody_made_here_was_not_released(
         ("116. TiB", "116 TiB", ("code", "medium")),
     ],
 )
-def test_a_memory_error_of_a_task_says_what_it_asked_for(
+def test_a_memory_error_of_a_task_reports_what_it_asked_for(
     printed: str, shown: str, advice: tuple[str, str]
 ) -> None:
     error = an_exception(
@@ -553,7 +553,7 @@ def test_a_module_that_the_driver_has_and_the_worker_lacks_is_the_environments()
     assert verdict(run).retry_advice == "environment"
 
 
-def test_a_module_that_nobody_has_is_a_mistake_in_the_code() -> None:
+def test_a_module_that_no_process_has_is_a_mistake_in_the_code() -> None:
     error = an_exception("ModuleNotFoundError", "No module named 'pandsa'")
     run = a_run(
         an_event("driver-attached", packages={"pandas": "3"}),
@@ -563,7 +563,7 @@ def test_a_module_that_nobody_has_is_a_mistake_in_the_code() -> None:
     assert verdict(run).rule == "task-exception"
 
 
-def test_a_driver_that_vanished_is_said_to_have() -> None:
+def test_a_driver_that_disappeared_is_reported_as_gone() -> None:
     run = a_run(a_worker(), an_event("driver-lost", at=20, pid=7), aborted())
     found = verdict(run)
 
@@ -571,7 +571,7 @@ def test_a_driver_that_vanished_is_said_to_have() -> None:
     assert found.title == "The driver disappeared after 20 s"
 
 
-def test_a_recording_that_breaks_off_says_that_both_vanished() -> None:
+def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
     run = a_run(a_worker(), ("ending", None))
     found = verdict(run)
 
@@ -597,7 +597,7 @@ def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
 @pytest.mark.parametrize(
     ("exit_code", "by"), [(-9, "SIGKILL"), (137, "SIGKILL"), (143, "SIGTERM")]
 )
-def test_a_driver_ended_by_a_signal_says_which(exit_code: int, by: str) -> None:
+def test_a_driver_ended_by_a_signal_reports_which(exit_code: int, by: str) -> None:
     kind, ending = aborted()
     run = a_run(
         a_worker(), (kind, msgspec.structs.replace(ending, exit_code=exit_code))
@@ -606,7 +606,7 @@ def test_a_driver_ended_by_a_signal_says_which(exit_code: int, by: str) -> None:
     assert verdict(run).title == f"The driver was ended by {by} after 20 s"
 
 
-def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> None:
+def test_a_driver_that_was_stopped_during_a_stall_reports_what_was_blocked() -> None:
     running_tasks = {
         "key": "load-1",
         "prefix": "load",
@@ -625,7 +625,7 @@ def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> Non
     assert "6 queued" in found.cause
 
 
-def test_a_scheduler_that_closed_says_why_in_its_log() -> None:
+def test_a_scheduler_that_closed_gives_the_reason_in_its_log() -> None:
     line = "Closing scheduler. Reason: idle-timeout-exceeded"
     run = driver_got(
         "distributed.client.FutureCancelledError",
@@ -707,7 +707,7 @@ def test_what_takes_a_connection_and_does_not_answer_is_no_scheduler() -> None:
     assert "not its dashboard" in found.remedy
 
 
-def test_what_answers_and_is_no_scheduler_is_said_to_be_none() -> None:
+def test_what_answers_and_is_no_scheduler_is_reported_as_none() -> None:
     site = "/v/lib/python3.11/site-packages/distributed"
     trace = (
         "Traceback (most recent call last):\n"
@@ -825,7 +825,7 @@ def test_a_killed_driver_ended_when_its_recorder_lost_it() -> None:
     assert found.title == "The driver was ended by SIGKILL after 20 s"
 
 
-def test_a_killed_driver_says_how_far_its_work_had_come() -> None:
+def test_a_killed_driver_reports_how_far_its_work_had_come() -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=0)
     done = [a_task(f"inc-{n}", start=10 + n, compute=1.0) for n in range(4)]
     # On a cluster that was there before, one went on until its scheduler noticed.
@@ -924,7 +924,7 @@ def test_a_key_that_is_submitted_again_was_not_released_unfinished() -> None:
     assert "released" not in found.cause
 
 
-def test_a_relative_path_is_said_to_be_one() -> None:
+def test_a_relative_path_is_reported_as_one() -> None:
     for path, relative in (("reference/fx.csv", True), ("/data/fx.csv", False)):
         message = f"[Errno 2] No such file or directory: '{path}'"
         error = an_exception("FileNotFoundError", message, key="load-1")

@@ -73,7 +73,7 @@ def test_a_full_disk_is_not_tried_again(name: str, said: str) -> None:
     assert "retries" not in found.remedy
 
 
-def test_what_a_first_attempt_left_behind_is_not_the_cause() -> None:
+def test_what_a_first_attempt_left_is_not_the_cause() -> None:
     full = a_failed_task(
         "export-1",
         "OSError",
@@ -110,11 +110,11 @@ def test_a_worker_that_had_the_resource_and_left_is_named() -> None:
         (f"s3://sales/{'deep/' * 9}orders.csv: 403", "s3://sales/…/orders.csv: 403"),
     ],
 )
-def test_of_a_path_that_is_too_long_the_name_is_shown(text: str, shown: str) -> None:
+def test_the_name_of_a_path_that_is_too_long_is_shown(text: str, shown: str) -> None:
     assert short_with_paths(text, 40) == shown
 
 
-def test_of_a_comparison_that_failed_both_sides_are_enough() -> None:
+def test_both_sides_of_a_failed_comparison_are_enough() -> None:
     diff = "[1, 2] != [1, 3]\n\nFirst differing element 1:\n2\n3\n\n- [1, 2]\n?     ^\n\n+ [1, 3]\n?     ^\n"
     where = "assert 61.4 == 62.5\n +  where 61.4 = compute()\n +    where compute = x"
 

@@ -123,9 +123,7 @@ DROPPED = a_log_line(
 )
 
 
-def test_a_driver_that_waits_for_what_could_not_leave_its_worker_is_reported_of_it() -> (
-    None
-):
+def test_a_driver_that_waits_for_a_result_that_cannot_be_sent_is_reported() -> None:
     found = a_result_nobody_heard_of(DROPPED)
 
     assert (found.rule, found.confidence) == ("result-not-serializable", "high")
@@ -269,7 +267,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
     ],
     ids=["expired", "plain scheduler", "plain and fast", "not accepted", "plain driver", "versions", "no security"],
 )  # fmt: skip
-def test_what_the_two_ends_do_not_agree_on_is_said(
+def test_what_the_two_ends_do_not_agree_on_is_reported(
     end: Piece, said: str, sure: str
 ) -> None:
     found = verdict(end, recorded=False)
@@ -295,7 +293,7 @@ def test_a_key_that_does_not_belong_to_its_certificate_is_the_drivers_own() -> N
     assert "`tls_client_key` does not belong" in found.remedy
 
 
-def test_tls_of_somebody_else_is_the_drivers_own_trouble() -> None:
+def test_tls_of_another_user_is_the_drivers_own_trouble() -> None:
     error = an_exception(
         "ssl.SSLCertVerificationError",
         "certificate verify failed: self-signed certificate",

@@ -82,7 +82,7 @@ def test_how_a_process_ended_names_the_cause(
     assert found.subject.worker == "tcp://w1"
 
 
-def test_the_memory_limit_explains_a_sigterm_if_the_nanny_said_so() -> None:
+def test_the_memory_limit_explains_a_sigterm_if_the_nanny_reported_it() -> None:
     run = a_run(
         an_event(
             "worker-restarted-for-memory",
@@ -430,7 +430,7 @@ def test_a_hang_after_all_workers_left_for_a_module_is_explained_too() -> None:
     assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
 
 
-def test_a_worker_that_vanished_with_its_nanny_lost_its_host() -> None:
+def test_a_worker_that_disappeared_with_its_nanny_lost_its_host() -> None:
     run = a_run(
         a_worker(),
         *a_departure(processing=["boom-1"]),
@@ -442,7 +442,7 @@ def test_a_worker_that_vanished_with_its_nanny_lost_its_host() -> None:
     assert (found.rule, found.confidence) == ("worker-host-lost", "medium")
 
 
-def test_a_nanny_that_speaks_on_did_not_vanish() -> None:
+def test_a_nanny_that_still_sends_did_not_disappear() -> None:
     run = a_run(
         a_worker(),
         *a_departure(processing=["boom-1"]),
@@ -454,7 +454,9 @@ def test_a_nanny_that_speaks_on_did_not_vanish() -> None:
     assert verdict(run).rule == "unknown"
 
 
-def test_without_any_witness_the_verdict_is_unknown_and_says_what_is_missing() -> None:
+def test_without_any_witness_the_verdict_is_unknown_and_reports_what_is_missing() -> (
+    None
+):
     run = a_run(
         a_worker(nanny=None),
         *a_departure(processing=["boom-1"]),
@@ -501,9 +503,7 @@ def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
     )
 
 
-def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said() -> (
-    None
-):
+def test_the_cause_at_the_blamed_task_is_chosen_and_the_other_reported() -> None:
     run = a_run(
         a_worker("tcp://w1", pid=1),
         a_worker("tcp://w2", pid=2),
@@ -626,7 +626,9 @@ def test_deaths_beside_a_task_error_are_not_the_verdict() -> None:
     assert "workers-died" in rules(run)
 
 
-def test_a_driver_that_vanished_is_not_explained_by_one_death_of_many_workers() -> None:
+def test_a_driver_that_disappeared_is_not_explained_by_one_death_of_many_workers() -> (
+    None
+):
     run = a_run(
         a_worker(),
         a_worker("tcp://w2", pid=2),
@@ -666,9 +668,7 @@ def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them(
         ("Worker process 100 was killed by unknown signal", "worker-exit"),
     ],
 )
-def test_a_nannys_log_line_stands_in_for_a_missing_exit_report(
-    line: str, rule: str
-) -> None:
+def test_a_nannys_log_line_replaces_a_missing_exit_report(line: str, rule: str) -> None:
     run = a_run(
         a_worker(),
         *a_departure(processing=["boom-1"]),

@@ -132,7 +132,7 @@ def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
         (300 * MIB, 120 * MIB, False),  # that is what Dask keeps
     ],
 )
-def test_what_earlier_tasks_left_behind_is_not_the_last_ones_fault(
+def test_what_earlier_tasks_left_is_not_the_last_ones_fault(
     between: int, results: int, *, kept: bool
 ) -> None:
     memory = [(2, 60 * MIB), (4, 200 * MIB), (6.1, between), (6.5, between)]
@@ -258,7 +258,7 @@ def test_who_gives_up_such_a_task_in_words_of_his_own_is_no_cause_either() -> No
         ("tcp://n1", 80, "worker-host-lost", "memory"),
     ],
 )
-def test_how_full_a_worker_was_is_a_word_on_what_nobody_saw(
+def test_how_full_a_worker_was_hints_at_memory_between_samples(
     nanny: str | None, step: int, rule: str, advice: str
 ) -> None:
     climb = [a_sample(at=5 + n / 2, memory=(90 + n * step) * MIB) for n in range(10)]

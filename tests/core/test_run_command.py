@@ -113,7 +113,7 @@ def test_any_command_can_be_run(finished_runs: ScenarioRuns, name: str) -> None:
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_card_says_how_it_ended(finished_runs: ScenarioRuns, how: str) -> None:
+def test_the_card_reports_how_it_ended(finished_runs: ScenarioRuns, how: str) -> None:
     card = card_in(finished_runs[how].result().home)
     _, _, state, rule = ENDS[how]
 
@@ -190,7 +190,7 @@ def test_what_a_failed_command_wrote_at_last_is_in_its_logs(
     ]
 
 
-def test_a_command_with_much_code_of_its_own_is_heard_to_its_end(
+def test_a_command_with_much_own_code_is_recorded_to_its_end(
     finished_runs: ScenarioRuns,
 ) -> None:
     run = recording_in(finished_runs["fail"].result().home)
@@ -210,7 +210,7 @@ def test_clients_of_the_command_are_recorded(finished_runs: ScenarioRuns) -> Non
     assert driver["argv"] == [SCRIPT, "fine"]
 
 
-def test_of_a_command_that_does_not_close_its_cluster_nothing_is_lost_or_said(
+def test_nothing_is_lost_if_a_command_does_not_close_its_cluster(
     finished_runs: ScenarioRuns,
 ) -> None:
     finished = finished_runs["never_close"].result()

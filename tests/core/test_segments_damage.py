@@ -200,7 +200,7 @@ def test_many_small_frames_cannot_claim_more_rows_than_a_segment_holds() -> None
     assert "more than 16777216 rows" in (segment.damage or "")
 
 
-def test_a_segment_of_a_newer_version_says_how_to_read_it() -> None:
+def test_a_segment_of_a_newer_version_reports_how_to_read_it() -> None:
     start = bytearray(HEADER[:-4])
     start[8] = 2
     newer = bytes(start) + struct.pack("<I", zlib.crc32(bytes(start)))
@@ -222,7 +222,7 @@ def test_a_newer_minor_version_is_read() -> None:
     )
 
 
-def test_a_file_that_a_recorder_left_behind_is_read_as_far_as_it_goes(
+def test_a_file_that_a_recorder_left_is_read_as_far_as_it_goes(
     tmp_path: Any,
 ) -> None:
     path = tmp_path / "spool.seg"

@@ -131,7 +131,7 @@ def test_a_recording_that_ends_anywhere_is_read_as_far_as_it_goes(
     assert run.card().state == "running"
 
 
-def test_of_a_segment_the_frame_is_named_on_the_card(store: Path) -> None:
+def test_the_frame_of_a_damaged_segment_is_named_on_the_card(store: Path) -> None:
     segment = sorted((store / FOLDER / "segments").glob("*.seg"))[1]
     flip(segment, segment.stat().st_size * 8 - 5)
     seen = dict(every_verb(store))
@@ -250,7 +250,7 @@ def test_a_segment_of_another_recording_is_left_out_and_named(
     }
 
 
-def test_a_run_of_a_newer_version_is_said_to_be_one(store: Path) -> None:
+def test_a_run_of_a_newer_version_is_reported_as_one(store: Path) -> None:
     reported = json.loads((store / FOLDER / "run.json").read_text())
     del reported["crc"]
     (store / FOLDER / "run.json").write_text(json.dumps(reported | {"format": 9}))

@@ -88,7 +88,7 @@ def assert_same(found: Any, given_: Any) -> None:
 
 @given(BATCHES, st.one_of(st.none(), st.integers(0, 2**40)))
 @settings(max_examples=60, deadline=None)
-def test_a_batch_comes_back_as_it_was_written(
+def test_a_batch_is_read_back_as_it_was_written(
     rows: dict[str, list[Any]], seq: int | None
 ) -> None:
     writer = SegmentWriter("recording-1", 7)
@@ -212,7 +212,7 @@ def test_kinds_that_this_version_does_not_know_are_carried_along() -> None:
     assert read_back(weather=rows) == {"weather": rows}
 
 
-def test_a_batch_without_rows_still_says_that_it_was_there() -> None:
+def test_a_batch_without_rows_still_reports_that_it_was_there() -> None:
     blob = open_segment("r", 1) + frame(
         "driver 12", None, 3.0, {"task": []}, {"log": 2}
     )

@@ -64,7 +64,7 @@ def test_the_list_narrows_to_a_job_and_a_state(shelf: Shelf, ask: Served) -> Non
     assert "run-3" not in page
 
 
-def test_a_state_that_does_not_exist_is_said(shelf: Shelf, ask: Served) -> None:
+def test_a_state_that_does_not_exist_is_reported(shelf: Shelf, ask: Served) -> None:
     shelf.record()
 
     page, answer = ask("/?state=zzz"), ask("/api/runs?state=zzz")
@@ -73,7 +73,7 @@ def test_a_state_that_does_not_exist_is_said(shelf: Shelf, ask: Served) -> None:
     assert "there is no state" in page.text
 
 
-def test_an_empty_store_says_how_to_fill_it(ask: Served) -> None:
+def test_an_empty_store_reports_how_to_fill_it(ask: Served) -> None:
     assert "dask blackbox run --store" in ask("/").text
 
 
@@ -323,7 +323,7 @@ class _VeryImpatient(RequestTimeoutProtocol):
     request_timeout = 0.05
 
 
-def test_a_store_that_fails_is_said_not_thrown() -> None:
+def test_a_failing_store_is_reported_and_not_raised() -> None:
     store: Store = BrokenStore()
     with served(create_app(store)) as ask:
         answer = ask("/")
@@ -403,7 +403,7 @@ def moment_of(page: dict[str, Any]) -> str:
     return quote(datetime.fromtimestamp(page["older"], UTC).isoformat())
 
 
-def test_a_moment_that_is_none_is_said(ask: Served) -> None:
+def test_a_moment_that_is_none_is_reported(ask: Served) -> None:
     assert ask("/api/search?since=yesteryear").status == 400
 
 

@@ -15,7 +15,7 @@ def test_a_card_that_was_written_is_read_once(shelf: Shelf) -> None:
     assert cards.card(at) is first
 
 
-def test_a_run_that_goes_on_is_looked_at_again_in_a_moment(shelf: Shelf) -> None:
+def test_a_run_that_continues_is_checked_again_in_a_moment(shelf: Shelf) -> None:
     clock = [100.0]
     cards = Cards(shelf.store, now=lambda: clock[0])
     at = shelf.record(state="running")
@@ -29,7 +29,7 @@ def test_a_run_that_goes_on_is_looked_at_again_in_a_moment(shelf: Shelf) -> None
     assert (at_once, later) == ("running", "failed")
 
 
-def test_a_damaged_card_is_made_anew_from_the_recording(shelf: Shelf) -> None:
+def test_a_damaged_card_is_rebuilt_from_the_recording(shelf: Shelf) -> None:
     at = shelf.record()
     shelf.store.put(f"{at.folder}card.json", b"{oops")
 

@@ -13,7 +13,7 @@ from dask_blackbox.store import store_settings
 from stored_runs import Shelf
 
 
-def test_a_lost_run_is_finished_in_the_store_by_whoever_asks_to(shelf: Shelf) -> None:
+def test_a_lost_run_is_finished_in_the_store_on_request(shelf: Shelf) -> None:
     at = shelf.record("nightly", "gone", state="lost")
     settings = store_settings(shelf.url)
 
@@ -27,7 +27,7 @@ def test_a_lost_run_is_finished_in_the_store_by_whoever_asks_to(shelf: Shelf) ->
     assert RunCard.from_json(shelf.store.get(f"{at.folder}card.json")).state == "lost"
 
 
-def test_a_run_that_goes_on_is_shown_and_never_finished(shelf: Shelf) -> None:
+def test_a_run_that_continues_is_shown_and_never_finished(shelf: Shelf) -> None:
     at = shelf.record("nightly", "now", state="running")
 
     card = rendered_page(store_settings(shelf.url), at, "card.json", finish=True)
@@ -47,7 +47,7 @@ def test_who_may_only_read_gets_the_page_all_the_same(shelf: Shelf) -> None:
     assert f"{at.folder}complete.json" not in list(shelf.store.names(at.folder))
 
 
-def test_what_cannot_be_made_is_said_with_its_reason(shelf: Shelf) -> None:
+def test_what_cannot_be_made_is_reported_with_its_reason(shelf: Shelf) -> None:
     at = shelf.record()
     nowhere = at._replace(run="never")
 

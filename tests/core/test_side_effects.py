@@ -270,7 +270,7 @@ def test_the_nearest_folder_above_a_missing_file_is_described(tmp_path: Path) ->
     }  # fmt: skip
 
 
-def test_a_relative_path_is_said_to_be_one(
+def test_a_relative_path_is_reported_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -369,7 +369,7 @@ def test_what_failed_after_a_file_was_cleaned_up_is_why_it_is_missing() -> None:
     assert found.confidence == "medium"
 
 
-def test_the_folder_of_another_file_says_nothing() -> None:
+def test_the_folder_of_another_file_reports_nothing() -> None:
     other = an_event(
         "missing-file", "load-1", at=9.0, path="/data/prices.csv", folder="/data",
         changed=START - 86_400, entries=3,
@@ -400,7 +400,7 @@ def test_the_task_that_removed_a_file_is_named() -> None:
 @pytest.mark.parametrize(
     ("command", "named"), [("convert /raw/in.raw", True), ("grep x /etc/hosts", False)]
 )
-def test_of_the_programs_of_tasks_those_that_concern_the_file_begin_the_headline(
+def test_programs_that_concern_the_missing_file_begin_the_headline(
     *, command: str, named: bool
 ) -> None:
     program = an_event(

@@ -44,7 +44,7 @@ def opened(place: Range, folder: str) -> Run:
     return Run.open(f"{server.url}/{folder}", settings=server.settings)
 
 
-def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
+def test_uploads_continue_whenever_a_trouble_has_passed(place: Range) -> None:
     synced: list[Result] = []
     finished = finished_run(
         place,

@@ -207,12 +207,12 @@ def test_without_a_usable_home_they_go_to_the_temporary_directory(
     open_store(url).check()
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_the_run() -> None:
+def test_a_folder_that_cannot_be_written_is_reported_before_the_run() -> None:
     with pytest.raises(StoreError, match=r"cannot write .* in /proc/1/here"):
         open_store("/proc/1/here").check()
 
 
-def test_a_folder_of_somebody_else_is_denied(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_denied(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     uid = os.geteuid()
     if uid == 0:  # who may write everywhere

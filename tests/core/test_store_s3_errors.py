@@ -141,7 +141,7 @@ def test_a_wrong_secret_and_an_unknown_key_are_reported_apart(
         a_store(server.endpoint).check()
 
 
-def test_a_bucket_that_is_not_there_comes_with_the_command_that_makes_it() -> None:
+def test_a_missing_bucket_is_reported_with_the_command_that_creates_it() -> None:
     with embedded_s3() as server, pytest.raises(StoreNotFoundError) as missing:
         a_store(server.endpoint, "s3://no-such-bucket/x", region="eu-west-1").check()
 
@@ -315,7 +315,7 @@ def test_throttling_is_waited_for_as_often_as_configured() -> None:
     assert len(asked) == 3
 
 
-def test_nobody_there_is_said_with_the_address() -> None:
+def test_an_address_without_a_server_is_reported() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -329,7 +329,7 @@ def test_nobody_there_is_said_with_the_address() -> None:
     assert "prefix=" not in str(of_list.value)
 
 
-def test_a_name_that_nobody_knows_is_said() -> None:
+def test_a_name_that_nobody_knows_is_reported() -> None:
     with pytest.raises(StoreUnreachableError, match=r"no-such-host\.invalid"):
         a_store("http://no-such-host.invalid").check()
 

@@ -223,7 +223,7 @@ def test_an_error_takes_the_room_of_what_was_printed_before(
     assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 50_000
 
 
-def test_of_what_was_printed_the_last_lines_are_kept(tmp_path: Path) -> None:
+def test_the_last_printed_lines_are_kept(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "r", "r", "w", quota=50_000)
     for number in range(200):
         lines = [a_line_row(50 * number + i) for i in range(50)]
@@ -358,7 +358,7 @@ def test_a_spool_that_is_deleted_in_mid_run_costs_nothing_while_the_store_works(
     assert Run.open(rec.card.links["recording"]).errors.height == 2
 
 
-def test_a_store_that_comes_late_is_looked_at_before_it_is_written(
+def test_a_store_that_comes_late_is_checked_before_it_is_written(
     tmp_path: Path,
 ) -> None:
     earlier, spool, mount = tmp_path / "e", tmp_path / "spool", tmp_path / "mount"
@@ -383,7 +383,7 @@ def test_a_store_that_comes_late_is_looked_at_before_it_is_written(
     assert Run.open(two).errors["key"].to_list() == ["boom-2"]
 
 
-def test_a_spool_that_somebody_else_has_prepared_is_not_used(
+def test_a_spool_that_another_user_has_prepared_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -414,7 +414,7 @@ def test_a_store_that_is_deleted_in_mid_run_is_filled_again(tmp_path: Path) -> N
     assert len(segments(store)) >= 2
 
 
-def test_a_full_store_is_named_and_what_it_lacks_comes_home_when_it_has_room(
+def test_a_full_store_is_named_and_receives_the_rest_when_it_has_space(
     tiny: Callable[[], Path], tmp_path: Path
 ) -> None:
     disk, spool = tiny(), tmp_path / "spool"
@@ -474,7 +474,7 @@ def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> N
     assert "left/busy: lost, now at" in again.output
 
 
-def test_sync_says_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:
+def test_sync_reports_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:
     left(tmp_path / "spool" / "odd", "gopher://somewhere")
     said = CliRunner().invoke(
         sync, ["--spool", str(tmp_path / "spool")], catch_exceptions=False

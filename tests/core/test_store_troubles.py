@@ -128,7 +128,7 @@ def test_a_refused_connection_is_an_error_until_somebody_listens(
     assert store.get("a") == b"3"
 
 
-def test_a_trouble_meets_what_it_is_meant_for(proxy: FaultyS3, store: Store) -> None:
+def test_a_trouble_affects_its_operations_only(proxy: FaultyS3, store: Store) -> None:
     trouble = proxy.begin(
         faults.access_denied, method="PUT", names="*.seg", after=1, times=1
     )

@@ -60,7 +60,7 @@ def test_the_task_that_returned_none_is_named() -> None:
     assert "why 'fetch' returns None" in found.remedy
 
 
-def test_of_several_inputs_those_of_tasks_that_failed_alike_say_which() -> None:
+def test_tasks_that_failed_alike_show_which_of_several_inputs_it_was() -> None:
     found = failed_on_none(
         fetched(1, "NoneType"),
         fetched(2, "NoneType"),
@@ -75,7 +75,7 @@ def test_of_several_inputs_those_of_tasks_that_failed_alike_say_which() -> None:
 @pytest.mark.parametrize(
     ("typename", "message"), [("dict", NONE), ("NoneType", "unhashable type: 'list'")]
 )
-def test_without_a_none_nobody_is_said_to_have_returned_it(
+def test_without_a_none_nobody_is_reported_to_have_returned_it(
     typename: str, message: str
 ) -> None:
     found = failed_on_none(fetched(2, typename), hedged(9, "fetch-2"), message=message)
@@ -102,7 +102,7 @@ OF_DASK = OWN_CODE.replace("/jobs/clicks.py", "/site-packages/distributed/client
         ("AssertionError", OF_DASK, "driver-exception"),
     ],
 )
-def test_a_task_that_failed_unheard_comes_before_what_the_driver_then_missed(
+def test_a_task_that_failed_unnoticed_comes_before_what_the_driver_then_missed(
     exception: str, traceback: str, rule: str
 ) -> None:
     error = an_exception(exception, "incomplete day", traceback=traceback)
@@ -199,7 +199,7 @@ def missing(file: str, *pieces: Piece | list[Piece]) -> str:
     return found.remedy
 
 
-def test_a_file_of_a_worker_that_left_is_said_to_be_removed_by_dask() -> None:
+def test_a_file_of_a_worker_that_left_is_reported_as_removed_by_dask() -> None:
     came = an_event(
         "worker-added", "tcp://w2", at=1, name="2", host="h", pid=2, nthreads=1,
         local_directory="/tmp/scratch/worker-ab",

@@ -213,6 +213,6 @@ def test_a_table_of_another_version_has_our_columns() -> None:
 
 
 @pytest.mark.parametrize("blob", [b"", b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1"])
-def test_what_is_no_table_is_said(blob: bytes) -> None:
+def test_what_is_no_table_is_reported(blob: bytes) -> None:
     with pytest.raises(ValueError, match=r"logs\.parquet cannot be read"):
         read_table("logs", blob)

@@ -45,7 +45,7 @@ def _form(page: Page, url: str, conn_id: str) -> Locator:
     return form
 
 
-def test_the_form_asks_for_a_cluster_and_its_test_says_what_is_wrong(
+def test_the_form_asks_for_a_cluster_and_its_test_reports_what_is_wrong(
     host: Any, ada: BrowserContext, screenshots: Path
 ) -> None:
     conn_id = f"farm-{secrets.token_hex(4)}"

@@ -121,7 +121,7 @@ def test_the_verdict_names_who_stopped_the_task(
     assert [each for each in card["findings"] if each["severity"] == "failure"] == []
 
 
-def test_a_recording_in_a_busy_task_that_is_marked_says_so_in_log_and_headline(
+def test_a_recording_in_a_busy_task_that_is_marked_reports_it_in_log_and_headline(
     host: Any, s3: EmbeddedS3, tmp_path: Path
 ) -> None:
     flag = tmp_path / "pid"

@@ -238,7 +238,7 @@ def test_a_task_that_succeeded_shows_its_report(
         ("unrecorded", "Try 1 was not recorded", "/proc/recordings", "· not recorded"),
     ],
 )
-def test_a_recording_that_is_not_there_says_why(
+def test_a_recording_that_is_not_there_gives_the_reason(
     host: Any,
     ada: BrowserContext,
     screenshots: Path,
@@ -275,7 +275,7 @@ def test_a_recording_that_is_not_there_says_why(
     ],
     ids=["before", "after"],
 )
-def test_a_task_that_fails_while_nothing_records_says_why(
+def test_a_task_that_fails_while_nothing_records_gives_the_reason(
     host: Any,
     ada: BrowserContext,
     screenshots: Path,
@@ -293,7 +293,7 @@ def test_a_task_that_fails_while_nothing_records_says_why(
     page.close()
 
 
-def test_a_task_without_dask_says_how_to_record_one(
+def test_a_task_without_dask_reports_how_to_record_one(
     host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
     page = ada.new_page()

@@ -340,7 +340,7 @@ def test_a_job_on_kubernetes_has_the_image_and_the_environment(
     assert set(given) <= set(known)
 
 
-def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
+def test_what_stalls_is_cancelled_by_the_automation_and_reports_it(
     host: Any, served: str, tmp_path: Path
 ) -> None:
     sooner = {"within": 10}  # Prefect takes no less

@@ -56,18 +56,18 @@ class StoreContract:
         """Read a blob without the store."""
         raise NotImplementedError
 
-    def test_a_blob_comes_back_as_it_was_put(self, store: Store) -> None:
+    def test_a_blob_is_read_back_as_it_was_put(self, store: Store) -> None:
         blob = bytes(range(256)) * 1000
         store.put("runs/job=a/b.bin", blob)
 
         assert store.get("runs/job=a/b.bin") == blob
 
-    def test_what_is_put_is_there_for_others(self, store: Store) -> None:
+    def test_blobs_can_be_read_by_other_readers(self, store: Store) -> None:
         store.put("a/b", b"seen")
 
         assert self.raw_get(store, "a/b") == b"seen"
 
-    def test_what_others_put_is_there(self, store: Store) -> None:
+    def test_blobs_of_other_writers_can_be_read(self, store: Store) -> None:
         self.raw_put(store, "a/b", b"theirs")
 
         assert store.get("a/b") == b"theirs"
@@ -86,7 +86,7 @@ class StoreContract:
         assert store.get("a") == b"second"
         assert list(store.names()) == ["a"]
 
-    def test_a_missing_blob_is_said_to_be_missing(self, store: Store) -> None:
+    def test_a_missing_blob_raises_blob_not_found(self, store: Store) -> None:
         import pytest
 
         store.put("there", b"1")
@@ -95,16 +95,14 @@ class StoreContract:
         with pytest.raises(BlobNotFoundError):
             store.get("no/such/folder")
 
-    def test_every_letter_of_the_alphabet_may_stand_in_a_name(
-        self, store: Store
-    ) -> None:
+    def test_every_letter_is_allowed_in_a_name(self, store: Store) -> None:
         for letters in _ALPHABET:
             store.put(f"x/{letters}", letters.encode())
 
         assert store.get(f"x/{_ALPHABET[2]}") == _ALPHABET[2].encode()
         assert list(store.names()) == sorted(f"x/{letters}" for letters in _ALPHABET)
 
-    def test_the_longest_name_is_taken(self, store: Store) -> None:
+    def test_the_longest_name_is_accepted(self, store: Store) -> None:
         name = "/".join(["a" * 200] * 3)
         store.put(name, b"1")
 
@@ -128,7 +126,7 @@ class StoreContract:
             with pytest.raises(ConfigurationError):
                 list(store.folders(prefix))
 
-    def test_names_come_in_order_whatever_the_folders(self, store: Store) -> None:
+    def test_names_are_sorted_across_folders(self, store: Store) -> None:
         # `-` and `.` sort before `/`, `=` and `~` behind it.
         names = ["a-b", "a.b", "a/c", "a/c-d/e", "a/c/d", "a=b", "a~b", "aa/b", "b"]
         names.remove("a/c")  # a file system has no blob that is a folder as well
@@ -137,7 +135,7 @@ class StoreContract:
 
         assert list(store.names()) == sorted(names)
 
-    def test_names_can_be_had_by_their_beginning(self, store: Store) -> None:
+    def test_names_are_listed_by_prefix(self, store: Store) -> None:
         for name in ("run/a", "run/ab", "run/b", "runs/a", "other"):
             store.put(name, b"")
 
@@ -146,7 +144,7 @@ class StoreContract:
         assert list(store.names("run")) == ["run/a", "run/ab", "run/b", "runs/a"]
         assert list(store.names("nothing/")) == []
 
-    def test_names_go_on_after_a_name(self, store: Store) -> None:
+    def test_names_are_listed_after_a_name(self, store: Store) -> None:
         names = [f"i/{number:02d}/x" for number in range(12)] + ["j/00"]
         for name in names:
             store.put(name, b"")
@@ -178,9 +176,7 @@ class StoreContract:
         assert list(store.folders("a/b/")) == []
         assert list(store.folders("nothing/")) == []
 
-    def test_a_deleted_blob_is_gone_and_deleting_twice_is_fine(
-        self, store: Store
-    ) -> None:
+    def test_a_blob_can_be_deleted_twice(self, store: Store) -> None:
         import pytest
 
         store.put("a/b", b"1")
@@ -193,7 +189,7 @@ class StoreContract:
         assert list(store.names()) == []
         assert list(store.folders()) == []
 
-    def test_checking_leaves_nothing_behind(self, store: Store) -> None:
+    def test_checking_leaves_no_blobs(self, store: Store) -> None:
         store.check()
 
         assert list(store.names()) == []
