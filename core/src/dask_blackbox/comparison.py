@@ -80,7 +80,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         after: The second.
         changes: What is not as it was, the most relevant first.
         past: What the history of the second says, where both are of one job.
-        unknown: Kinds of facts that one of the two does not tell of.
+        unknown: Kinds of facts that one of the two has no facts about.
         numbers: The measures of both.
         prefixes: Tasks by prefix, those that changed most first.
     """

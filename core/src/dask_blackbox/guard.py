@@ -34,7 +34,7 @@ def guard(
 
     Args:
         doing: What is being done, in the words of the log line
-            ("dask-blackbox went on without <doing>: …").
+            ("dask-blackbox continued without <doing>: …").
         on_error: Takes the same and the failure, so that the recording can state it.
     """
     try:

@@ -59,7 +59,7 @@ def own_version(name: str = "dask-blackbox") -> str:
 
 
 def since_boot() -> float:
-    """Return seconds since this machine's boot, by a clock that nobody sets.
+    """Return seconds since this machine's boot, by a monotonic clock.
 
     Its suspensions count, as they do for people who wait, where the system can tell.
     """
@@ -165,7 +165,7 @@ class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
         at: When it was written, epoch seconds.
         segments: How many segments the store has.
         progress: How far the run has come; null where nobody has counted.
-        lasted: Seconds since the run's start, by a clock that nobody sets; null: not known.
+        lasted: Seconds since the run's start, by a monotonic clock; null: not known.
     """
 
     at: float
@@ -314,7 +314,7 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
         format: Version of the format.
         state: A word of `RunState`.
         ended: Epoch seconds.
-        lasted: Seconds since the run's start by a clock that nobody sets; null: not known.
+        lasted: Seconds since the run's start by a monotonic clock; null: not known.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, where something did.
         stopped: Who ended the run from outside, where a host or a person did.

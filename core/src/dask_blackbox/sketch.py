@@ -128,7 +128,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         facts: What a change is looked for in: values by kind of fact and by name.  Kinds
             are those of `finding.Change`; those of a role have it after a slash
             (`package/workers`).
-        unknown: Kinds of facts that the recording does not tell of.
+        unknown: Kinds of facts that the recording has no facts about.
         parts: What the job's own modules are made of: file, line and hash by `module:name`.
         sources: The text of some of these parts, where it was recorded.
     """

@@ -77,10 +77,10 @@ def findings_in(
     A rule that fails is noted (`guard`), and the others go on.
 
     Args:
-        muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
-        thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+        muted: Slugs of rules that are disabled; our own verdicts cannot be muted.
+        thresholds: Numbers that the user changed, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
-        broken: What is already known to be wrong with rules: it stands on the card.
+        broken: What is already known to be wrong with rules, for the card.
     """
     case = Case(run, thresholds=thresholds, history=history)
     case.broken.extend(broken)
@@ -93,7 +93,7 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
     Within each of these, the order in which they are asked is of no account.
 
     Args:
-        muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
+        muted: Slugs of rules that are disabled; our own verdicts cannot be muted.
     """
     users = installed_rules()
     case.broken.extend(users.problems)

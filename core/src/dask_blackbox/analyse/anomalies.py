@@ -14,14 +14,14 @@ from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 _LEAST_RUNS = 4
 """Earlier runs without which nothing is called unusual."""
 
-_WITHOUT_INPUT = 8  # a week: days differ, and nothing tells by how much
+_WITHOUT_INPUT = 8  # a week: days differ by an unknown amount
 _RECENT = 40
 _MOST_RUNS = 120
 _LEAST_SPREAD = 0.03
 _STEEPEST = 1.1
 _NARROW = 0.05
 # How many spreads above the median are unusual, by the number of earlier runs: few runs
-# tell little of their own spread.
+# say little about their spread.
 _BARS = ((4, 9.5), (6, 7.5), (8, 6.4), (12, 5.5), (20, 4.8), (40, 4.4), (100, 4.2))
 _FACTORS = ((4, 1.8), (8, 1.65), (20, 1.5), (60, 1.4))
 _FEW = 20
@@ -228,7 +228,7 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         own = (
             None if part is not None else _unusual_prefix(earlier, sketch, prefix, _cpu)
         )
-        # On a host that others keep busy, only this tells a slow task from a slow night.
+        # On a host shared with others, only this distinguishes a slow task from a busy host.
         each = own if own is not None and own.factor >= _LARGE_SHARE else part
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
             reported = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)

@@ -72,7 +72,7 @@ class Blame:
         cause: What most of them died of: a slug, `unknown` if nothing is proven.
         confidence: How sure the cause is.
         tied: Prefixes of other tasks that may be guilty as well: the evidence does not
-            tell them from the guilty one.
+            distinguish them from the guilty one.
         evidence: What is known of each task that ran at the last death, if several did.
     """
 
@@ -108,7 +108,7 @@ def blame_of(
         dead: The deaths of the run with their causes.
         no_worker_left: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
-        recovered: Deaths that nobody waits for any more: their work was done elsewhere.
+        recovered: Deaths that the driver no longer waits for: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
         certain: Whether the exception is known to have ended it.
         unreceived: Keys of the failed tasks of which no call of the driver's received.
@@ -272,7 +272,7 @@ def _blame_for_deaths(
 def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...]:
     """Return the other prefixes that were suspect at as many deaths as the guilty one's.
 
-    By their names alone: of keys that never ended, nobody recorded what Dask makes of them.
+    By their names alone: the prefix of keys that never finished was not recorded.
     """
     if guilty is None:
         return ()
@@ -283,7 +283,7 @@ def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...
 
 
 def _cause_of_all(dead: _Deaths) -> tuple[str | None, Confidence]:
-    """Return what most of the deaths were of; those that nobody saw don't vote."""
+    """Return the cause of most deaths; deaths without a known cause are not counted."""
     known = [cause for _, cause in dead if cause.slug != "unknown"]
     if not known:
         return ("unknown" if dead else None), "low"

@@ -1,6 +1,6 @@
-"""One run under investigation: its tables and all that is derived from them once.
+"""One run to diagnose: its tables, and everything that is derived from them once.
 
-Rules ask a `Case`; none of them derives for itself who died or which task failed first.
+Rules read a `Case`; no rule derives on its own which worker died or which task failed first.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def dask_setting(config: Mapping[str, object], name: str) -> object:
 
 
 class Case:
-    """What rules ask.
+    """The facts about a run that rules use.
 
     Args:
-        thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers that the user changed, by `<slug>.<name>`.
         history: The runs before it, as far as they are known.
 
     Attributes:
@@ -127,12 +127,12 @@ class Case:
 
     @property
     def only_waited(self) -> bool:
-        """Whether the driver's exception says only that something did not come in time."""
+        """Whether the driver's exception is only a timeout."""
         return self.exception is not None and only_waited(self.exception)
 
     @property
     def gave_no_reason(self) -> bool:
-        """Whether the driver raised nothing, or only that something did not come in time."""
+        """Whether the driver raised nothing, or only a timeout."""
         return self.exception is None or self.only_waited
 
     @cached_property
@@ -157,7 +157,7 @@ class Case:
 
     @cached_property
     def task_activity(self) -> TaskActivity:
-        """What tasks and their processes paid beside computing."""
+        """What tasks and their processes spent beside computing."""
         return TaskActivity(self.run)
 
     @cached_property
@@ -220,7 +220,7 @@ class Case:
 
     @cached_property
     def unreceived(self) -> frozenset[str]:
-        """The keys of failed tasks of which no call of the driver received (`fire_and_forget`)."""
+        """The keys of failed tasks whose error no call of the driver received (`fire_and_forget`)."""
         received = {each.key for each in self.outcome.received}
         texts = {(each.exception, each.message) for each in self.outcome.received}
         return frozenset(
@@ -231,7 +231,7 @@ class Case:
 
     @property
     def _recovered_deaths(self) -> tuple[WorkerExit, ...]:
-        """The deaths of whose work nothing was left to do when the run ended."""
+        """The deaths whose work was completed elsewhere before the run ended."""
         done = self.run.tasks.filter(pl.col("outcome") == "finished")
         last = done.group_by("key", maintain_order=True).agg(
             pl.col("stop").max().dt.epoch("us") / 1e6
@@ -249,7 +249,7 @@ class Case:
         """Whether a task had ended worker after worker when the driver ended, or gave up.
 
         Dask gives it up after `allowed-failures` deaths; where that was raised, a host's
-        patience ends before.
+        time limit ends the run before.
         """
         asked = self.exception is None and signal_of_driver(self.run) in ASKED
         if not self.deaths or not (
@@ -363,7 +363,7 @@ class Case:
 
     @property
     def hang(self) -> Hang | None:
-        """What was still wanted when the run ended, if the driver only waited for it."""
+        """What the driver was still waiting for when the run ended, if it only waited."""
         if not self.failed or self.blame.failure is not None:
             return None
         without_reason = self.gave_no_reason or self.raised("KeyboardInterrupt")
@@ -371,14 +371,14 @@ class Case:
 
     @property
     def hang_confidence(self) -> Confidence:
-        """How sure it is that the hang ended the run: somebody ran out of patience."""
+        """How sure it is that the hang ended the run, by what the driver raised."""
         exception = self.exception
         waited = exception is not None and timed_out_waiting(exception)
         return "high" if waited else "medium"
 
     @cached_property
     def driver_position(self) -> DriverPosition | None:
-        """Where the driver was when it was stopped, if no traceback tells."""
+        """Where the driver was when it was stopped, if there is no traceback."""
         if self.exception is not None and not self.raised("KeyboardInterrupt"):
             return None
         return driver_position_of(self.run)

@@ -116,7 +116,7 @@ def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
 def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     """Yield how many log lines never came, each line counted once.
 
-    Processes number their lines without gaps, so that the gaps tell what is missing
+    Processes number their lines without gaps, so that gaps show what is missing
     between two lines of one process; what a worker said before its first line here is
     nobody's loss: it may have been said to an earlier recording.  Who drops lines counts
     them as well: that includes what no gap shows, the last lines of a process, but also
@@ -146,7 +146,7 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
 
 
 def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
-    """Yield the workers whose last lines nobody could read: no gap can show those."""
+    """Yield the workers whose last lines could not be read, which no gap shows."""
     read = {
         each.pid for each in run.of(WorkerExitReport) if each.by not in _READ_NO_LINES
     }
@@ -164,7 +164,7 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
 
 
 def _unread_of_the_silent(run: RunTables) -> Iterator[tuple[str, str]]:
-    """Yield the workers that lived, but had sent nothing for a while at the end."""
+    """Yield the workers that were alive but had sent nothing for a while at the end."""
     last = {event.pid: event for event in run.of(WorkerUnresponsive)}
     for event in last.values():
         if event.lines_read or _sent_lines_after(run, event):
@@ -200,7 +200,7 @@ def _gaps_in_logs(run: RunTables) -> pl.DataFrame:
         last=pl.col("seq").max(),
         lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
     )
-    driver = pl.col("source") == _DRIVER  # numbers its lines anew for each recording
+    driver = pl.col("source") == _DRIVER  # numbers its lines again for each recording
     before_first = pl.when(driver).then(pl.col("first") - 1).otherwise(0)
     counted_lines = counted_lines.with_columns(lost=pl.col("lost") + before_first)
     if others := _numbers_of_others(run):
@@ -261,7 +261,7 @@ def completeness_of(
     if reason is not None:
         account["reason"] = reason
     if run.ending is not None and run.ending.store_behind > _BEHIND:
-        # Not missing: it has come by now. But whoever looked meanwhile did not see it.
+        # Not missing, because it has arrived by now; but a reader in the meantime did not see it.
         account["behind"] = round(run.ending.store_behind, 1)
     if run.damaged:
         account["damaged"] = {n: short(why, 160) for n, why in run.damaged.items()}

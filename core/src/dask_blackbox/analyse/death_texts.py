@@ -1,4 +1,4 @@
-"""How a finding about deaths is reported: who died of what, at which work, and who is innocent."""
+"""The texts of findings about deaths: which workers died of what, running which tasks."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str,
 
 
 def _running_prefix(case: Case, deaths: tuple[WorkerExit, ...]) -> str | None:
-    """Return the prefix of the guilty task; else the one that all had in hand."""
+    """Return the prefix of the guilty task; else the one that all were running."""
     if case.blame.guilty:
         return case.prefix_of(case.blame.guilty)
     prefixes = {case.prefix_of(key) for death in deaths for key in death.running_on}

@@ -107,7 +107,7 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
     # What ends in the last moments ends because the run does.
     if any(at < each < end - _CLOSING_SECONDS for each in moved):
         return None
-    # It tells again when twice the time has passed.
+    # It is reported again when twice the time has passed.
     if end - at > max(2 * reported_after, _RECENT):
         return None
     since = max(end - at, 0.0)

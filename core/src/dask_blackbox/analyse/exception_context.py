@@ -118,7 +118,7 @@ def exception_details(failure: TaskFailure) -> Iterator[str]:
 
 
 def unraised_exception(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield why the driver got something that speaks of nothing."""
+    """Yield why the driver received an exception without the task's error."""
     exception = case.exception
     if failure is not case.blame.failure:
         return
@@ -145,7 +145,7 @@ def raised_before(case: Case, failure: TaskFailure) -> list[str]:
 def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str, float]]:
     """Return class, message and time of earlier attempts' errors, of each other class the first.
 
-    What a later attempt meets may be what the first one left: half a file, an input
+    A later attempt may fail on what the first one left: half a file, an input
     that was changed in place.
     """
     rows = case.run.errors.filter(
@@ -162,7 +162,7 @@ def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str, floa
 
 
 def dead_at(case: Case, failure: TaskFailure) -> Counter[str]:
-    """Return what workers had died of while they were executing a task that raised later."""
+    """Return why workers died while they were executing a task that raised later."""
     return Counter(
         case.cause_of(death).slug
         for death in case.deaths
@@ -205,7 +205,7 @@ class FailedAlike:
 def failed_alike(run: RunTables, failure: TaskFailure) -> FailedAlike:
     """Return how many tasks failed as one did.
 
-    Those count that Dask had released when they raised, as nobody waited for them any more.
+    Those count that Dask had released when they raised, as the driver no longer waited for them.
     """
     same = pl.col("prefix") == failure.prefix
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))

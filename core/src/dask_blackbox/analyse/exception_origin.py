@@ -129,7 +129,7 @@ def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> 
 def _failed_before_it_gave_up(
     failure: TaskFailure, failures: tuple[TaskFailure, ...], unreceived: frozenset[str]
 ) -> TaskFailure | None:
-    """Return the task that another one may have waited for, and of whose failure nobody heard."""
+    """Return the task that another one may have waited for, and whose failure was not reported."""
     if not _gave_up_waiting(failure):
         return None
     before = (
@@ -212,7 +212,7 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
         return True
     if failure.message:
         return failure.message in exception.traceback
-    # A bare `assert`, or `next()` of nothing, says nothing: the line has to tell.
+    # A bare `assert`, or `next()` of nothing, says nothing: only the line shows it.
     return _passes(exception, failure)
 
 

@@ -1,7 +1,7 @@
-"""What a worker died of, as far as the witnesses prove it.
+"""The cause of a worker's exit, as far as the sources prove it.
 
 The order matters: the same signal 15 comes from the memory limit, a frozen process and
-a stranger, and only the witness before it tells which.
+another process, and only an earlier source shows which.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
 
 
 def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
-    """Nobody saw the exit: is that because its nanny ended with it?"""
+    """If the exit was not observed: is that because its nanny ended with it?"""
     rows = run.workers.filter(
         (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
     )

@@ -143,7 +143,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
     if not len(final):
         return ()
     if run.ending is not None and run.ending.exception is None:
-        # The driver may have ended of one that somebody else asked for again.
+        # The driver may have failed on one that another client requested again.
         final = final.join(succeeded_later(run), on=["key", "at"], how="anti")
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
     inherited = (

@@ -125,7 +125,7 @@ def user_frames(traceback: str) -> tuple[Frame, ...]:
 def root_of_chain(traceback: str) -> tuple[str, str] | None:
     """Return class and message of the first exception of a chain; None if it is alone.
 
-    Where a library's function catches what it has looked up in vain, and raises what that
+    Where a library's function catches what it did not find, and raises what that
     means, the second one is the first that says something.
     """
     sections = _sections(traceback)
@@ -182,7 +182,7 @@ def members_of_group(traceback: str) -> tuple[tuple[str, str], ...]:
 
 
 def came_from_a_task(traceback: str) -> bool:
-    """Return whether a driver's traceback goes on into code that ran on a worker.
+    """Return whether a driver's traceback continues in code that ran on a worker.
 
     Dask joins the two: what follows the client's own frames happened in a task.
     """
@@ -213,7 +213,7 @@ def came_from_the_start_of_a_worker(traceback: str) -> bool:
 
 
 def came_from_the_cluster(traceback: str) -> bool:
-    """Return whether a driver's traceback goes on into another process of the cluster.
+    """Return whether a driver's traceback continues in another process of the cluster.
 
     What a scheduler or worker answers with an error to is joined to the client's frames.
     """
@@ -231,7 +231,7 @@ def came_from_the_cluster(traceback: str) -> bool:
 def read_by_the_driver(traceback: str) -> bool:
     """Return whether a driver failed while it read what the cluster had sent.
 
-    What came from a task goes on into the task's code; this goes on into Dask's reading.
+    What came from a task continues in the task's code; this continues in Dask's reading.
     """
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
@@ -249,13 +249,15 @@ def raised_by_a_library(traceback: str) -> bool:
     """Return whether a library that has nothing to do with Dask raised this by itself.
 
     A host's timeout may end a wait for Dask from anywhere; a service that does not answer
-    is nobody's but its client's.
+    belongs to its client only.
     """
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     if not frames or is_the_users(frames[-1]):
         return False
     if any(part in frames[-1].file for part in _OWN_TIMEOUTS):
-        return False  # whatever that waits for, the program's own patience has ended
+        return (
+            False  # whatever that waits for, the program's own time limit was reached
+        )
     return raised_apart_from_dask(traceback)
 
 
@@ -268,7 +270,7 @@ def raised_apart_from_dask(traceback: str) -> bool:
 
 
 def raised_in_user_code(traceback: str) -> bool:
-    """Return whether the user's code met an error where it asked nothing of Dask.
+    """Return whether the user's code raised an error outside any call to Dask.
 
     A task may have raised the same, which was handled; what a client raises, or `raise`
     hands on, is another matter.

@@ -1,4 +1,4 @@
-"""How a finding about a hang is reported: since when, and where the tasks were."""
+"""The texts of findings about hangs: since when, and where the tasks were."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
 
 
 class Wait(NamedTuple):
-    """For what a driver waited, why that is in vain, and what to do."""
+    """What a driver waited for, why it does not arrive, and what to do."""
 
     what: str
     because: str
@@ -135,7 +135,7 @@ _FEWEST = 3
 def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
     """Return the share of a core that the worker of a waiting task used meanwhile.
 
-    None if the task is in no call that waits, if its worker computed, or if nobody knows.
+    None if the task is in no call that waits, if its worker computed, or if it is unknown.
     """
     if not task.stack or task.executing_for is None:
         return None
@@ -145,7 +145,7 @@ def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
     begun = hang.at - task.executing_for
     metrics = case.run.metrics.filter(pl.col("source") == task.worker)
     moments = metrics["at"].dt.epoch("us") / 1e6
-    # A sample tells of the time before it.
+    # A sample covers the time before it.
     during = metrics.filter(
         (moments > begun + 1) & (moments < last_sign_of_life(case.run))
     )

@@ -141,7 +141,7 @@ def hang_of(run: RunTables) -> Hang | None:
     # Where the scheduler closes before its next look, nothing reports that it is over.
     if _finished_within(run, at, closing):
         return None
-    # It tells again when twice the time has passed: a longer silence is an idle cluster.
+    # It is reported again when twice the time has passed: a longer silence is an idle cluster.
     if end - at > max(reported_after, _RECENT):
         return None
     return Hang(

@@ -25,12 +25,12 @@ class History:
     """What is known of the runs before one run.
 
     Attributes:
-        names: What the names of all sketches tell, the newest first, one for each run.
+        names: The names of all sketches, the newest first, one for each run.
         sketches: Those that were read, the newest first.
         unreadable: How many could not be read.
         more: There are more runs than these; the time to look was over.
-        tries: What the names of this run's earlier attempts tell, the first one first.
-        attempts: What the names of all attempts of the runs before it tell.
+        tries: The names of this run's earlier attempts, the first one first.
+        attempts: The names of all attempts of the runs before it.
     """
 
     names: tuple[SketchName, ...] = ()
@@ -90,7 +90,7 @@ def _mapped(run: str) -> str | None:
 def one_per_run(names: Iterable[SketchName]) -> list[SketchName]:
     """Return one name for each run, in the order of their first: its last attempt.
 
-    Where an attempt has two sketches (it was brought home after somebody had diagnosed
+    Where an attempt has two sketches (it was uploaded after it had been diagnosed
     what was there), the one that knows more of its end counts.
     """
     chosen: dict[tuple[str, str], SketchName] = {}

@@ -1,7 +1,7 @@
 """Bugs of Dask that recordings show: which versions have them, and what they look like.
 
-Each needs both: a version in its range, and its mark in the recording.  A bug that leaves
-no mark is not here, as nobody could say that a run has met it.
+Each needs both: a version in its range, and its mark in the recording.  A bug without
+such a mark is not listed, because no recording could prove it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modules that somebody misses: are they packages, or files of the driver's own?"""
+"""Modules that a worker lacks: packages, or files of the driver."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def missing_elsewhere(case: Case) -> str | None:
 def lacking_module(text: str) -> str | None:
     """Return the module that a text says has not what was expected of it."""
     found = NAME_NOT_IN_MODULE.search(text)
-    # A main script is nobody's package.
+    # A main script belongs to no package.
     return found["name"] if found and not _BY_A_HOST.match(found["name"]) else None
 
 
@@ -91,7 +91,7 @@ def own_module(case: Case, name: str) -> OwnModule | None:
 
 
 def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:
-    """Return where the driver had a module that it ended of; empty if it had not."""
+    """Return where the driver had the module of its exception; empty if it had not."""
     found = case.exception.found if case.exception is not None else {}
     module = found.get("module", "")
     same = module and module.partition(".")[0] == name.partition(".")[0]
@@ -106,7 +106,7 @@ def package_of(case: Case, module: str) -> str:
 def worker_has_package(case: Case, worker: str, module: str) -> str | None:
     """Return a worker's version of the distribution of a module, or None.
 
-    Workers that are alike are asked once: what one of them has, the others have, too.
+    Workers with equal packages are queried once: what one of them has, the others have.
     """
     every = [f for f in case.run.of(InstalledPackages) if f.role == "worker"]
     events = [f for f in every if f.subject == worker] or every

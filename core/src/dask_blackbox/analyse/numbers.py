@@ -45,7 +45,7 @@ NUMBERS = {
     "disk_seconds": "seconds that tasks waited for spilled data",
     "deserialize_seconds": "seconds that tasks and inputs took to deserialise",
 }
-"""Every measure that can stand on a card, and what it means."""
+"""Every measure that a card can show, and its meaning."""
 
 _READS = ("memory-read", "disk-read")
 _AT_ONCE = 1.0

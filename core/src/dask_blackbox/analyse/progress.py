@@ -1,4 +1,4 @@
-"""How far the tasks had come when the driver gave up waiting, and what the rest needs."""
+"""The progress of the tasks when the driver gave up waiting, and the time for the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARE = 0.3
 
 
 class Pace(NamedTuple):
-    """How work went on.
+    """The progress of the tasks.
 
     Attributes:
         done: How many tasks had ended.
@@ -35,7 +35,7 @@ class Pace(NamedTuple):
 
 
 def pace_of(case: Case) -> Pace | None:
-    """Return how work went on until the driver's end; None if it did not, or was done."""
+    """Return the progress until the driver's end; None if there was none, or all was done."""
     ending = case.run.ending
     if ending is None or case.standstill is not None:
         return None

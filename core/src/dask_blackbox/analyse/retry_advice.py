@@ -1,4 +1,4 @@
-"""Would a retry help, after an exception of this class, and how sure is that?
+"""Whether a retry helps after an exception of a class, and how sure that is.
 
 Only a closed list of programming errors surely fails again: by its class, or by one that
 the class derives from.  A class whose name says that it passes (`PoolTimeout`,
@@ -70,7 +70,7 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
     )),
     "environment": frozenset(("PermissionError",)),
 }  # fmt: skip
-"""What the same input raises again; but who calls for a file may find it a minute later."""
+"""What the same input raises again; but a missing file may exist a minute later."""
 
 _MEMORY = frozenset(("MemoryError",))
 _TRANSIENT_WORDS = re.compile(
@@ -118,7 +118,7 @@ def advice_on_class(qualified: str, bases: Iterable[str] = ()) -> Advice:
     """
     builtin = _bases_of_builtin(qualified)
     for each in (qualified, *(tuple(bases) or builtin)):
-        # Whoever derives a class from `ValueError` means something of their own by it.
+        # A class derived from `ValueError` has a meaning of its own.
         reported = _advice_for_class(each, closed=each != qualified and not builtin)
         if reported is not None:
             return reported
@@ -160,7 +160,7 @@ def advice_on_text(
 
     Args:
         qualified: Its name with its module.
-        message: Its text: what speaks of limits, or of other times, may pass.
+        message: Its text: a message about limits or a later time may pass.
         bases: As of `advice_on_class`.
         traceback: Its traceback, if that is known.
     """
@@ -184,7 +184,7 @@ def advice_on_text(
 
 
 def advice_on(error: BaseException) -> Advice:
-    """Return the advice on an exception that is at hand."""
+    """Return the advice on an exception object."""
     name, *bases = _names(type(error))
     return advice_on_text(name, str(error), bases)
 

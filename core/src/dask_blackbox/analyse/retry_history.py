@@ -1,6 +1,6 @@
 """What retries of the same failure did before: in this run, and in earlier ones.
 
-A retry is another attempt of a run.  Where nobody retries (cron, a terminal), it is the
+A retry is another attempt of a run.  Where there are no retries (cron, a terminal), it is the
 next run of the job, if it began soon after and nothing was different.
 """
 
@@ -24,7 +24,7 @@ from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-_SOON = 600.0  # seconds between a failed run and the one that somebody started again
+_SOON = 600.0  # seconds between a failed run and its manual rerun
 _WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
 _EXCEPTIONS = ("task-exception", "driver-exception")
 _SURELY = 3

@@ -95,7 +95,7 @@ class FrontMatter(
 
 
 def read_page(slug: str) -> tuple[FrontMatter, Page]:
-    """Return the page of a rule of ours.
+    """Return the page of a built-in rule.
 
     Raises:
         FileNotFoundError: if there is none.
@@ -127,8 +127,8 @@ class Rule:
         ask: Yields the findings.
         page: Its documentation.
         thresholds: The numbers that it compares with, by name, with their defaults.
-        turn: Of a user's verdict: `first`, it explains more than any of ours; `last`, less
-            than any of ours but `unknown`.
+        turn: Of a user's verdict: `first`, it explains more than any built-in one; `last`, less
+            than any built-in one but `unknown`.
         about: `analysis` where it asks how the other rules fared, and so after them.
     """
 
@@ -191,7 +191,7 @@ def _rounded(cost: Cost) -> Cost:
 
 
 def documented(slug: str, *, ask: Callable[[Case], Iterator[Finding]]) -> Rule:
-    """Return a rule of ours; all but the function that asks it is in `findings/<slug>.md`."""
+    """Return a built-in rule; everything but its function is in `findings/<slug>.md`."""
     matter, page = read_page(slug)
     return Rule(
         slug=slug,

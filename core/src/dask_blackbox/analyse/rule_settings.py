@@ -23,7 +23,7 @@ class Asking:
 
     Attributes:
         muted: Slugs of rules that are not.
-        thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers that the user changed, by `<slug>.<name>`.
     """
 
     muted: tuple[str, ...] = ()

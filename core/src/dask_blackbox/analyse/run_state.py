@@ -1,4 +1,4 @@
-"""How a run ended, as far as its recording can say."""
+"""How a run ended, according to its recording."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dask_blackbox.run_tables import RunTables
 State = Literal["running", "succeeded", "failed", "aborted", "lost"]
 
 FAILED: tuple[State, ...] = ("failed", "aborted", "lost")
-"""States of a run that want a verdict."""
+"""States of a run that need a verdict."""
 
 STALE = 60.0
-"""Seconds without a heartbeat after which nobody is believed to record any more."""
+"""Seconds without a heartbeat after which a recorder counts as gone."""
 
 ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
-"""Signals by which a host, or somebody, asks a driver to end."""
+"""Signals by which a host or a person asks a driver to exit."""
 
 _SHELLS = 128
 
@@ -36,7 +36,7 @@ def state_of(run: RunTables, *, now: float | None = None) -> State:
 
 
 def silent_for(run: RunTables, *, now: float | None = None) -> float:
-    """Return for how many seconds nothing has been heard of a run.
+    """Return the seconds since the last sign of life of a run.
 
     Args:
         now: Epoch seconds; the present, if not given.
@@ -55,7 +55,7 @@ def last_sign_of_life(run: RunTables) -> float:
 def seconds_of(run: RunTables) -> float:
     """Return how long a run took, or has taken as far as is known, in seconds.
 
-    By the recorder's clock that nobody sets: the difference of two readings of the other
+    By the recorder's monotonic clock: the difference of two readings of the other
     one is false after a jump.
     """
     if run.ending is not None and run.ending.lasted is not None:
@@ -66,7 +66,7 @@ def seconds_of(run: RunTables) -> float:
 def recorded_until(run: RunTables) -> float:
     """Return the moment of the last fact that was recorded, in epoch seconds.
 
-    What happened later nobody knows, though the recorder may have lived on for seconds.
+    What happened later is unknown, although the recorder may have run for seconds.
     """
     moments = [
         float(frame["at"].dt.epoch("us").max() or 0) / 1e6  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Did tasks fail on one worker only, while others did the same well?
+"""Tasks that failed on one worker only, while others ran the same tasks successfully.
 
-Then it is hardly the task's input or code: that worker lacks what the others have.  Most
-often it came later than they did, and nobody has given it what they were given.
+Then the cause is hardly the task's input or code: that worker lacks something.  Most often it
+joined later than the others and was not set up as they were.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SETUP_HINT = (
 
 
 class SingleWorkerFailure(NamedTuple):
-    """A worker on which all tasks of a prefix failed, and what is different about it.
+    """A worker on which all tasks of a prefix failed, and how it differs.
 
     Attributes:
         sentence: What was seen, in sentences.
@@ -40,7 +40,7 @@ class SingleWorkerFailure(NamedTuple):
 def single_worker_failure(
     case: Case, failure: TaskFailure
 ) -> SingleWorkerFailure | None:
-    """Return what is reported of the only worker on which a task's like failed, or None."""
+    """Return the only worker on which tasks of a task's prefix failed, or None."""
     worker, prefix = failure.worker, failure.prefix
     if not worker or not prefix:
         return None
@@ -69,7 +69,7 @@ def single_worker_failure(
 
 
 def _late_arrival(case: Case, worker: str, well: pl.DataFrame) -> str:
-    """Return how a worker came after the others had begun, or nothing."""
+    """Return a sentence on a worker that joined after the others had started, or nothing."""
     own = case.run.workers.filter(pl.col("address") == worker).sort("joined").tail(1)
     begun = well["start"].min()
     if not len(own) or begun is None or own["joined"][0] <= begun:

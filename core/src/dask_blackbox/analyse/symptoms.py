@@ -1,4 +1,4 @@
-"""Exceptions that say what was not there, late or not as expected, and not why."""
+"""Exceptions that report something missing, late or unexpected, but not the reason."""
 
 from __future__ import annotations
 

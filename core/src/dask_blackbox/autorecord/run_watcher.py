@@ -464,7 +464,7 @@ class RecorderConnection:
         while self._process is not None and self._listening is not None:
             self._listening.join(max(0.0, deadline - time.monotonic()))
             if self._listening.is_alive():
-                self._process.wait(0.0)  # it goes on without us
+                self._process.wait(0.0)  # it continues without us
                 return False
             # One that was killed while it finalised is replaced, as before.
             if not self._open or not self._restart(OSError("before it was done")):

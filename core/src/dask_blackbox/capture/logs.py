@@ -199,7 +199,9 @@ class LogTap:
             if getattr(sys, name) is tee:  # else someone wrapped ours: leave theirs
                 inner = tee.inner
                 while getattr(inner, "muted", False) is True:
-                    inner = inner.inner  # of a recording that ended while ours went on
+                    inner = (
+                        inner.inner
+                    )  # of a recording that ended while ours continued
                 setattr(sys, name, inner)
             tee.muted = True
         self._streams.clear()

@@ -120,7 +120,7 @@ class OwnSecrets:
     """Masks secrets that only this process knows: its environment variables, and values added here.
 
     A worker's environment may hold what the driver's does not, and a task may load a
-    secret by itself; nobody else could mask it, and the values themselves must not travel.
+    secret by itself; no other process could mask it, and the values themselves must not travel.
 
     Attributes:
         values: Matches each of them; None: there are none.

@@ -84,7 +84,7 @@ def worker_code(text: str) -> dict[str, dict[str, str]]:
 
 
 def _compiled(file: str) -> types.CodeType | None:
-    """Return the code of a source file: as Python has kept it, or compiled anew."""
+    """Return the code of a source file: as Python has kept it, or compiled again."""
     stat = os.stat(file)
     kept = Path(importlib.util.cache_from_source(file))
     head = (0).to_bytes(4, "little")

@@ -179,7 +179,7 @@ def _watched_shell(inner: Any) -> Any:
         if status:
             try:
                 shell_exited(command, status, sys._getframe(1))
-            except Exception:  # the user's own call goes on
+            except Exception:  # the user's own call continues
                 pass
         return status
 
@@ -205,7 +205,7 @@ def _exited(process: Any, code: int, errors: object = None) -> None:
         program = _running.pop(process, None)
         if program is not None:
             _note(program, code, process.pid, errors)
-    except Exception:  # the user's own call goes on
+    except Exception:  # the user's own call continues
         pass
 
 

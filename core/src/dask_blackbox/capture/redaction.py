@@ -75,7 +75,7 @@ _NAME = (
 _NOTHING = r"(?!(?:none|null|nil|true|false)\b|\[redacted\]|\*{3}|<|…|\.\.\.)"
 _QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)|$))"
 _BRACKETS = r"(?:\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\})"
-# Without quotes, a value goes on until white space, a quote, or a separator that is
+# Without quotes, a value continues until white space, a quote, or a separator that is
 # followed by what cannot belong to it: `password=a,b;c user=me`.
 _BARE = r"(?:[^\s\"'\\]+?(?=$|\s|\\*[\"']|\\+[nrt]|%26|[,;&)}\]>]+(?:\s|$|\\*[\"']|\\+[nrt]|[\w.-]+\s*[=:])))"
 _ASSIGNED = _Pattern(

@@ -28,7 +28,7 @@ def name_source_files(owner: str) -> None:
     owners = getattr(make, _OWNERS, None)
     if owners is None:
         owners = set()
-        # It stays for good: a thread may be about to pickle it by its name.
+        # It stays permanently: a thread may be about to pickle it by its name.
         _cloudpickle._make_function = _naming(make, owners)
     owners.add(owner)
 

@@ -44,7 +44,7 @@ def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> No
     damage = run.verify() if verify else {}
     for blob, why in damage.items():  # first: what follows is only as good as that
         click.echo(f"damaged: {blob}: {why}", err=True)
-    # Made anew, so that it says what is damaged.
+    # Made again, so that it says what is damaged.
     card = run.card() if damage else card_of_run(run)
     shown_on = screen()
     if as_json:

@@ -81,7 +81,7 @@ def longer_worker_timeout() -> Iterator[None]:
     """Let clusters wait longer for a worker that restarts, unless the user set how long.
 
     Dask gives a worker 15 seconds to restart.  A worker that imports Airflow or Prefect needs
-    longer on a busy machine; the cluster then closes it for good, and a run that waits for its
+    longer on a busy machine; the cluster then closes it permanently, and a run that waits for its
     task hangs, where Dask would have failed the task after a few more deaths.
     Clusters read the setting when a worker leaves, so it is set for as long as they exist.
     """

@@ -70,7 +70,7 @@ async def install(
     seen_as = str(getattr(client.scheduler, "address", ""))
     return Attach(
         address=str(address),
-        # Within one process, nobody else gets there by that way.
+        # Within one process, no other process gets there by that way.
         seen_as="" if seen_as.startswith("inproc://") else seen_as,
         tap=plugin.name,
         security=_set_in(getattr(client, "security", None)),
@@ -188,7 +188,7 @@ def owned_scheduler(cluster: Any) -> OwnedScheduler | None:
         cluster: A `distributed.deploy.Cluster`, or a class with its attributes.
 
     Returns:
-        None: it has no id, or nobody else gets to it.
+        None: it has no id, or no other process gets to it.
     """
     address = getattr(cluster, "scheduler_address", None)
     known = getattr(cluster, "scheduler_info", None)

@@ -65,7 +65,7 @@ def start_recorder(
         on_lost: Called, once and from a thread, when it ends without being asked to.
         on_progress: Takes each report of progress, in a thread; must not block.
         waits: Return when it is no child of this process any more: the user's code, which
-            may wait for its children, goes on in this process.
+            may wait for its children, continues in this process.
 
     Raises:
         RecorderError: if no process can be started.
@@ -313,7 +313,7 @@ class RecorderSupervisor:
             return reported
 
     def _continues_after_card(self) -> bool:
-        """Return whether the recorder goes on after the card, to see clusters closed."""
+        """Return whether the recorder continues after the card, to see clusters closed."""
         owned = any(isinstance(o, Attach) and o.owned for o in self._orders)
         return owned or self._config.manifest.attempt > 1
 

@@ -46,7 +46,7 @@ class Unrecognised(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         at: Epoch seconds.
         kind: The word under which it is stored.
-        subject: Whom it is about.
+        subject: What it is about.
         detail: Its particulars, as they are stored.
     """
 

@@ -1,4 +1,4 @@
-"""Reading and writing the events of the `event` rows; nobody else does."""
+"""Reading and writing the events of the `event` rows; no other process does."""
 
 from __future__ import annotations
 

@@ -371,7 +371,7 @@ class RunEnded(Event, frozen=True, kw_only=True):
 
     Attributes:
         state: State of the run.
-        lasted: Seconds since its start by a clock that nobody sets, as in `complete.json`.
+        lasted: Seconds since its start by a monotonic clock, as in `complete.json`.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, as in `complete.json`.
         stopped: Who ended the run from outside, as in `complete.json`.

@@ -55,7 +55,7 @@ class SchedulerClosing(Event, frozen=True, kw_only=True):
 
 
 class SchedulerLost(Event, frozen=True, kw_only=True):
-    """The recorder lost the scheduler for good.
+    """The recorder lost the scheduler permanently.
 
     Attributes:
         address: Its address.

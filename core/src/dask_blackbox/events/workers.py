@@ -50,7 +50,7 @@ class WorkerRemoved(Event, frozen=True, kw_only=True):
         expected: Whether the scheduler expected it to leave.
         processing: Keys of the tasks that were assigned to it (1,000 at most).
         lost_computed: Results that only it held and that must be computed again.
-        lost_scattered: Keys of scattered data that only it held: lost for good.
+        lost_scattered: Keys of scattered data that only it held: lost permanently.
     """
 
     kind: ClassVar[str] = "worker-removed"

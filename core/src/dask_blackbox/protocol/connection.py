@@ -1,7 +1,7 @@
 """The driver's end of the connection to the recorder: bounded, and it blocks nobody.
 
 Messages go into a bounded queue that a thread empties; when the recorder hangs or has
-exited, rows are dropped and counted, and the run goes on.  A batch is kept until the
+exited, rows are dropped and counted, and the run continues.  A batch is kept until the
 recorder has it on its disk: if it dies before that, the next recorder gets the batch.
 """
 

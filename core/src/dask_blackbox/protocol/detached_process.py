@@ -107,7 +107,7 @@ class DetachedProcess:
 
     def kill(self) -> None:
         """Kill it."""
-        self._detached.wait(_STARTING)  # before that, nobody knows which process it is
+        self._detached.wait(_STARTING)  # before that, it is unknown which process it is
         if self.attached:
             self._child.kill()
         elif self._handle is not None:

@@ -51,7 +51,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         capsules: How many failed tasks to keep with their inputs; 0: none at all.
         bundle_limit: Bytes that each of them may have.
         muted: Slugs of rules that are not asked.
-        thresholds: Numbers of rules that the user set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers of rules that the user changed, by `<slug>.<name>`.
         rules_problem: What is wrong with the settings of the rules, or null.
         overview: Whether the host's page shows more than the card.
     """
@@ -139,7 +139,7 @@ class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="o
 
 
 class Mask(msgspec.Struct, kw_only=True, frozen=True, tag="mask", tag_field="op"):
-    """Secrets that became known while the run went on, to blank out from now on."""
+    """Secrets that became known while the run continued, to blank out from now on."""
 
     values: tuple[str, ...]
 
@@ -236,7 +236,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
-            goes on, where it is wanted), `spooled` (rows of the driver are on the disk),
+            continues, where it is wanted), `spooled` (rows of the driver are on the disk),
             `masks` (have all masked values been sent? answered by `MasksSent`), `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
         kind: The class of the error, by name.

@@ -49,7 +49,7 @@ class EvidenceOfEnd(NamedTuple):
 def evidence_of_end(
     run: RunTables, store: Store, folder: str, damaged: dict[str, str]
 ) -> EvidenceOfEnd | None:
-    """Return what shows the end of a run; None if it may go on, or nobody knows.
+    """Return what shows the end of a run; None if it may go on, or it is unknown.
 
     Args:
         run: The run, read from its segments.
@@ -58,7 +58,7 @@ def evidence_of_end(
     marked = _marked_state(store, run)
     silent = silent_for(run) > STALE
     if _COMPLETE not in damaged and marked is None and not silent:
-        return None  # it goes on, or its recorder is about to finish it
+        return None  # it continues, or its recorder is about to finish it
     ending = end_in_segments(run)
     card = read_card(store, folder, {})
     state = marked or (None if card is None else card.state)
@@ -101,7 +101,7 @@ def _marked_state(store: Store, run: RunTables) -> str | None:
     _, prefix = index_names(address, manifest.started, "")
     marked = (read_index_name(name) for name in store.names(prefix))
     states = {entry.state for entry in marked if entry is not None} - {"running"}
-    # One that was taken for lost, and went on after all, reached another one.
+    # One that was taken for lost, and continued after all, reached another one.
     return next(iter(sorted(states - {"lost"}) or sorted(states)), None)
 
 

@@ -31,7 +31,7 @@ WRONG = "its checksum does not match"
 """What is said of blobs that are not as they were written."""
 
 STALE = 60.0
-"""Seconds without a heartbeat after which nobody is believed to record any more."""
+"""Seconds without a heartbeat after which a recorder counts as gone."""
 
 _ACCURACY = 5.0  # seconds by which a server's answer may tell its time too early
 
@@ -81,7 +81,7 @@ def clock_ahead(store: Store, seen: float) -> float:
     """Return by how many seconds our clock is ahead of the store's, where that matters.
 
     That is where nothing has been heard for long by our clock; where it is set wrong, a run
-    that goes on would be called lost.
+    that continues would be called lost.
 
     Args:
         store: Whose clock is asked, if it is a server.
@@ -101,7 +101,7 @@ def clock_ahead(store: Store, seen: float) -> float:
 
 
 def is_silent(store: Store, seen: float) -> bool:
-    """Return whether nothing has been heard for so long that nobody is believed to record."""
+    """Return whether there was no sign of life for so long that the recorder counts as gone."""
     return time.time() - clock_ahead(store, seen) - seen > STALE
 
 

@@ -236,7 +236,7 @@ def _thread(job: Callable[[], None]) -> threading.Thread:
 
 
 def write_sketch(store: Store, run: RunTables, card: RunCard) -> str | None:
-    """Write the sketch of a run that has ended; return its name, None if it goes on.
+    """Write the sketch of a run that has ended; return its name, None if it continues.
 
     One that was made when less was known gives way to it.  Twice is as good as once.
 

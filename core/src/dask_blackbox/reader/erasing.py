@@ -31,7 +31,7 @@ class Erasure(NamedTuple):
 
     Attributes:
         address: Which run.
-        started: Epoch seconds; None where nobody knows.
+        started: Epoch seconds; None where it is unknown.
         state: What its markers say of it; `gone` if only its sketch is there.
         blobs: Names, in the order in which they go: what names the run goes last, so that
             a deletion that was interrupted can be repeated.
@@ -126,7 +126,7 @@ def erase(
         report: Is called for each run that is gone.
 
     Raises:
-        StoreError: if the store does not delete; whoever repeats it goes on where it ended.
+        StoreError: if the store does not delete; whoever repeats it continues where it ended.
     """
     count = 0
     with ThreadPoolExecutor(_AT_ONCE) as workers:

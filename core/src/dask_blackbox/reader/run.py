@@ -180,7 +180,7 @@ class Run(RunTables):
         """Return the card of this run, built from its recording."""
         from dask_blackbox.card import card_of
 
-        # A run that goes on is looked at again and again, and has nothing to explain.
+        # A run that continues is looked at again and again, and has nothing to explain.
         history = None if self.state == "running" else self.history()
         found = self._found(history)
         card = card_of(self, found, links=self.links(), history=history)

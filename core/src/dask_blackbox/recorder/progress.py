@@ -36,7 +36,7 @@ _MOST_KEYS = 100_000
 """Tasks that are known by their keys, to count each once; later ones count by execution."""
 
 _SETTLED = 10.0
-"""Seconds after which every worker of an earlier recorder has been heard of, or is gone."""
+"""Seconds after which every worker of an earlier recorder has been learned of, or is gone."""
 
 _FILE = "progress.json"
 
@@ -68,11 +68,11 @@ class ProgressCounter:
 
     A task whose result was lost with its worker is executed again, and is still one task.
 
-    A recorder that takes over goes on from where the one before was.  Workers that this one
+    A recorder that takes over continues from where the one before was.  Workers that this one
     knew are a number, until their metrics come and name them.
 
     Args:
-        clock: Returns seconds, by a clock that nobody sets.
+        clock: Returns seconds, by a monotonic clock.
         before: What the recorder before this one had counted.
     """
 

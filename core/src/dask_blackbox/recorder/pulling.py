@@ -95,7 +95,7 @@ class Puller:
         self._computed: dict[str, float] = {}  # seconds by prefix since then
         self._workers: set[str] = set()
         self._stopping = asyncio.Event()
-        # Epoch seconds, and the same moment by a clock that nobody sets.
+        # Epoch seconds, and the same moment by a monotonic clock.
         self._failing_since: tuple[float, float] | None = None
         self._silent = False
         self.gone: str | None = None
@@ -354,7 +354,7 @@ def _tolerance(error: BaseException) -> float:
     """Return for how long it may fail so before it is taken for lost, seconds."""
     if isinstance(error, ConnectionRefusedError):
         return _REFUSED  # nothing listens there any more
-    # One that answers without our plugin is another; else nobody knows.
+    # One that answers without our plugin is another; else it is unknown.
     return _GIVE_UP_AFTER if isinstance(error, LookupError) else math.inf
 
 

@@ -581,7 +581,7 @@ class Recorder:
         return Outcome(end=end, ended=time.time(), sources=sources)
 
     async def _close_orphans(self) -> None:
-        """Close the clusters that the driver had started: nobody else is left to do it."""
+        """Close the clusters that the driver had started: no other process is left to do it."""
         for puller in self._pullers.values():
             if not puller.owned:
                 continue

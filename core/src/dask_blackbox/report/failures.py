@@ -45,7 +45,7 @@ class FailureGroup(NamedTuple):
 
 
 def failure_groups(run: RunTables) -> list[FailureGroup]:
-    """Return the groups, those that ended tasks for good first, then by time."""
+    """Return the groups, those that ended tasks permanently first, then by time."""
     if run.errors.height == 0:
         return []
     alike = run.errors.with_columns(

@@ -125,7 +125,7 @@ def process_numbers(
 
 
 def _worker_names(run: RunTables, rows: list[Row]) -> list[str]:
-    """Return whose place each process took: its name's, while nobody else has it."""
+    """Return whose place each process took: its name's, while no other process has it."""
     schedulers = schedulers_of(run)
     scheduler_of = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
     workers: list[str] = []

@@ -92,7 +92,7 @@ def card_of_run(run: Run) -> RunCard:
 
     Of a run without an end, it is made from what was recorded.
     """
-    # Without a whole `complete.json` nobody knows whether a card is the one of this end.
+    # Without a whole `complete.json` it is unknown whether a card is the one of this end.
     if run.ending is not None and "complete.json" not in run.damaged:
         noted = run.ending.blobs.get("card.json")
         card = read_card(run.store, run.folder, run.damaged, noted)
@@ -104,7 +104,7 @@ def card_of_run(run: Run) -> RunCard:
 def report_of_run(run: Run, name: str) -> bytes:
     """Return one of the `REPORTS`.
 
-    Before the end of a run, the page in the store only says that it goes on; of a lost
+    Before the end of a run, the page in the store only says that it continues; of a lost
     run, nothing else will ever be there.
     """
     from dask_blackbox.report import is_on_demand

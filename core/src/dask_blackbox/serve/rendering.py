@@ -100,7 +100,7 @@ def _finish(store: Store, address: RunAddress) -> None:
     try:
         finish_lost_run(store, address, silent=STALE)
     except (StoreError, OSError) as error:
-        # Who may only read it sees the same, made anew each time.
+        # Who may only read it sees the same, made again each time.
         print(error, file=sys.stderr)  # noqa: T201
 
 

@@ -45,7 +45,7 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
 
 _SAME = {
     "events": COLUMNS["event"],
-    # With the text, as a process that is recorded anew may count from 0 again.
+    # With the text, as a process that is recorded again may count from 0 again.
     "logs": ("source", "pid", "seq", "message"),
 }
 """What two rows have in common that are the same one."""

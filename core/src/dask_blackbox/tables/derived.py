@@ -1,4 +1,4 @@
-"""The workers of a run and its spans, put together from events and tasks."""
+"""The workers of a run and its spans, assembled from events and tasks."""
 
 from __future__ import annotations
 

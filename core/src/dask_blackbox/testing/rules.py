@@ -33,7 +33,7 @@ def findings_of(
         rule: Whom to ask.
         run: The run, or the address of a recording.
         verdict: Why the run failed, as `case.verdict` of rules that are no verdicts has it.
-        thresholds: Numbers set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers set differently, by `<slug>.<name>`.
 
     Raises:
         AssertionError: it gave something that is no finding of its own.
@@ -60,7 +60,7 @@ def fires(
         rule: Whom to ask.
         run: The run, or the address of a recording.
         naming: What its title, cause or remedy must name: keys, workers, numbers.
-        thresholds: Numbers set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers set differently, by `<slug>.<name>`.
 
     Raises:
         AssertionError: if it is silent, says several things, names them not, or has no
@@ -87,7 +87,7 @@ def stays_silent(
     Args:
         rule: Whom to ask.
         runs: Runs, or addresses of recordings.
-        thresholds: Numbers set otherwise, by `<slug>.<name>`.
+        thresholds: Numbers set differently, by `<slug>.<name>`.
 
     Raises:
         AssertionError: if it does.

@@ -147,7 +147,7 @@ def _amount(found: re.Match[str]) -> float:
 
 
 def _before(case: Case, verdict: Finding) -> Iterator[ChainStep]:
-    """Yield what brought the root about and is no verdict by itself."""
+    """Yield what caused the root but is no verdict itself."""
     if verdict.follows is not None:
         yield verdict.follows
     deaths = tuple(d for d in case.deaths if _brought_about(case, d, verdict))
@@ -180,7 +180,7 @@ def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:
 def _need(
     case: Case, verdict: Finding, deaths: tuple[WorkerExit, ...]
 ) -> Iterator[ChainStep]:
-    """Yield what took the memory of workers that died of it."""
+    """Yield what used the memory of workers that ran out of it."""
     if verdict.retry_advice != "memory" or case.blame.cause not in _LIMITS:
         return
     text = _what_took_memory(case, verdict.subject.prefix, deaths)

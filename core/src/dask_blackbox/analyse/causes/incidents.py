@@ -38,7 +38,7 @@ class Incident:
         kind: The slug of the rule that found it, or a fact of the catalogue.
         at: When it began, epoch seconds; None if nothing recorded has a time.
         text: It, in a few words.
-        subject: Whom it is about.
+        subject: What it is about.
         strength: How sure it is by its own evidence.
         tie: How it is tied to the outcome.
         precedence: Whose account it is.
@@ -81,7 +81,7 @@ def incident_of(
 
 
 def _is_of_every_process(case: Case, finding: Finding) -> bool:
-    """Return whether every worker of the run died of this, and so did who took its place."""
+    """Return whether every worker of the run died of this, and its replacements too."""
     if finding.rule not in DEATHS:
         return False
     names = case.run.workers["name"].unique().to_list()
@@ -100,7 +100,7 @@ def _tie(case: Case, finding: Finding) -> Tie:
 
 
 def facts_of(case: Case) -> tuple[Incident, ...]:
-    """Return what lies between causes and the outcome, as far as it happened."""
+    """Return the incidents between causes and the outcome that happened."""
     found = (*_killed_task(case), *_no_workers(case), *_stall(case))
     return (*found, _outcome_incident(case))
 
@@ -174,7 +174,7 @@ _ENDED = {"aborted": "the run was aborted", "lost": "the recording ends"}
 
 
 def end_of_run(case: Case) -> str:
-    """Return how the run ended, apart from what the driver met."""
+    """Return how the run ended, apart from the driver's exception."""
     code = exit_code_of_driver(case.run)
     if code:
         if code < 0:

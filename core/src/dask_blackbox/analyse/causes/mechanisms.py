@@ -58,7 +58,7 @@ _HANGS = DEATHS | WAITS
 """What leaves tasks waiting forever, without an exception."""
 
 STALLED = "stalled"
-"""The rule of runs of which nobody knows what they wait for."""
+"""The rule for runs that wait for something unknown."""
 
 _GENERAL = frozenset({"driver-exception", "driver-killed", "stalled", "unknown"})
 """What says how the run ended, or that nothing moved, and not why."""
@@ -90,7 +90,7 @@ class Mechanism:
         within: Seconds after the cause within which the effect begins; where it is infinite,
             their times decide nothing.
         before: Seconds before the cause in which the effect may be noticed: clocks differ,
-            and a process may hear late of what ended it.
+            and a process may learn late of what ended it.
         same: Both describe one incident, and the first says more of it.
         survived: Dask recovers from the cause alone.  So the effect is the verdict, and the
             cause a step before it.

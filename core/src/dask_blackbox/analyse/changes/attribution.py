@@ -58,7 +58,7 @@ class RankedChanges(NamedTuple):
     Attributes:
         changes: What is worth a look, the most telling first.
         habits: What changes in most runs.
-        unknown: Kinds of facts that one of the two runs does not tell of.
+        unknown: Kinds of facts that one of the two runs has no facts about.
         steps: How many earlier times one run came after another.
         context: The verdict on the second run.
     """
@@ -114,7 +114,7 @@ def sides(
     Args:
         ranked: The changes, habits left out.
         steps: How many earlier times one run came after another.
-        blind: Kinds of facts that one of the two runs does not tell of.
+        blind: Kinds of facts that one of the two runs has no facts about.
         habits: How many habits were left out.
         code_unchanged: The tasks that failed run the code that they ran before.
     """
@@ -169,7 +169,7 @@ def listed_changes(ranked: Sequence[Ranked]) -> tuple[Blame, str]:
 
 
 def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:
-    """Return that nothing changed, or nothing that tells."""
+    """Return that nothing relevant changed."""
     beside = [each.change.what for each in ranked if each.weight < 0]
     if beside and len(beside) == len(ranked):
         text = f"Only {listed(beside)} changed; the code that ran is the same"

@@ -18,7 +18,7 @@ Mark = str
 
 
 def incomparable(before: Sketch, after: Sketch) -> list[str]:
-    """Return the kinds of facts of which one of two runs does not tell, or tells otherwise."""
+    """Return the kinds of facts that one of two runs lacks, or has in another form."""
     kinds = {*before.unknown, *after.unknown}
     if (before.inputs.partitions is None) != (after.inputs.partitions is None):
         kinds.add("input-size")  # one of them ended before it read, or never reads
@@ -54,7 +54,7 @@ def alike(was: Mark, now: Mark) -> bool:
 
 
 def is_hash_of_code(mark: Mark | None) -> bool:
-    """Return whether a mark tells what a task does, and not only what it is called."""
+    """Return whether a mark is a hash of what a task does, and not only of its name."""
     return mark is not None and _LIBRARY not in _dialects(mark)
 
 

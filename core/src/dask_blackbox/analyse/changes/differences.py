@@ -167,13 +167,13 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         yield from _code(old, new)
         return
     for each in _changed(old, new, loosely=kind == "parameters"):
-        # Every machine has cores: where they are not reported, nobody has looked.
+        # Every machine has cores: where they are not reported, they were not measured.
         if kind != "host" or None not in (each.before, each.after):
             yield each._replace(kind=kind)
 
 
 def _command_parameters(values: dict[str, str]) -> dict[str, str]:
-    """Return the parameters that a command line tells."""
+    """Return the parameters of a command line."""
     return {n: each for n, each in values.items() if n.startswith(("-", "argument "))}
 
 
@@ -289,7 +289,7 @@ def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
         by = _growth(was, now)
         if was is None or now is None or by is None:
             continue
-        # What a run that broke off has not come to read is nothing less to read.
+        # What a run that stopped early did not read is no change of the input.
         if broke_off(after, before) if by < 0 else broke_off(before, after):
             continue
         yield Difference("input-size", what, shown_as(was), shown_as(now), by)

@@ -152,7 +152,7 @@ def _no_good_run_text(past: Past) -> str:
 
 
 def _after(change: Difference) -> str:
-    """Return how it is: of code, with where it stands, as a hash tells nobody anything."""
+    """Return the new value; of code, with its place, because a hash says nothing to a reader."""
     return f"{change.after} ({change.where})" if change.where else change.after or ""
 
 

@@ -25,7 +25,7 @@ def code_of_prefixes(
 
 
 def given_to_prefix(name: str, before: Sketch, after: Sketch) -> list[str]:
-    """Return what functions of a prefix were given otherwise, if that is all that differs.
+    """Return the values given to functions of a prefix that changed, if nothing else did.
 
     Returns:
         Of each such value `module:function:name`; nothing if the functions are others, too,
@@ -143,7 +143,7 @@ def _growth_beyond_the_input(
 
 
 def renamed(before: Sketch, after: Sketch) -> dict[str, str]:
-    """Return prefixes that are gone, and under which new name their code goes on.
+    """Return prefixes that are gone, and the new name of their code.
 
     Only where one prefix that is gone and one that is new run the same code, which no
     other of them does.

@@ -1,4 +1,4 @@
-"""The differences of a run in the order in which somebody on call should read them.
+"""The differences of a run in the order in which an engineer on call should read them.
 
 Changes that follow from another one are folded under it.  A package that was upgraded
 explains the code that differs inside it and in the prefixes that call it; a commit explains
@@ -146,7 +146,7 @@ _CAUSES: tuple[
 _HABIT = 0.5
 _ENOUGH = 3
 _BESIDE = -0.5  # commits of something else
-_UNKNOWN = 0.75  # for the order only: without a history, nobody knows
+_UNKNOWN = 0.75  # for the order only: without a history, it is unknown
 
 _ORDER = (
     "code",
@@ -232,7 +232,7 @@ def _folded(judged: Sequence[Ranked], causes: Causes) -> list[Ranked]:
 
 
 def _with(head: Ranked, explained: Sequence[Ranked]) -> Ranked:
-    """Return a difference with those that it explains; it tells as much as they do."""
+    """Return a difference with those that it explains; it weighs as much as they do."""
     most = max([head, *explained], key=lambda each: each.weight)
     if head.weight >= most.weight:
         return head._replace(explains=tuple(explained))

@@ -27,7 +27,7 @@ _IMPORTED_AS = {
     "scikit-image": "skimage",
     "scikit-learn": "sklearn",
 }
-"""Distributions whose modules are called otherwise."""
+"""Distributions whose modules have another name."""
 
 _FITTING: dict[str, set[str | tuple[str, str]]] = {
     "memory": {
@@ -68,7 +68,7 @@ class VerdictContext(NamedTuple):
     code_known: bool = False
 
     def between(self, good: Sketch, sketch: Sketch) -> VerdictContext:
-        """Return it with what two runs, the good one and this, tell of the code."""
+        """Return it with what the good run and this one show about the code."""
         old, new = (
             {each.name: each.code for each in run.prefixes} for run in (good, sketch)
         )
@@ -145,7 +145,7 @@ def _was_given(change: Difference, context: VerdictContext) -> bool:
 
 
 def modules_of_package(package: str) -> set[str]:
-    """Return the top-level modules of a package in lower case, as its name tells them."""
+    """Return the top-level modules of a package in lower case, derived from its name."""
     module = _IMPORTED_AS.get(package, package.replace("-", "_"))
     return set() if "/" in module else {module.lower()}
 

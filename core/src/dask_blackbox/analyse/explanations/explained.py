@@ -49,7 +49,7 @@ class Explained:
 
     @property
     def is_about_data(self) -> bool:
-        """Whether the answer is in the data itself, not in where it lies."""
+        """Whether the cause is in the data itself, not in its location."""
         return self.column is not None or self.of_values
 
 

@@ -1,8 +1,8 @@
 """All executions of tasks, counted once: those that ended, and those that ended with their worker.
 
-The scheduler hears of an execution that killed its worker only that it is gone: it has no
+The scheduler learns of an execution that killed its worker only that it is gone: it has no
 times.  The report of the worker's exit knows when it began, so the two are one row
-here.  Whoever counts tasks, in a figure, a table, a sentence or a picture, counts these.
+here.  Every count of tasks, in a figure, table, sentence or picture, includes these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Counts(NamedTuple):
         erred: Those that raised, and whose task was not tried again.
         retried: Those that raised, and whose task was tried again.
         killed: Those that ended with their worker.
-        released: Those whose result nobody wanted any more.
+        released: Those whose result was no longer needed.
         seconds: For which they occupied threads, altogether.
     """
 

@@ -51,7 +51,7 @@ Source = Literal[
 """What the moment was read from, the most exact one first."""
 
 CLOCKS = 1.0
-"""Seconds by which the clocks of driver and scheduler may differ where nobody knows."""
+"""Seconds by which the clocks of driver and scheduler may differ if unknown."""
 
 _INTERRUPT = "KeyboardInterrupt"
 _PRINTED = 5.0
@@ -63,7 +63,7 @@ class Outcome:
 
     Attributes:
         kind: What it was.
-        decided_at: When it was decided, epoch seconds; None while the run goes on.
+        decided_at: When it was decided, epoch seconds; None while the run continues.
         source: What that moment was read from.
         stopped_after: The work had ended by `exception` before somebody stopped the process:
             so much its last acts on its cluster show.
@@ -104,12 +104,12 @@ class Outcome:
         return tuple(r for r in self.received if at is None or r.at < at)
 
     def has_handled(self, key: str, exception: str, message: str) -> bool:
-        """Return whether the driver received the error of a task and went on."""
+        """Return whether the driver received the error of a task and continued."""
         keys = {each.key for each in self.survived}
         return key in keys or self.has_survived(exception, message)
 
     def has_survived(self, exception: str, message: str) -> bool:
-        """Return whether the driver received such an exception and went on."""
+        """Return whether the driver received such an exception and continued."""
         name = exception.rpartition(".")[2]
         return any(
             each.exception.rpartition(".")[2] == name
@@ -144,7 +144,7 @@ def outcome_of(run: RunTables) -> Outcome:
     last: tuple[float, Source] = (ending.ended, "process-end")
     at, source = next(_moments(run, received, own, exit_call), last)
     raised = [each for each in received if each.identity in own]
-    # What ended another process of the command, or a thread, was handled by nobody.
+    # What ended another process of the command, or a thread, was not handled.
     not_handled = own | (
         _exceptions_of_processes(run) | _exceptions_of_threads(run)
         if ending.exit_code
@@ -256,7 +256,7 @@ def _handled_at_the_end(
     actions.sort(key=lambda action: action.at)
     for action in actions[-1:]:
         if any(graph.at > action.at + CLOCKS for graph in run.of(GraphUpdated)):
-            return None  # it went on with its work
+            return None  # it continued with its work
         return next(
             (r for r in received if action.handling in {r.identity} - {None}), None
         )
@@ -268,7 +268,7 @@ def _exited_for(
 ) -> DriverCallFailed | None:
     """Return the error that the driver was handling when it raised `SystemExit`.
 
-    No hook hears of that; but where it leaves a `with`, the close of the client does.
+    No hook learns of that; but where it leaves a `with`, the close of the client does.
     """
     ending = run.ending
     if ending is None or not ending.exit_code or signal_of_driver(run) is not None:
@@ -288,7 +288,7 @@ def _replaced_while_closing(
     """Return what the driver was handling when a close of its own raised `exception`.
 
     A `with` statement closes its cluster when an exception leaves it; where that fails too,
-    Python goes on with the second exception, and may print nothing of the first.
+    Python continues with the second exception, and may print nothing of the first.
     """
     # Not simply the last one: as Python exits, Dask closes such a cluster once more.
     own = [each for each in received if each.identity in exception.chain_ids]
@@ -356,7 +356,7 @@ def _exceptions_of_processes(run: RunTables) -> frozenset[str]:
 def _exceptions_of_threads(run: RunTables) -> frozenset[str]:
     """Return the exceptions of calls to Dask that ended a thread of the driver.
 
-    Python prints them, and whoever waits for the thread gets none.
+    Python prints them, and a caller that joins the thread does not receive them.
     """
     calls = [call for call in run.of(DriverCallFailed) if call.main is False]
     if not calls:

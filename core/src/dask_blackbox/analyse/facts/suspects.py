@@ -1,7 +1,7 @@
 """Which of the tasks that ran at a worker's end may have caused it, by evidence.
 
 Dask blames whichever task it had given to the worker; the driver asks for whichever result it
-needs.  What tells one running task from another: the thread that the fault came in, the CPU
+needs.  What distinguishes running tasks: the thread that the fault came in, the CPU
 time of its thread, where its stack is, and whether memory grew only since it started.
 """
 
@@ -91,7 +91,7 @@ class TaskAtExit:
         key: Of the task.
         seconds: For how long it had run.
         cpu: CPU seconds that its thread had used; None where that was not sampled.
-        faulted: Whether the fault came in its thread; None if nothing tells.
+        faulted: Whether the fault came in its thread; None if unknown.
         waited: Whether it only waited.
         growth: How memory grew while it ran, if it died of memory and that is known.
         suspect: Whether it may have ended its worker.
@@ -107,7 +107,7 @@ class TaskAtExit:
 
 
 def suspects_of(death: WorkerExit) -> tuple[str, ...]:
-    """Return the tasks that may have ended a worker; all that ran where nothing tells."""
+    """Return the tasks that may have ended a worker; all that ran if it is unknown."""
     return tuple(each.key for each in tasks_at_exit(death) if each.suspect)
 
 
@@ -131,7 +131,7 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
         return tasks
     waited = {each.key for each in tasks if each.waited}
     quiet = _quiet(tasks)
-    # Witnesses that contradict each other acquit nobody.
+    # Sources that contradict each other exonerate no task.
     if len(waited | quiet) == len(tasks):
         return tasks
     return _without_suspicion(tasks, waited | quiet)
@@ -191,7 +191,7 @@ def _stack_of(task: RunningTask, stacks: tuple[TaskStack, ...]) -> TaskStack | N
 def _faulted(
     task: RunningTask, stack: TaskStack | None, stacks: tuple[TaskStack, ...]
 ) -> bool | None:
-    """Return whether the fault came in a task's thread; None if nothing tells."""
+    """Return whether the fault came in a task's thread; None if unknown."""
     if not any(each.faulted for each in stacks):
         return None
     if stack is not None:

@@ -37,7 +37,7 @@ class Teardown:
     """How the script ended its own cluster.
 
     Attributes:
-        since: When the teardown began, epoch seconds; None if nothing tells of one.
+        since: When the teardown began, epoch seconds; None if there was none.
         actions: Everything that the script did to its cluster's processes, by time, before
             the outcome as well.
         pids: Process id of each worker and scheduler, with those of its ancestors, by address.
@@ -129,7 +129,7 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
 def _since(
     actions: tuple[Action, ...], outcome: Outcome, begun: list[float]
 ) -> float | None:
-    """Return when the script began to end its cluster for good.
+    """Return when the script started the final shutdown of its cluster.
 
     That is its first act after the outcome, or, of a run that succeeded, the first after
     which it began nothing any more and no call to Dask raised.

@@ -1,6 +1,6 @@
 """Every worker process of a run, with one account of how it ended.
 
-Witnesses speak of the same end at different times: the scheduler's events before it, its
+Sources report the same exit at different times: the scheduler's events before it, its
 removal, the nanny's report and log lines after it (exit codes arrive *after* the client
 has its exception), and the last samples and lines of the process itself.  They are joined
 here, once, and each field names the witness that it is from.
@@ -75,7 +75,7 @@ class WorkerExit:
         left: When the scheduler noticed its end, epoch seconds; None: never.
         gone: When it can no longer have existed, epoch seconds: when it left, or when its
             scheduler ended; None: it was connected to the end.
-        died: Whether it ended though nobody meant it to.
+        died: Whether it ended though it was not meant to.
         ended_by: Who ended it.
         name: As the cluster calls it.
         pid: Of the process.
@@ -84,7 +84,7 @@ class WorkerExit:
         scheduler: Address of its scheduler, where its arrival names it.
         nthreads: How many tasks it could run at once.
         memory_limit: Bytes; None if it had none.
-        exit_code: Negative for a signal; None if nobody saw the exit.
+        exit_code: Negative for a signal; None if the exit was not observed.
         closing: The reason it or its nanny gave, if any.
         stimulus: The stimulus id of its removal.
         has_report: Whether its nanny or its ring testified.
@@ -99,7 +99,7 @@ class WorkerExit:
         frozen_for: Seconds without heartbeat after which it was given up, if that is why.
         scheduler_silent_for: Seconds for which the scheduler itself did not run just before
             it gave the worker up, if it had not.
-        with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
+        with_nanny: Whether its nanny was gone as well: true, false, or None if it was not checked.
         alive: In what state its process was when it was reported, if it had not ended.
         sent_from: File and line of the job's own code that sent the signal, if that did.
         sent_by: Key of the task that sent it, or address of the worker whose thread did;

@@ -84,7 +84,7 @@ def worker_exits_of(run: RunTables) -> tuple[WorkerExit, ...]:
 
 
 def deaths_of(run: RunTables) -> tuple[WorkerExit, ...]:
-    """Return the worker processes that ended though nobody meant them to, by time."""
+    """Return the worker processes that ended though it was not intended, by time."""
     return run.once(_deaths)
 
 
@@ -104,13 +104,13 @@ def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
 
 
 class _ExitFields:
-    """One account of an exit, put together from witnesses; the first to speak counts."""
+    """One account of an exit, assembled from several sources; the first one that knows a field counts."""
 
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
 
     def add(self, name: str, *values: object) -> None:
-        """Note what the first witness that knows a field tells of it."""
+        """Set a field to the value of the first source that knows it."""
         for value in values:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name] = value
@@ -201,7 +201,7 @@ class _ExitSources:
         account.add("left", process["left"], at)
         account.add_reported("exit_code", [each.exit_code for each in reports])
         account.add("exit_code", None if logged is None else logged[1])
-        # A nanny hears of the exit before the scheduler does, or after.
+        # A nanny learns of the exit before the scheduler does, or after.
         self._add_closing(
             account, process, reports, at if logged is None else logged[0]
         )
@@ -264,7 +264,7 @@ class _ExitSources:
     def _closed_after_exit(self, process: Row) -> float | None:
         """Return when the nanny of a worker that had left before was asked to end, if it was.
 
-        A worker that has left its scheduler, and says why, may take a while to end.  If the
+        A worker that has left its scheduler, and says why, may exit a while later.  If the
         script ends its cluster meanwhile, how the process ended is not why the worker left.
         """
         left, since = process["left"], self._teardown.since
@@ -299,7 +299,7 @@ class _ExitSources:
         if self._teardown.includes(made.address, made.at):
             return True
         broken = "connection-broken" in (made.closing or "")
-        # Whom the scheduler itself still removed has not left because that was gone.
+        # A worker that the scheduler itself still removed did not leave because the scheduler was gone.
         if self._scheduler_lost is not None and broken:
             removal = _near(self._removals, made.address, made.at)
             return removal is None or removal.at > self._scheduler_lost
@@ -363,7 +363,7 @@ def _is_of_closing(exit_code: int | None, at: float, asked: float) -> bool:
 
 
 def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
-    """Return whether nobody meant this worker to go."""
+    """Return whether this worker was not meant to exit."""
     # A worker that crashes while it is asked to close has crashed all the same.
     given_up = made.restarted_for_memory is not None or made.frozen_for is not None
     if (made.crashed and made.executing) or given_up:
@@ -378,7 +378,7 @@ def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
     if asked and not closing:
         return False
     # A removal of which nothing else is known is an ordinary end, unless the worker had work
-    # or an exit code that speaks of a death, or its nanny has disappeared as well.
+    # or an exit code of a death, or its nanny has disappeared as well.
     signs = (made.exit_code, closing, made.running_on, made.lost_scattered)
     return any(signs) or bool(made.with_nanny)
 
@@ -460,7 +460,7 @@ _TOGETHER = 0.25
 
 
 class NannyLog:
-    """The lines in which nannies speak of ends."""
+    """The lines in which nannies report exits."""
 
     def __init__(self, run: RunTables) -> None:
         self._budgets: dict[tuple[str, int], float] = {}

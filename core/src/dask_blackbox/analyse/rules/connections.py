@@ -38,7 +38,7 @@ _CLOSING_SECONDS, _RECENT = 5.0, 15.0
 
 
 def unreached(case: Case) -> list[tuple[str, Evidence]]:
-    """Return workers that were tried in vain while they were there, with the last line."""
+    """Return live workers that could not be reached, with the last line."""
     end = last_sign_of_life(case.run) - _CLOSING_SECONDS
     beats = case.run.metrics.group_by("source", maintain_order=True).agg(
         pl.col("at").max()
@@ -92,7 +92,7 @@ def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
         yield from _was_closed(case, address)
         return
     if address in case.run.workers["address"].to_list():
-        return  # a worker that is gone, which somebody asked for something
+        return  # a request to a worker that is gone
     why, remedy, advice = _why(case, address, waited)
     yield CANNOT_CONNECT.found(
         f"The driver could not connect to {address}",
@@ -368,7 +368,7 @@ def _driver_tls_failure(case: Case) -> _TlsFailure | None:
         )
     if "distributed/security.py" in exception.traceback:
         return _own_files_tls_failure(exception)
-    # Somebody else's TLS (a store's, a service's) is no business of Dask's.
+    # TLS of other connections (a store's, a service's) is not Dask's.
     ours = "distributed/comm/" in exception.traceback
     return _handshake_tls_failure(case, exception) if ours else None
 

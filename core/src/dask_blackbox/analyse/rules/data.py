@@ -110,7 +110,7 @@ def _doing(case: Case, death: WorkerExit) -> str:
 
 
 def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
-    """Return what else to do: what the worker died of comes first."""
+    """Return what else to do; the cause of the worker's death comes first."""
     slug = case.cause_of(losses[-1]).slug if losses else "unknown"
     if slug == "unknown":
         return "Keep a reference to futures that are still needed."
@@ -136,7 +136,7 @@ def _missing(case: Case) -> tuple[str, float] | None:
 
 
 def _left_with(case: Case, keys: set[str]) -> list[WorkerRemoved]:
-    """Return the departures that took scattered data along, though nobody died."""
+    """Return the removals that lost scattered data although no worker died."""
     return [
         fact for fact in case.run.of(WorkerRemoved) if keys & set(fact.lost_scattered)
     ]
@@ -175,7 +175,7 @@ def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
 
 
 def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
-    """Return that nobody had kept what was asked for, though no worker died with it."""
+    """Return that the requested data had been released, although no worker died with it."""
     gone, at = missing
     evidence = (
         Evidence(
@@ -292,7 +292,7 @@ def _why_released(case: Case, at: float) -> str:
 
 
 def _was_ever_asked_for(case: Case, key: str) -> bool:
-    """Return whether a key may have been on this cluster; of scattered data nobody knows."""
+    """Return whether a key may have been on this cluster; of scattered data it is unknown."""
     if not re.fullmatch(_PIECE, key):
         return True
     prefix = case.prefix_of(key)
@@ -305,7 +305,7 @@ def _was_ever_asked_for(case: Case, key: str) -> bool:
 def _never_here(
     case: Case, key: str, gone: str, evidence: tuple[Evidence, ...]
 ) -> Finding:
-    """Return that a piece of a collection was taken for granted, and nobody had made it."""
+    """Return that a partition was required that no task had computed."""
     prefix = short(case.prefix_of(gone), 40)
     return DATA_LOST.found(
         f"'{short(gone, 60)}' was needed, but was never computed on this cluster",
@@ -337,7 +337,7 @@ _SOME = 4  # tasks
 
 _RARE = 0.5  # of the runs without such a change
 
-_LONG = 0.05  # seconds of a task that tell of what it read
+_LONG = 0.05  # seconds of a task that show what it read
 
 
 def _ask_silent_empty_input(case: Case) -> Iterator[Finding]:

@@ -224,7 +224,7 @@ def _waited_text(
 
 
 def _pace_then(case: Case, exception: DriverException, *, waited: bool) -> Pace | None:
-    """Return how work went on if the driver gave up waiting for it."""
+    """Return the progress of the work that the driver gave up waiting for."""
     trace = exception.traceback
     # The driver's own clock, or a signal's handler, may raise anything in a wait.
     in_a_wait = case.outcome.call is not None and raised_on_purpose(trace)
@@ -374,8 +374,8 @@ def _ran_again(case: Case) -> str:
 def _released(case: Case) -> str:
     """Return a sentence on tasks that were forgotten before they finished, while the client was there.
 
-    Dask does so once nobody holds the futures of a task, nor of what depends on it; a
-    restart forgets all tasks, whoever holds them.
+    Dask does so once there is no future of a task or of its dependents; a
+    restart releases all tasks, even with futures.
     """
     if case.run.of(ClusterRestarted):
         return ""
@@ -430,7 +430,7 @@ def _remedy(
         else "Look at its traceback"
     )
     to_do, known = _asked_of_function(exception), explained_exception(exception)
-    # An exception that is explained has not come of tasks that nobody wanted any more.
+    # An exception that is explained has not come of tasks that was no longer needed.
     if to_do or (released and not (known and known.fix)):
         return to_do or (
             f"{look}, and keep the futures that `submit` and `map` return until their "
@@ -806,7 +806,7 @@ def _known(case: Case) -> list[str]:
 
 
 def _inside_dask(case: Case) -> Iterator[str]:
-    """Yield that Dask's own code failed in a worker, which it tells before it gives up."""
+    """Yield that Dask's own code failed in a worker, which it logs before it gives up."""
     for last in case.run.of(WorkerInternalError)[-1:]:
         message = last.message
         text = message.get("exception_text") if isinstance(message, dict) else message

@@ -1,4 +1,4 @@
-"""Drivers, and their work, that somebody stopped."""
+"""Drivers, and their work, that were stopped."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     after = duration(max(end - case.run.manifest.started, 0))
     title = _title(by, itself, both=both, by_kernel=by_kernel)
     sure: Confidence = "high" if by or (lost and not both) else "medium"
-    # Somebody's patience may have ended, and what it waited for is the cause.
+    # A time limit may have been reached, and what the driver waited for is the cause.
     lasted = _scheduler_unresponsive_for(case)
     sent = signal_of_a_task(case)
     waited = (
@@ -221,7 +221,7 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
 
 
 def _sender(by: str | None) -> Sender | None:
-    """Return where a signal comes from that nobody sends in order to stop a run."""
+    """Return where a signal comes from that is not sent to stop a run."""
     return None if by in ASKED else sender_of(by)
 
 
@@ -579,7 +579,7 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     restarted = [each for each in case.run.of(ClusterRestarted) if not after(each.at)]
     unreported = reason == _NO_REASON and asked is None and not restarted
     closings = closings_of_driver(case) if unreported else []
-    # Of a client and its cluster, the cluster: nobody can go on without it.
+    # Of a client and its cluster, the cluster: nothing can continue without it.
     closing = min(closings, key=lambda each: each.what == _CLIENT, default=None)
     closed = any(not after(each.at) for each in case.run.of(SchedulerClosing))
     title, remedy = _what_happened(
@@ -846,7 +846,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
         else ""
     )
     person = stopped.reason in BY_A_PERSON
-    # Whether a retry would hang as well, nobody knows; tasks that run may only take long.
+    # Whether a retry would hang as well is unknown; running tasks may only take long.
     hang = case.standstill
     hung = hang is not None and hang.long
     blocked = hang is not None and hang.long and not hang.executing

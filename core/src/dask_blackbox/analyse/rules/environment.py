@@ -40,7 +40,7 @@ from dask_blackbox.manifest import DriverException
 # environment-mismatch
 #
 # A worker that cannot read what it is sent closes itself with exit code 0 and takes the next
-# worker's turn with it: within milliseconds a cluster is gone, and nobody learns why.
+# worker's turn with it: within milliseconds a cluster is gone, and the reason is lost.
 
 _RAISED = re.compile(
     r"could not deserialize a message: ([\w.]*(?:Error|Exception): .+)"
@@ -149,7 +149,7 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
     name = module[1].split(".")[0]
     reading = any(word in failure.traceback for word in _READING)
     if not reading and driver_has_package(case, name) is None:
-        return  # nobody has it: that is a mistake in the code
+        return  # no process has it: a mistake in the code
     yield verdict_on_failure(
         case,
         ENVIRONMENT_MISMATCH,

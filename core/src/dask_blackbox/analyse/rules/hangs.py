@@ -68,7 +68,7 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if signal_of_a_task(case) is not None:
-        return  # nobody lost patience
+        return  # no time limit was reached
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
             yield _ended_by_us_finding(case)
@@ -79,8 +79,8 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
     idle = idle_share(case, hang, longest) if longest and not shared else None
-    # A driver that was stopped while a task was at work need not have had a hang: whoever
-    # stopped it may just have lost patience with a task that waits, not with one that works.
+    # A driver that was stopped while a task was running need not have hung: who
+    # stopped it may have given up on a task that waits, not on one that computes.
     stopped = case.outcome.kind == "interrupted"
     asked = stopped or signal_of_driver(case.run) in ASKED
     waits = shared or (idle is not None and asked)
@@ -723,7 +723,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
         if death.at <= last["left"] + _AT_ONCE and death.name == last["name"]
     ]
     if not died and not _was_restarted(case, last):
-        return  # nothing was restarting: somebody scaled the cluster down
+        return  # nothing was restarting: the cluster was scaled down
     before = (
         f"Its process had died before ({case.cause_of(died[-1]).slug}). "
         if died

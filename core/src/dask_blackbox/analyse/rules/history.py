@@ -254,7 +254,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What will become of a job's peak memory if it goes on so.
+    """The forecast of a job's peak memory if it keeps growing.
 
     Attributes:
         peak: Of this run, bytes.

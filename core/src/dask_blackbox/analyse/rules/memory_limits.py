@@ -116,7 +116,7 @@ _LARGE_MACHINE = 4 << 40  # bytes
 
 
 def _beyond_reach(wanted: str | None, limit: int | None) -> bool:
-    """Return whether no worker that somebody would start has that much memory."""
+    """Return whether that is more memory than a worker can reasonably have."""
     if wanted is None:
         return False
     reach = _LARGE_MACHINE if limit is None else min(_TIMES * limit, _LARGE_MACHINE)
@@ -231,7 +231,7 @@ RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
 # memory-near-limit
 
 TERMINATED_AT = 0.95
-"""Share of its limit at which a worker is terminated, unless configured otherwise."""
+"""Share of its limit at which a worker is terminated, unless configured differently."""
 
 _COMFORTABLE = 0.7
 

@@ -228,7 +228,7 @@ SPILLING = documented("spilling", ask=_ask_spilling)
 
 # chunks-too-large
 
-_LATE = 1.0  # seconds until the scheduler hears of it
+_LATE = 1.0  # seconds until the scheduler learns of it
 
 _GOOD = 0.1  # of the memory per thread
 

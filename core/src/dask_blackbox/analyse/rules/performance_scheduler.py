@@ -72,7 +72,7 @@ def _ask_scheduler_overloaded(case: Case) -> Iterator[Finding]:
         return
     others = threshold(case, "others")
     if any(host.others > others for host in case.task_activity.hosts):
-        return  # nobody had a core there, the scheduler neither
+        return  # no process had a core there, including the scheduler
     found = _overload(case)
     if found is None:
         return
@@ -80,7 +80,7 @@ def _ask_scheduler_overloaded(case: Case) -> Iterator[Finding]:
     computed = float(found.busy["compute"].sum() or 0.0)
     tiny = computed < threshold(case, "tiny") * max(found.number, 1)
     if tiny and not slow and not found.graphs:
-        return  # that is why, and `tiny-tasks` tells of it
+        return  # that is why, and `tiny-tasks` reports it
     threads = max(1, round(loads.threads.highest))
     yield SCHEDULER_OVERLOADED.found(
         f"The scheduler was the bottleneck: {duration(found.cost)} of core time was "
@@ -108,7 +108,7 @@ def _overload(case: Case) -> _Overload | None:
     """Return what the scheduler's limit cost, if that is worth a word."""
     loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
     usual = float(loads.slices["seconds"].median() or 0.0)  # type: ignore[arg-type]
-    gap = max(_GAP, _GAP * usual)  # it answered nobody, us neither
+    gap = max(_GAP, _GAP * usual)  # it answered no request, including ours
     busy = loads.slices.filter(
         (pl.col("cpu") >= threshold(case, "cpu"))
         | (pl.col("turn") >= threshold(case, "turn"))
@@ -199,10 +199,10 @@ SCHEDULER_OVERLOADED = documented("scheduler-overloaded", ask=_ask_scheduler_ove
 
 # event-loop-blocked
 
-# Where others have the cores, a loop stands still for seconds with nothing wrong.
+# Where others have the cores, a loop is blocked for seconds with nothing wrong.
 _STARVED = 20
 
-# A thread of ours in the worker tells whether that was so: how often it got a core late.
+# Our thread in the worker shows it: how often it got a core late.
 _ON_TIME = 0.2
 
 _COMPUTED = 0.6
@@ -335,7 +335,7 @@ def _held(case: Case, block: Row) -> bool:
 
 
 def _starved(case: Case) -> bool:
-    """Return whether others had taken the host's cores, as far as known: then all stands still."""
+    """Return whether others had taken the host's cores, as far as known: then all is blocked."""
     most = EVENT_LOOP_BLOCKED.threshold(case, "others")
     hosts = case.task_activity.hosts
     return not hosts or any(host.others > most for host in hosts)

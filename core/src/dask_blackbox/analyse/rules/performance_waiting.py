@@ -526,7 +526,7 @@ def _ask_driver_bound(case: Case) -> Iterator[Finding]:
             f"time was idle.{_meanwhile(case, waste)}"
         ),
         remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
-        # Whether a driver is meant to wait, nobody can see.
+        # Whether a driver is meant to wait is unknown.
         confidence="medium" if waste.idle else "high",
         cost=Cost(amount=waste.cost, share=waste.cost / max(loads.all_capacity, 1e-9)),
         evidence=tuple(
@@ -573,7 +573,7 @@ def _lost_time(case: Case) -> _LostTime | None:
         fair = max(1 - driver.delayed / max(paused, 1e-9), 0.0)
         cost, paused = cost * fair, paused * fair
     if driver is None and case.task_activity.busy and paused < threshold(case, "long"):
-        return None  # whoever takes cores from the workers takes them from the driver
+        return None  # what takes cores from the workers also takes them from the driver
     share = paused / max(whole, 1e-9)
     if not case.worth_reporting(cost, share, threshold(case, "share")):
         return None

@@ -94,7 +94,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     reported = reported or bool(
         case.search_exception(_CANCELLED) and _closed_without_request(closing)
     )
-    # A recording made from inside the scheduler has no driver that could tell.
+    # A recording made in the scheduler has no driver that reports it.
     if case.run.manifest.host_kind == "scheduler":
         # What its recorder lost then was no driver.
         lost = lost or case.run.of(DriverLost)
@@ -215,7 +215,7 @@ def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | No
 
 
 def _address(case: Case, end: _End) -> str:
-    """Return whom an event is about; older recordings knew one scheduler, and named none."""
+    """Return which scheduler an event is about; older recordings knew one scheduler, and named none."""
     known = [each.subject for each in case.run.of(SchedulerInfo)]
     named = end.scheduler if isinstance(end, SchedulerClosing) else None
     return named or end.subject or next(iter(known[-1:]), "")
@@ -274,7 +274,7 @@ def _closed_without_request(closing: Sequence[SchedulerClosing]) -> bool:
 
 
 def _closed_its_own_client(case: Case) -> bool:
-    """Return whether the driver went on with a client that it had closed before."""
+    """Return whether the driver continued with a client that it had closed before."""
     own = {each.subject for each in case.run.of(RecordingStarted)}
     gone = {each.subject for each in case.run.of(ClientRemoved)}
     return case.raised("ClosedClientError") and bool(own & gone - {""})

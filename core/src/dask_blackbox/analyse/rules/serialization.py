@@ -371,7 +371,7 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
         return
     last = refused.sort("at").row(-1, named=True)
     if any(graph.at > last["at"].timestamp() for graph in case.run.of(GraphUpdated)):
-        return  # it went on
+        return  # it continued
     # The driver's own loop logs it, where an iterator of futures met it.
     dropped = case.run.logs["message"].str.contains(_DROPPED, literal=True).any()
     if not dropped and case.exception is None:

@@ -41,7 +41,7 @@ class Shuffle:
         kind: `rechunk` or `shuffle`.
         done: How many of its input pieces had been taken in.
         pieces: How many there were; 0 if unknown.
-        restarts: How often it had to begin anew.
+        restarts: How often it had to restart.
         restarted_at: When last, epoch seconds.
     """
 
@@ -252,7 +252,7 @@ def _deaths_text(case: Case, root: tuple[str, str] | None) -> str:
 def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
     own = UNKNOWN if root is None else advice_on_text(*root)
     if own.advice == "environment":
-        return own  # a limit or a right: whoever died beside it
+        return own  # a limit or a permission, whichever worker died as well
     if _relevant_deaths(case, root) or (
         root is not None and root[0].endswith(_UNREACHED)
     ):
@@ -383,7 +383,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
 
 
 def _reports_of_full_disks(case: Case) -> list[tuple[str, float]]:
-    """Return the workers that met the end of the disk, and when first."""
+    """Return the workers whose disk was full, and when first."""
     logs = case.run.logs
     lines = logs.filter((logs["role"] == "worker") & printed_by(SHUFFLE_OUT_OF_DISK))
     first = lines.sort("at").unique("source", keep="first", maintain_order=True)

@@ -677,7 +677,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
 
 
 def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
-    """Yield what waited forever while other tasks of the run went on."""
+    """Yield what waited forever while other tasks of the run continued."""
     if not case.failed or case.blame.failure is not None or not case.gave_no_reason:
         return
     stuck = _still_unrunnable(case)

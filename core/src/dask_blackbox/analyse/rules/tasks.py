@@ -174,7 +174,7 @@ def _is_of_an_earlier_stage(
 
 
 def _unrecorded(case: Case) -> Iterator[Finding]:
-    """A task whose failure only the driver's own traceback tells of."""
+    """A task whose failure only the driver's own traceback shows."""
     exception = case.exception
     if case.blame.failure is not None or exception is None:
         return
@@ -567,7 +567,7 @@ def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
         ~pl.col("key").is_in(failed)
         # Dask repeats tasks of its own accord, too: nothing had been raised.
         & ((pl.col("message") != "") | (pl.col("traceback") != ""))
-        # A shuffle that lost a worker begins again: `shuffle-restarted` tells of it.
+        # A shuffle that lost a worker begins again: `shuffle-restarted` reports it.
         & ~pl.col("exception").fill_null("").str.starts_with("distributed.shuffle.")
         & ~printed_by(SHUFFLE_PHASE_FAILED).fill_null(value=False)
     )

@@ -822,7 +822,7 @@ def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
 
 
 def _is_reported(case: Case, death: WorkerExit) -> bool:
-    """Return whether the verdict tells of a death already."""
+    """Return whether the verdict shows a death already."""
     verdict = case.verdict
     if verdict is None or verdict.rule == "unknown":
         return False

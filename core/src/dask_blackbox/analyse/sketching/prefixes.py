@@ -115,7 +115,7 @@ def _plans(run: RunTables) -> dict[str, Row]:
 
 
 def _add_code(plans: dict[str, Row], graph: GraphUpdated) -> None:
-    """Add what a graph tells of the code of its prefixes."""
+    """Add what a graph shows the code of its prefixes."""
     for kind, codes in (("code", graph.code), ("bare", graph.bare)):
         for name, code in codes.items():
             plan = plans.setdefault(normal_prefix(name), {})

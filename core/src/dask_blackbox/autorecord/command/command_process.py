@@ -309,7 +309,7 @@ def report_code(code: int, frame: FrameType | None) -> None:
         _send_event(_shared_link(), "driver-exit", fields | place)
         if (
             handled is not None
-        ):  # the process ends because of it, and no hook hears of it
+        ):  # the process ends because of it, and no hook learns of it
             report(handled)
 
 

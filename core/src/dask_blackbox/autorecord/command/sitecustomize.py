@@ -48,7 +48,7 @@ def _watch() -> None:
     leave = sys.exit
 
     def reported_exit(status: Any = None, /) -> NoReturn:
-        # A message means exit code 1, and no hook hears of it.  Of a code, only a process
+        # A message means exit code 1, and no hook learns of it.  Of a code, only a process
         # that has made a Dask client reports.
         command_process = sys.modules.get(
             "dask_blackbox.autorecord.command.command_process"

@@ -120,7 +120,7 @@ def watch_closing(scheduler: Scheduler) -> None:
 
 
 def unwatch_closing(scheduler: Scheduler) -> None:
-    """Note it no more, if nobody else wants to know."""
+    """Note it no more, if no other process wants to know."""
     notes = scheduler.__dict__.get(_NOTES)
     if notes is None:
         return

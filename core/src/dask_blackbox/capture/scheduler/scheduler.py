@@ -348,7 +348,7 @@ class SchedulerCapture(SchedulerPlugin):
     def _released(self, key: Key, stimulus: str) -> None:
         """A task is taken off its worker: to be tried again, or since nobody wants it.
 
-        When a task fails for good, Dask releases the others whose results only it or its
+        When a task fails permanently, Dask releases the others whose results only it or its
         dependents wanted, with the same stimulus.
         """
         self._last_inputs.pop(key, None)
@@ -487,7 +487,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._unrunnable.check()
         unpulled = time.monotonic() - max(self._rows.pulled_at, self._started)
         if unpulled > _UNPULLED_SECONDS:
-            # Driver and recorder are both gone: nobody else will take us off.
+            # Driver and recorder are both gone: no other process will take us off.
             self._measures.stop()
             self._departure = asyncio.ensure_future(self._depart())
 

@@ -58,7 +58,7 @@ class StallWatch:
         self._end_after = end_after
         self._report = report
         self._seen = -1
-        self._since = time.monotonic()  # a clock that nobody sets
+        self._since = time.monotonic()  # a monotonic clock
         self._next = self._after
         self._busy: Any = None
         self._reported = False

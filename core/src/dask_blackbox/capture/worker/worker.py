@@ -304,7 +304,7 @@ class WorkerCapture(WorkerPlugin):
         with self._lock:
             self._keep("log", row)
         if self._watcher is not None and row[5] == _SIGNALS:
-            # A worker without a nanny leaves its loop at once: nobody else could say it.
+            # A worker without a nanny leaves its loop at once: no other process could say it.
             signalled = _SIGNALLED.search(row[7])
             if signalled:
                 self._watcher.tell(f"signal-{signalled[1]}")
