@@ -12,8 +12,8 @@ OLD, LATER, BOUNDED = ">=0.111.0,<1.0.0", ">=0.139.0,<1.0.0", ">=0.139.0,<0.151"
 @pytest.mark.parametrize(
     ("prefect", "allowed", "fastapi", "remedy"),
     [
-        ("3.8.8", LATER, "0.165.0", "pip install 'fastapi<0.142'"),
-        ("3.7.8", LATER, "0.142.0", "pip install 'fastapi<0.142'"),
+        ("3.8.8", LATER, "0.165.0", "pip install 'fastapi<0.151'"),
+        ("3.7.8", LATER, "0.151.0", "pip install 'fastapi<0.151'"),
         ("3.4.7", OLD, "0.141.1", "pip install 'fastapi<0.137'"),
         ("3.7.7", OLD, "0.137.0", "pip install 'fastapi<0.137'"),
     ],
@@ -29,7 +29,7 @@ def test_versions_that_do_not_go_together_are_named(
 @pytest.mark.parametrize(
     ("prefect", "allowed", "fastapi"),
     [
-        ("3.8.8", LATER, "0.141.3"),
+        ("3.8.8", LATER, "0.150.0"),
         ("3.7.8", LATER, "0.139.0"),
         ("3.4.7", OLD, "0.115.0"),
         ("3.7.7", OLD, "0.136.3"),

@@ -32,7 +32,7 @@ def server_problem(prefect: str, allowed: SpecifierSet, fastapi: str) -> str | N
     """
     if not allowed.contains(_UNKNOWN):
         return None
-    too_new = "0.137" if allowed.contains(_BEFORE_ROUTES_CHANGED) else "0.142"
+    too_new = "0.137" if allowed.contains(_BEFORE_ROUTES_CHANGED) else "0.151"
     if SpecifierSet(f"<{too_new}").contains(fastapi):
         return None
     return (
