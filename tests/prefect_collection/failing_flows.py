@@ -73,6 +73,19 @@ def evicted() -> Any:
     return kill_once_it_works(signal.SIGTERM)
 
 
+@observed_flow(name="async-evicted", task_runner=runner())
+async def async_evicted() -> None:
+    """asyncio makes a cancellation of what the signal raises."""
+    await asyncio.to_thread(nap.submit(0.1).result)
+    flag = Path(os.environ["FLAG"])
+    futures = [signalled.submit(str(flag)) for _ in range(3)]
+    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
+        await asyncio.sleep(0.05)
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    while futures:  # noqa: ASYNC110 - until it is evicted
+        await asyncio.sleep(30)
+
+
 @observed_flow(name="killed", task_runner=runner())
 def killed() -> Any:
     nap.submit(0.1).result()

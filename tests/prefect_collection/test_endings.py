@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 # Before 2026.7 Dask itself starts a worker that died at its start again forever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
-    "evicted", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
+    "evicted", "async_evicted", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
 )  # fmt: skip
 PATIENCE = 120.0
@@ -41,8 +41,11 @@ def seen_at_last(
         time.sleep(0.5)
 
 
-def test_sigterm_is_reported_as_what_it_is(reported: RunFlow, prefect: Any) -> None:
-    seen = prefect.newest("evicted", reported("evicted"))
+@pytest.mark.parametrize("flow", ["evicted", "async_evicted"])
+def test_sigterm_is_reported_as_what_it_is(
+    flow: str, reported: RunFlow, prefect: Any
+) -> None:
+    seen = prefect.newest(flow.replace("_", "-"), reported(flow))
 
     assert seen.state == "CRASHED"
     assert seen.message == seen.card.headline

@@ -145,6 +145,7 @@ def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     assert len(child.names) == 3
     [failed] = [name for name in child.names if f"[{name}](" in hit]
     assert f"'{failed}' raised ValueError" in page
+    assert f"- **About** task {failed}" in page.splitlines()
     assert all(f"| [{name}](" in slowest for name in child.names)
 
 

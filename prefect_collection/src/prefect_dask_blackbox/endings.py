@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import sys
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -97,9 +98,23 @@ def stop_of(
     words = _cancelled(flow_run.id)
     if over or words is not None:
         return HostStop(reason="cancelled", detail=words or CANCELLED)
-    if isinstance(error, TerminationSignal):
+    if isinstance(error, TerminationSignal) or _loop_got_sigterm():
         return HostStop(reason="evicted", detail="its process got SIGTERM")
     return None
+
+
+def _loop_got_sigterm() -> bool:
+    """Say whether the event loop that runs here ends because of SIGTERM.
+
+    Where the signal arrives while the loop waits, `asyncio.run` gets what its handler
+    raises, and cancels the flow while it exits.
+    """
+    frame = sys._getframe()  # noqa: SLF001 - documented, for just this
+    while frame.f_code is not asyncio.Runner.__exit__.__code__:
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return isinstance(frame.f_locals.get("exc_val"), TerminationSignal)
 
 
 def dies_unreported() -> bool:

@@ -361,6 +361,8 @@ class ObservedRun:
                     url = page_of("task-run", run.id)
                     other = self.ledger.others.get(run.id)
                     given = other.parameters if other is not None else ""
+                    if other is not None:
+                        other.name = run.name
                     lines[key] = TaskLine(name=run.name, url=url, parameters=given)
         return lines
 

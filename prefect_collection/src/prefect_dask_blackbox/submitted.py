@@ -355,8 +355,9 @@ class Ledger:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of task runs, by key."""
-        return {each.key: shown_name(each.name) for each in self._tasks}
+        """Names of task runs, by key, those of subflows that nobody observes included."""
+        entries = (*self.others.values(), *self._tasks)
+        return {each.key: shown_name(each.name) for each in entries}
 
     def named(self, key: str) -> str:
         """Return the name of the task run of a key; the key where there is none."""
