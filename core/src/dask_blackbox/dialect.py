@@ -1,7 +1,8 @@
-"""How the host that started a run puts a remedy: the host's package says it, not the core.
+"""The terms in which the host that started a run words remedies.
 
-A host's package names a `RemedyDialect` by an entry point of the group
-`dask_blackbox.dialects`, which is called as the run's identity calls the host.  Where it is not installed, remedies are put in Dask's own terms.
+A host's package registers a `RemedyDialect` by an entry point of the group
+`dask_blackbox.dialects`, with the host's name in the run's identity.  Without it, remedies use
+Dask's own terms.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ GROUP = "dask_blackbox.dialects"
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyDialect:
-    """What a host calls what Dask calls otherwise.
+    """A host's names for Dask's things.
 
     Attributes:
         run: What the host calls a run that is recorded.
@@ -63,7 +64,7 @@ PLAIN = RemedyDialect()
 
 @cache
 def dialect_of(kind: str) -> RemedyDialect:
-    """Return how the host of a kind puts remedies, if its package is installed."""
+    """Return the dialect of a kind of host, if its package is installed."""
     for point in entry_points(group=GROUP, name=kind) if kind else ():
         with guard(f"the remedies of {kind}"):
             dialect = point.load()

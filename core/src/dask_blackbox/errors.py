@@ -39,7 +39,7 @@ __all__ = [
 
 
 class BlackboxError(Exception):
-    """Whatever dask-blackbox raises on purpose."""
+    """Base class of all exceptions that dask-blackbox raises."""
 
 
 class ConfigurationError(BlackboxError):

@@ -227,7 +227,7 @@ def class_of(qualified: str) -> str:
 
 
 def signal_name(exit_code: int | None) -> str | None:
-    """Return the signal that a negative exit code stands for, or None."""
+    """Return the signal of a negative exit code, or None."""
     if exit_code is None or exit_code >= 0:
         return None
     try:
@@ -322,7 +322,7 @@ def command(verb: str, *words: str, store: str | None = None) -> str:
 
 
 def store_of(url: str | None) -> str | None:
-    """Return the URL of the store that a recording's URL lies in."""
+    """Return the URL of the store of a recording's URL."""
     found = None if url is None else _FOLDER.search(url)
     return None if url is None or found is None else url[: found.start()] or "/"
 

@@ -1,9 +1,9 @@
 """The border to the host: our failure becomes one log line and a fact, never its exception.
 
-Everything of ours that runs in somebody else's process does so inside `guard`.
+All our code in a host's process runs inside `guard`.
 What was swallowed is kept (bounded) so that the recording can state it, and so that
 our own tests can raise it.  What a signal handler of the host raises while our code runs,
-a time limit for one, is no failure of ours.
+a time limit for one, is not our failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ kept: deque[tuple[str, BaseException]] = deque(maxlen=100)
 def guard(
     doing: str, *, on_error: Callable[[str, Exception], None] | None = None
 ) -> Iterator[None]:
-    """Run a piece of ours inside the host; note its failure and go on.
+    """Run our code inside the host; record its failure and continue.
 
     Args:
         doing: What is being done, in the words of the log line
@@ -57,7 +57,7 @@ def guard(
 
 
 def raised_by_signal_handler(error: BaseException) -> BaseException | None:
-    """Return what a signal handler raised while the main thread ran code of ours.
+    """Return what a signal handler raised while the main thread ran our code.
 
     Args:
         error: That, or what our code made of it.

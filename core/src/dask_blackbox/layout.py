@@ -13,7 +13,7 @@
     sketches/<job>/<newest first>~<run>~<attempt>~<state>~<d i p m v f>
 
 The index holds empty markers, so that the newest runs are one cheap listing.  Sketches
-are what is left of a run when its recording is gone; their names tell the most asked of
+remain when the recording of a run is deleted; their names hold the most used facts about
 what they hold, so that a job's history is one listing as well.
 """
 
@@ -46,10 +46,10 @@ STOPPED_BY_HOST = "stopped-by-host"
 
 
 def safe(word: str, *, longest: int = 96) -> str:
-    """Return `word` as one part of a blob's name: readable, and never two words alike.
+    """Return `word` as one part of a blob's name: readable and unique.
 
     What had to be changed is marked by a short hash of the original, so that
-    `a/b` and `a:b` don't meet.
+    `a/b` and `a:b` differ.
     """
     plain = _UNSAFE.sub("_", word).strip(".") or "_"
     if plain == word and len(plain) <= longest:
@@ -117,7 +117,7 @@ def index_names(address: RunAddress, started: float, state: str) -> tuple[str, s
 
 
 def read_index_name(name: str) -> IndexEntry | None:
-    """Return what a marker's name says, or None if it is not one of ours."""
+    """Return the facts in a marker's name, or None if it is not one."""
     parts = name.split("/")
     fields = parts[-1].split("~")
     if parts[0] != "index" or len(parts) < 3:  # noqa: PLR2004
@@ -200,7 +200,7 @@ def sketch_name(
 
 
 def read_sketch_name(name: str) -> SketchName | None:
-    """Return what the name of a sketch says, or None if it is not one of ours."""
+    """Return the facts in a sketch's name, or None if it is not one."""
     parts = name.split("/")
     if len(parts) != 3 or parts[0] != "sketches":  # noqa: PLR2004
         return None

@@ -61,7 +61,7 @@ def own_version(name: str = "dask-blackbox") -> str:
 def since_boot() -> float:
     """Return seconds since this machine's boot, by a monotonic clock.
 
-    Its suspensions count, as they do for people who wait, where the system can tell.
+    Suspended time counts, as it does for people, where the system measures it.
     """
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -164,7 +164,7 @@ class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
     Attributes:
         at: When it was written, epoch seconds.
         segments: How many segments the store has.
-        progress: How far the run has come; null where nobody has counted.
+        progress: How far the run has come; null if it was not counted.
         lasted: Seconds since the run's start, by a monotonic clock; null: not known.
     """
 
@@ -223,9 +223,9 @@ StopReason = Literal[
     "supervisor-lost",
     "other",
 ]
-"""Why a host ends a run: somebody marked its task failed or succeeded, or cleared it; the whole
-DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its code or
-somebody suspended it, to be resumed later by a new attempt; its process or pod was asked to end
+"""Why a host ends a run: a person marked its task failed or succeeded, or cleared it; the whole
+DAG run or flow run, or this task, reached its time limit; a person cancelled it; its code or
+a person suspended it, to be resumed later by a new attempt; its process or pod was asked to end
 (SIGTERM); the host's process that supervised it is gone, so that it could report nothing."""
 
 

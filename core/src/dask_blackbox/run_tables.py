@@ -32,12 +32,12 @@ class RunTables:
 
     Attributes:
         manifest: Who this is.
-        ending: How it ended; None if nobody was left to say.
-        url: Where the recording lies; None for one in memory.
+        ending: How it ended; None if that was not recorded.
+        url: The URL of the recording; None for one in memory.
         damaged: What could not be read, by blob name, with why.
         last_heartbeat: Epoch seconds at which the recorder was last known to live.
         clock_ahead: Seconds by which the clock of who reads is ahead of the store's; 0 where
-            nobody has asked, since it makes no difference.
+            it was not measured, since it makes no difference.
         ending_whole: Whether `ending` is all that was known of the end; else only its
             state is left of it, which is no ground for a verdict.
     """

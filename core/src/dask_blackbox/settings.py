@@ -1,6 +1,6 @@
 """Settings: what `dask.config` holds under `blackbox:`, with our defaults.
 
-The defaults stand in `blackbox.yaml` beside this module, with what each means.
+The defaults are in `blackbox.yaml` beside this module, with their meaning.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def setting_patterns(name: str) -> tuple[str, ...]:
 
 
 class Misspelt(NamedTuple):
-    """A setting that somebody has set and that does not exist.
+    """A setting that is set but does not exist.
 
     Attributes:
         name: As it was set: a key, or an environment variable.

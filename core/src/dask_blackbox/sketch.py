@@ -35,7 +35,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """What the tuples of a `PrefixSketch` hold."""
 
 REST = "…"
-"""Name of the prefix sketch that stands for all prefixes beyond the largest."""
+"""Name of the prefix sketch of all prefixes beyond the largest."""
 
 _UNPACKED = 4 * 2**20  # beyond it, it is an attack
 
@@ -82,7 +82,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the run read, as far as its graphs tell.
+    """What the run read, according to its graphs.
 
     Attributes:
         partitions: Tasks without inputs of their own; None: not known.

@@ -87,7 +87,7 @@ class _RecordedRun:
 
 
 class RunWatcher(SchedulerPlugin):
-    """Records the runs of one scheduler, each by itself."""
+    """Records the runs of one scheduler, each in its own recording."""
 
     name = NAME
 
@@ -252,7 +252,7 @@ class RunWatcher(SchedulerPlugin):
         return _DEFAULT if span is None else str(span.id)
 
     def _is_recorded(self, client: str) -> bool:
-        """Return whether somebody records this client already: himself, or one of ours."""
+        """Return whether this client is recorded already: by its driver, or by another run."""
         owns = (getattr(p, "own", None) for p in self._scheduler.plugins.values())
         return any(
             own.owns(client)

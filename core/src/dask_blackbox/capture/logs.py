@@ -119,7 +119,7 @@ def _install() -> None:
 
 
 def _uninstall() -> None:
-    # If somebody has wrapped ours since, it stays, and passes everything on.
+    # If ours has been wrapped since, it stays and passes everything on.
     ours = getattr(logging.Logger.callHandlers, "_taps", None) is _taps
     if not _taps and ours and _inner is not None:
         logging.Logger.callHandlers = _inner  # type: ignore[method-assign]
@@ -384,7 +384,7 @@ class _Tee:
         return next(self.inner)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # As cloudpickle does with the streams themselves: whoever loads it has its own.
+        # As cloudpickle does with the streams themselves: the process that loads it has its own.
         for name in ("stdout", "stderr"):
             if getattr(sys, name, None) is self:
                 return getattr, (sys, name)

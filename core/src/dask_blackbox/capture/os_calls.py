@@ -21,7 +21,7 @@ Listener = Callable[[str, tuple[Any, ...], FrameType], None]
 """Takes the name of an audit event, its arguments and the frame of the call; never raises.
 
 Signals are reported before they are sent, as they may end this very process; all else once it
-has succeeded: who removes a file that is not there has removed nothing.
+has succeeded: a failed call has changed nothing.
 """
 
 STARTED = "subprocess.Popen"
@@ -50,7 +50,7 @@ _wrapped = False
 
 
 def listen(listener: Listener | None) -> None:
-    """Report calls to a listener from now on; None: to nobody."""
+    """Report calls to a listener from now on; None: stop."""
     global _listener, _wrapped  # noqa: PLW0603 - one for each process
     _listener = listener
     if _wrapped or listener is None:

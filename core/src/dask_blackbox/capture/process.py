@@ -84,7 +84,7 @@ _LONGEST_VARIABLE = 200
 
 
 def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return variables that tell an image, a tag or a commit.
+    """Return variables that name an image, a tag or a commit.
 
     Args:
         environ: The environment; None: this process's.

@@ -46,7 +46,7 @@ _THROUGH = tuple(
 
 
 class _Program(NamedTuple):
-    """A program that was started, by whom and when."""
+    """A program that was started: by which code, and when."""
 
     subject: str
     command: str
@@ -78,8 +78,8 @@ def report_to(
 
     Args:
         sink: Takes what is reported.
-        subject_of: Returns for whom the calling thread works: `driver`, or the key of a
-            task; None: nobody, and what it starts is not noted.
+        subject_of: Returns what the calling thread runs: `driver`, or the key of a
+            task; None: neither, and what it starts is not recorded.
     """
     global _sink, _subject_of
     with _lock:
@@ -90,7 +90,7 @@ def report_to(
 
 
 def report_unreaped() -> None:
-    """Report programs that have exited with an error, and for which nobody has waited."""
+    """Report programs that exited with an error and were not waited for."""
     with _lock:
         running = list(_running)
     for program in running if _sink is not None else ():
@@ -210,7 +210,7 @@ def _exited(process: Any, code: int, errors: object = None) -> None:
 
 
 def _peek(process: Any) -> None:
-    """Note the exit code of a program for which nobody has waited; somebody still can."""
+    """Note the exit code of a program that was not waited for; its parent still can."""
     try:
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         found = os.waitid(os.P_PID, process.pid, options)

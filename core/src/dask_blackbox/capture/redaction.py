@@ -498,7 +498,7 @@ def _blank_token(match: re.Match[str]) -> str:
 
 
 def _blank_random(match: re.Match[str]) -> str:
-    """Blank out a token that no words were put together to."""
+    """Mask a token that is not made of words."""
     token = match[0]
     plain = [c for c in token if c.isalnum()]
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in plain]

@@ -86,7 +86,7 @@ class _Verbs(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        # Not the inherited one: it would load every verb for one line of help.
+        # Not the inherited one: it would load every command for one line of help.
         with formatter.section("Commands"):
             hosts = [(name, f"Only with {name}.") for name in _host_commands()]
             formatter.write_dl([*VERBS.items(), *hosts])

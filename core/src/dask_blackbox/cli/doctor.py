@@ -76,7 +76,7 @@ _SOCKET_PATH = 100
 
 
 class Check(NamedTuple):
-    """What came of one check.
+    """The result of one check.
 
     Attributes:
         what: Its subject.
@@ -223,7 +223,7 @@ def _credentials(find: Callable[[], str | None]) -> Iterator[Check]:
 
 
 def _permissions(store: Store) -> Iterator[Check]:
-    """Try each thing that recording, reading and deleting need, by itself."""
+    """Try each operation that recording, reading and deleting need."""
     name, blob = f"check-{uuid.uuid4().hex[:12]}", b"dask blackbox doctor"
     tries: tuple[tuple[str, str, Callable[[], object]], ...] = (
         ("write", "s3:PutObject", lambda: store.put(name, blob)),

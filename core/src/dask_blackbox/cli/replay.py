@@ -246,7 +246,7 @@ def _compare(bundle: TaskBundle, python: str, names: set[str]) -> None:
 
 
 def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, object]:
-    """Run the task in a process of its own; return what came of it."""
+    """Run the task in its own process; return its outcome."""
     with tempfile.TemporaryDirectory(prefix="dask-blackbox-replay-") as folder:
         there = [
             part["input"] for part in bundle.facts["parts"] if part["kind"] == "input"

@@ -1,7 +1,7 @@
 """Running a kept task again, in a process of its own.  Here, and only here, it is unpickled.
 
 `python rerun.py describe` prints what this interpreter has; `python rerun.py run FOLDER`
-runs what the folder holds.  Needs Dask and nothing of ours, so that any environment will
+runs what the folder holds.  Needs Dask but not this package, so that any environment will
 do; `dask blackbox replay` has checked the store and asked before it starts us.
 """
 
@@ -32,7 +32,7 @@ class LeftOut:
 
 
 class Unpickler(pickle.Unpickler):
-    """Puts in place of what was taken out what stands for it."""
+    """Replaces the persistent ids of what was taken out."""
 
     def persistent_load(self, pid: Any) -> object:
         if isinstance(pid, tuple):
@@ -54,7 +54,7 @@ def _call(task: Any, values: dict[object, object]) -> object:
 
 
 def _filled(part: Any, values: dict[object, object]) -> Any:
-    """Return arguments with results in place of the keys that stand for them."""
+    """Return arguments with results in place of their keys."""
     try:
         if isinstance(part, (str, bytes, tuple)) and part in values:
             return values[part]
@@ -68,7 +68,7 @@ def _filled(part: Any, values: dict[object, object]) -> Any:
 
 
 def _run(folder: Path) -> tuple[dict[str, object], TracebackType | None]:
-    """Run the task; return what came of it, and the traceback of its exception."""
+    """Run the task; return its outcome, and the traceback of its exception."""
     plan = json.loads((folder / "plan.json").read_text("utf-8"))
     try:
         whole = _load(folder / "task")

@@ -87,7 +87,7 @@ class ErrorOutput:
         while True:
             try:
                 got = os.read(self._reads, _AT_ONCE)
-            except OSError:  # of a terminal: everybody has closed it
+            except OSError:  # of a terminal: all its writers have closed it
                 got = b""
             if not got:
                 return
@@ -95,7 +95,7 @@ class ErrorOutput:
             try:
                 while got:
                     got = got[os.write(self._ours, got) :]
-            except OSError:  # nobody reads ours; the command need not know
+            except OSError:  # our output is closed; the command is not affected
                 continue
 
     def _keep(self, got: bytes) -> None:
@@ -226,7 +226,7 @@ def _run(
 
     def passed_on(number: int, frame: object) -> None:
         report("driver-got-signal", {"signal": signal.Signals(number).name})
-        # A terminal's Ctrl-C reaches the command by itself; we stay to tell how it ended.
+        # A terminal's Ctrl-C reaches the command directly; we stay to report how it ended.
         if number != signal.SIGINT:
             process.send_signal(number)
 

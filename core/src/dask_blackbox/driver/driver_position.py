@@ -1,7 +1,7 @@
-"""Where the driver stands: reported while it does, as nobody can ask it after a kill.
+"""The line at which the driver is blocked, reported while it is, since it may be killed.
 
 A driver that hangs in `Client(…)`, in `client.run` or in `Queue.get` raises nothing, and
-what ends it in the end, a host's patience, leaves no traceback.  So a thread looks at the
+a host's time limit that ends it leaves no traceback.  So a thread looks at the
 user's own line now and then, and reports it when it has been there for long, with growing
 intervals.  It reads frames and nothing else: no lock of the driver's, no I/O but its lines.
 """
@@ -103,7 +103,7 @@ class DriverPositionWatcher(threading.Thread):
         if kind is not None:
             with contextlib.suppress(RuntimeError):  # one comes or goes just now
                 clients.update(kind._instances)  # noqa: SLF001
-        # One that is only being made is known to nobody but the frame that makes it.
+        # A client that is being created is known only to the frame that creates it.
         clients.update(filter(None, map(_being_made, frames)))
         trying = [c for c in clients if getattr(c, "status", "") in _CONNECTING]
         since = {id(c): self._connecting.get(id(c), now) for c in trying}
@@ -145,7 +145,7 @@ def _is_the_users(frame: FrameType) -> bool:
 
 
 def _stack(frames: list[FrameType]) -> list[str]:
-    """Return the frames that tell most, as Python prints them: innermost, and the user's."""
+    """Return the most informative frames, as Python prints them: innermost, and the user's."""
     deep, innermost = frames[:-_INNERMOST], frames[-_INNERMOST:]
     own = [frame for frame in deep if _is_the_users(frame)][-_USERS:]
     return [_text(frame) for frame in (*own, *innermost)]

@@ -1,7 +1,7 @@
 """Every Dask client that this process makes, joined to the recording that it belongs to.
 
 A host's run may make clients of its own, beside or instead of the one that the host makes
-for it.  So `Client._start` and `Client._close` are wrapped while somebody listens: what a
+for it.  So `Client._start` and `Client._close` are wrapped while a recording listens: what a
 setting (`distributed.client.preload`) could do as well would be inherited by the processes
 of clusters, where this package need not be installed.
 """
@@ -99,12 +99,12 @@ def unlisten(choose: ChooseRecording) -> None:
 
 
 def note_owner(client: object, recording: Recording) -> None:
-    """Note that a client was joined to a recording by somebody else."""
+    """Note that a client was joined to a recording elsewhere."""
     _owners[client] = recording
 
 
 def joined_to(client: object) -> Recording | None:
-    """Return the recording that a client was joined to here, and not by somebody else."""
+    """Return the recording that a client was joined to in this module, or None."""
     return _owners.get(client) if client in _joined_here else None
 
 

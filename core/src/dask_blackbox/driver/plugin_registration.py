@@ -79,7 +79,7 @@ async def install(
 
 
 async def install_at(address: str, security: Any, recording: str) -> Attach:
-    """Register our plugins on a cluster without a client, to record whoever uses it.
+    """Register our plugins on a cluster without a client, to record every client's work.
 
     A client of today cannot connect to a scheduler of the year before last; what this
     needs of the scheduler has not changed.
@@ -88,7 +88,7 @@ async def install_at(address: str, security: Any, recording: str) -> Attach:
         security: A `distributed.Security`.
 
     Raises:
-        OSError: if nobody answers there.
+        OSError: if no scheduler answers there.
         Exception: whatever the cluster answers; TimeoutError if it does not.
     """
     from distributed.comm import connect

@@ -1,6 +1,6 @@
 """Start the recorder (`python -m dask_blackbox.recorder`), and start another one if it dies.
 
-What nobody acknowledged is still on the scheduler for the next one.  What kills recorders
+The scheduler still holds unacknowledged rows for the next one.  What kills recorders
 may go on doing so (a memory limit, a clean-up job), so that each of them comes after a
 longer pause; when the last one has died, that is said, and the driver leaves in the spool
 how the run ended.
@@ -75,7 +75,7 @@ def start_recorder(
     try:
         with _errors(Path(config.spool)) as errors:
             process = DetachedProcess(
-                # -P: a module of the user's folder must not stand in for one of ours.
+                # -P: a module of the user's folder must not shadow one of ours.
                 [sys.executable, "-P", "-m", "dask_blackbox.recorder", parent],
                 errors=errors,
                 environment=_environment(),
@@ -271,7 +271,7 @@ class RecorderSupervisor:
     # What the recorder says
 
     def store_reply(self, timeout: float) -> Reply | None:
-        """Return what came of opening the store, or None if that is not known in time."""
+        """Return the result of opening the store, or None if it does not arrive in time."""
         return self._link.wait_for("store", timeout)
 
     @property

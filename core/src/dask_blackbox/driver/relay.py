@@ -1,7 +1,7 @@
 """Pulling through the driver, where the recorder does not reach the scheduler itself.
 
 A connection of a kind that only the driver's process knows (a gateway's, for one) cannot
-be made by another process; so the driver asks, and hands on what it hears.  It dies with
+be made by another process; so the driver pulls and forwards the rows.  It dies with
 the driver: what was handed on by then is recorded.
 """
 
@@ -72,7 +72,7 @@ class Relay(threading.Thread):
             self._ask("leave")
 
     def finish(self) -> None:
-        """Pull what is left and take everything of ours off the cluster."""
+        """Pull the remaining rows and remove everything of ours from the cluster."""
         self._finishing.set()
         self.join(_ANSWERING + _FINAL_EVENTS)
 

@@ -1,4 +1,4 @@
-"""What a recorder learns of the end of a run, and the card of a run that has no recorder."""
+"""What the driver sends about the end of a run, and the card of a run without a recorder."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
 
 
 def error_of_kind(kind: str | None, text: str) -> BlackboxError:
-    """Return an error of the recorder process as one of ours, in its own words.
+    """Return an error of the recorder process as an exception, with its message.
 
     Args:
         kind: Name of its class; None: not known.
@@ -129,7 +129,7 @@ def _is_open(stream: object) -> bool:
 
 
 def warn_of(store: Mapping[str, Any]) -> None:
-    """Log what of the settings will be regretted: misspelt ones, a store that goes away.
+    """Warn about misspelt settings, and about a store that is lost with its container.
 
     Args:
         store: What `store_settings` returned.
@@ -147,7 +147,7 @@ def warn_of(store: Mapping[str, Any]) -> None:
 
 
 def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
-    """Return a card made of nothing but how the driver ended.
+    """Return a card made only from how the driver ended.
 
     Args:
         reason: Why there is no recording, for people.
@@ -180,7 +180,7 @@ def _redacted(ending: Ending) -> Ending:
 
 
 def _minimal_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
-    """Return a card that nothing is needed for."""
+    """Return a card that needs no analysis."""
     return RunCard(
         job=manifest.job,
         run_id=manifest.run_id,

@@ -270,7 +270,7 @@ class Recording:
             key: Of the task.
             prefix: What tasks of its kind are called.
             exception: What the task's function raised.
-            at: When, epoch seconds, by the clock of whoever knows; None: now.
+            at: When, epoch seconds; None: now.
             limit: Seconds that the task was allowed to take, where the host ended it at
                 that limit.
             setting: The host's name of that limit (`timeout_seconds`).
@@ -314,7 +314,7 @@ class Recording:
                 `blackbox.finish-timeout`; what is left to do is left to the recorder.  If
                 it does not know the card by then, the state of the card is `running`.
         """
-        if os.getpid() != self._owner:  # a forked child: the end is not its to tell
+        if os.getpid() != self._owner:  # a forked child does not report the end
             return self.card
         with self._finishing:  # a host's kill may come while the run ends by itself
             if self._finished is None:

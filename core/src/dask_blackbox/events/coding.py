@@ -169,7 +169,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "key",
         "prefix",
         "worker",
-        "outcome",  # erred | retried | killed | released (it raised when nobody wanted it)
+        "outcome",  # erred | retried | killed | released (it raised when it was no longer needed)
         "exception",  # qualified name of the class
         "message",
         "traceback",  # text, chained causes included where known
@@ -206,7 +206,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "in_memory",
         "status",  # running | paused | closing_gracefully | …
     ),
-    # Everything else: a moment, a kind, whom it is about, and its particulars.
+    # Everything else: a moment, a kind, a subject and details.
     "event": (
         "at",
         "kind",  # the `kind` of an `Event`

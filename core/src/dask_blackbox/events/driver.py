@@ -8,7 +8,7 @@ from dask_blackbox.events.base import Event, Part
 
 
 class GitCommit(Part, frozen=True, kw_only=True):
-    """The commit that is checked out where the driver's code lies.
+    """The commit that is checked out in the folder of the driver's code.
 
     Attributes:
         commit: Its hash.
@@ -44,7 +44,7 @@ class ClusterKind(Part, frozen=True, kw_only=True):
         kind: Its class.
         image: Its container image.
         scheduler: Address of its scheduler, if the driver has to close it.
-        owned: Id of that scheduler; empty: the cluster is somebody else's to close.
+        owned: Id of that scheduler; empty: another process closes the cluster.
         gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
     """
 
@@ -68,7 +68,7 @@ class DriverAttached(Event, frozen=True, kw_only=True):
         python: Version of Python.
         packages: Version by name of all that is installed; null: not installed.
         config: The Dask configuration, redacted.
-        code_folder: Where its own code lies.
+        code_folder: The folder of its own code.
         git: Commit of its code, of recordings before `driver-code` had it.
         callable: The function that the run is.
         parameters: What the orchestrator passed.
@@ -146,7 +146,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
 
     Attributes:
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.
-        files: Where each of them lies.
+        files: The file of each.
     """
 
     kind: ClassVar[str] = "worker-code"
@@ -177,7 +177,7 @@ class ProcessChanged(Event, frozen=True, kw_only=True):
     The subject is the key of the task; of a worker, the first five failures are looked at.
 
     Attributes:
-        changes: What was different, no matter who had changed it.
+        changes: What was different, whatever changed it.
     """
 
     kind: ClassVar[str] = "process-changed"

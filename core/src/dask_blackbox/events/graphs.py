@@ -229,7 +229,7 @@ class WorkerAnswer(Part, frozen=True, kw_only=True):
 
 
 class Stall(Event, frozen=True, kw_only=True):
-    """Tasks are wanted, and none has finished for a while.
+    """Tasks are pending, and none has finished for a while.
 
     Attributes:
         lasted: Seconds so far.

@@ -59,7 +59,7 @@ class SchedulerLost(Event, frozen=True, kw_only=True):
 
     Attributes:
         address: Its address.
-        error: What came of the last attempt to reach it.
+        error: The error of the last attempt to reach it.
     """
 
     kind: ClassVar[str] = "scheduler-lost"
@@ -72,7 +72,7 @@ class SchedulerUnresponsive(Event, frozen=True, kw_only=True):
     """The scheduler has not answered the recorder for ten seconds; it may answer again.
 
     Attributes:
-        error: What came of the last question.
+        error: The error of the last request.
     """
 
     kind: ClassVar[str] = "scheduler-silent"

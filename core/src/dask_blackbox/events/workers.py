@@ -137,7 +137,7 @@ class NannyLost(Event, frozen=True, kw_only=True):
     Attributes:
         nanny: Address of the nanny.
         pid: Process id of the worker.
-        error: What came of connecting to the nanny.
+        error: The error of connecting to the nanny.
     """
 
     kind: ClassVar[str] = "nanny-lost"
@@ -322,7 +322,7 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
 
 
 class ResultCached(Event, frozen=True, kw_only=True):
-    """A task's host had its result in a cache, and nobody computed it; its key is the subject.
+    """A task's result came from its host's cache; its key is the subject.
 
     To Dask it was executed like any other.
     """

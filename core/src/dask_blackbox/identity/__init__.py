@@ -1,8 +1,8 @@
-"""Whose run is this? Job, run and attempt, read from the host's environment.
+"""Job, run and attempt of this process, read from the host's environment.
 
-Nothing of a host is imported and no network is asked: what Airflow, Prefect, a CI
-service, a batch system or a shell leaves in the environment has to do.  Where a package
-of ours for that host is installed, it is asked for what the environment does not say.
+No host is imported and no network is used: only the environment variables of Airflow, Prefect, a
+CI service, a batch system or a shell are read.  If our package for that host is installed, it
+adds what the environment lacks.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HOSTS = (
     from_slurm,
     from_kubernetes,  # most of those above run there, so it is asked late
 )
-"""Who is asked, in this order: each answers with an identity or None."""
+"""The hosts in the order in which they are tried; each returns an identity or None."""
 
 _GROUP: Final = "dask_blackbox.identities"
 """Entry points by kind of host; each is called without arguments: an identity or None."""
@@ -66,7 +66,7 @@ _INCOMPLETE: Final = ("airflow",)
 def identity_from_environment(
     environ: Mapping[str, str] | None = None, argv: Sequence[str] | None = None
 ) -> Identity:
-    """Return who this process is, as its host sees it.
+    """Return the identity of this process, as its host knows it.
 
     The settings `blackbox.job` and `blackbox.run-id` have the last word.
 
@@ -83,7 +83,7 @@ def identity_from_environment(
         (found for host in HOSTS if (found := host(environ, argv)) is not None), None
     ) or from_shell(environ, argv)
     kind = identity.host.get("kind")
-    # Where the host is not loaded, nobody runs who could know more: a task's command.
+    # If the host is not loaded, nothing here knows more: a task's command.
     if own and kind in _INCOMPLETE and kind in sys.modules:
         identity = _completed(identity)
     job, run_id = setting("job"), setting("run-id")

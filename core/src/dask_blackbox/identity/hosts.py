@@ -20,7 +20,7 @@ _PASSWORD = re.compile(r"//[^/@\s]*@")
 
 
 class Identity(msgspec.Struct, kw_only=True, frozen=True):
-    """Who a run is.
+    """Job, run, attempt and host of a run.
 
     Attributes:
         job: Job name; runs of one job are compared.
@@ -202,9 +202,9 @@ def from_jenkins(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | 
 
 
 def fresh_run_id() -> str:
-    """Return a name for a run that nobody has named: `2026-11-21T03-00-07Z-4f2a`.
+    """Return an id for a run without one: `2026-11-21T03-00-07Z-4f2a`.
 
-    It sorts by time, and two runs of one second don't meet.
+    It sorts by time; two runs of one second differ.
     """
     return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 

@@ -1,4 +1,4 @@
-"""The driver's end of the connection to the recorder: bounded, and it blocks nobody.
+"""The driver's end of the connection to the recorder: bounded and non-blocking.
 
 Messages go into a bounded queue that a thread empties; when the recorder hangs or has
 exited, rows are dropped and counted, and the run continues.  A batch is kept until the

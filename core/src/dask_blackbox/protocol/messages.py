@@ -36,7 +36,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         spool_limit: Bytes that all that waits beside it may take.
         socket: Path of the Unix socket for other processes of the command.
         parent: Process id of the parent.
-        parent_handle: A file descriptor that stands for its process, where there are such.
+        parent_handle: A file descriptor of its process (pidfd), where the system has them.
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
         redact: More patterns to blank out.
@@ -92,7 +92,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
         security: Fields of `distributed.Security` that are set.
         pid: Of the driver that asks.
         owned: Id of the scheduler, where the driver has started its cluster and closes it;
-            empty: the cluster belongs to somebody else, or is meant to live on.
+            empty: the cluster belongs to another process, or is meant to continue.
     """
 
     address: str

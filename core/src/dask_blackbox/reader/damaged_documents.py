@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 class EvidenceOfEnd(NamedTuple):
-    """That a run ended, though `complete.json` cannot say so.
+    """How a run ended, known without `complete.json`.
 
     Attributes:
         ending: How.

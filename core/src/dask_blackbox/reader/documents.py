@@ -33,7 +33,7 @@ WRONG = "its checksum does not match"
 STALE = 60.0
 """Seconds without a heartbeat after which a recorder counts as gone."""
 
-_ACCURACY = 5.0  # seconds by which a server's answer may tell its time too early
+_ACCURACY = 5.0  # seconds by which the time in a server's answer may be early
 
 _T = TypeVar("_T")
 
@@ -60,7 +60,7 @@ def read_manifest(store: Store, folder: str) -> Manifest:
 
 
 def read_ending(store: Store, folder: str, damaged: dict[str, str]) -> Ending | None:
-    """Return how it ended; None if nobody has said so, or not legibly."""
+    """Return how it ended; None if that was not written, or cannot be read."""
     name = "complete.json"
     try:
         return _document(store.get(f"{folder}{name}"), decode_ending, f"{folder}{name}")
@@ -80,12 +80,12 @@ def last_heartbeat(store: Store, folder: str) -> float | None:
 def clock_ahead(store: Store, seen: float) -> float:
     """Return by how many seconds our clock is ahead of the store's, where that matters.
 
-    That is where nothing has been heard for long by our clock; where it is set wrong, a run
+    That matters if there was no sign of life for long by our clock: if it is wrong, a run
     that continues would be called lost.
 
     Args:
         store: Whose clock is asked, if it is a server.
-        seen: When something was heard last, in epoch seconds.
+        seen: When the last sign of life was, in epoch seconds.
     """
     if time.time() - seen <= STALE:
         return 0.0

@@ -47,7 +47,7 @@ _FIRST_NAMES = 500
 
 
 def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[SketchName]:
-    """Yield what the names of a job's sketches tell, the newest first.
+    """Yield the facts in the names of a job's sketches, the newest first.
 
     Args:
         job: Its name as the host gave it, or in its safe form.
@@ -96,7 +96,7 @@ def earlier_runs(
     for each in wanted:
         read = found.get(each.name)
         if isinstance(read, Sketch):
-            # Safe forms of two jobs may meet: the true name decides.
+            # Safe forms of two jobs may be equal: the true name decides.
             if read.job == manifest.job:
                 sketches.append(read)
         elif read is not None:
@@ -132,7 +132,7 @@ def _wanted(names: list[SketchName], most: int, *, backfill: bool) -> list[Sketc
 class _Listing:
     """The names of a job's earlier runs: the newest, and the others when it may go on.
 
-    In a thread, so that a store which is slow to list holds nobody up.
+    In a thread, so that a store that is slow to list delays nothing.
     """
 
     def __init__(self, store: Store, job: str, after: str) -> None:
@@ -221,7 +221,7 @@ def _read(
 def _run_within(jobs: list[Callable[[], None]], timeout: float) -> None:
     """Run jobs at once, and wait for them so long.
 
-    Their threads die with the process: a store that hangs holds up nobody's end.
+    Their threads die with the process: a store that hangs does not delay the exit.
     """
     deadline = time.monotonic() + timeout
     threads = [_thread(job) for job in jobs]
@@ -261,7 +261,7 @@ def put_sketch(store: Store, sketch: Sketch) -> str:
         if old != name:
             try:
                 store.delete(old)
-            except StoreError:  # who lists them takes the one that knows more
+            except StoreError:  # readers use the one with more facts
                 continue
     return name
 

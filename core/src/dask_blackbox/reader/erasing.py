@@ -126,7 +126,7 @@ def erase(
         report: Is called for each run that is gone.
 
     Raises:
-        StoreError: if the store does not delete; whoever repeats it continues where it ended.
+        StoreError: if the store does not delete; a repetition continues where it stopped.
     """
     count = 0
     with ThreadPoolExecutor(_AT_ONCE) as workers:

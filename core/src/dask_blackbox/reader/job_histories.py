@@ -101,7 +101,7 @@ def _grouped(names: Sequence[SketchName]) -> dict[str, list[int]]:
 
 
 def _wanted_for_groups(names: Sequence[SketchName]) -> list[SketchName]:
-    """Return the runs whose whole sketches tell more of the failures: two for each kind.
+    """Return the runs whose whole sketches are read for details of the failures: two for each kind.
 
     Args:
         names: Of all runs, the newest first.
@@ -213,7 +213,7 @@ def _group(
 
 
 def _what_changed(failed: Sketch, good: Sketch) -> str:
-    """Return what of ours changed when a failure stopped; empty if nothing did."""
+    """Return which code or setting changed when a failure stopped; empty if none did."""
     found = [each for each in differences(failed, good) if each.kind in _TELLING]
     found.sort(key=lambda each: _TELLING.index(each.kind))
     if not found:

@@ -21,8 +21,8 @@ class RunEntry(NamedTuple):
     Attributes:
         address: Its job, run id (both in their safe forms) and attempt.
         started: Epoch seconds.
-        state: Of a run that nobody has ended: `running`, or `lost` by its heartbeat.
-        url: Where its recording lies.
+        state: Of a run without an end: `running`, or `lost` by its heartbeat.
+        url: The address of its recording.
     """
 
     address: RunAddress

@@ -211,7 +211,7 @@ class Run(RunTables):
             if not sketches_of(self.store, self.address, self.manifest.started):
                 write_sketch(self.store, self, card)
         except StoreError:
-            return  # whoever may only read leaves nothing
+            return  # a reader without write access writes nothing
 
     def verify(self) -> dict[str, str]:
         """Read every blob of this recording and compare its checksum.
@@ -241,7 +241,7 @@ class Run(RunTables):
         """Return where the recording and its pages are; links that expire are new."""
         links = {"recording": self.url or ""}
         if self.ending is None:
-            return links  # nobody has written the pages
+            return links  # the pages were not written
         from dask_blackbox.settings import setting, setting_seconds
 
         if viewer := setting("viewer"):

@@ -24,7 +24,7 @@ _Candidate = tuple[str | None, str | None, int | None]
 
 
 def find_run(store: Store, name: str) -> Run:
-    """Open the run that somebody means.
+    """Open the run that a name refers to.
 
     Args:
         name: `latest`; `JOB` (its newest run); `JOB/RUN` (its newest attempt);
@@ -44,7 +44,7 @@ def find_run(store: Store, name: str) -> Run:
 
 
 def find_addresses(store: Store, name: str) -> list[RunAddress]:
-    """Return where the recording that somebody means lies: all attempts, unless it names one.
+    """Return the address of the recording that a name refers to: all attempts, unless it names one.
 
     Args:
         name: As for `find_run`; a URL must lie in this store.
@@ -67,7 +67,7 @@ def find_addresses(store: Store, name: str) -> list[RunAddress]:
 
 
 def find_job(store: Store, typed: str) -> str:
-    """Return the job (in its safe form) that somebody means: its name or a unique beginning.
+    """Return the job (in its safe form) that a name refers to: its name or a unique prefix.
 
     Raises:
         RunNotFoundError: if there is no such job.
@@ -86,7 +86,7 @@ def find_job(store: Store, typed: str) -> str:
 
 
 def beginning_runs(store: Store, typed: str, *, most: int = 50) -> list[str]:
-    """Return what somebody may be about to type: jobs, and runs of the job before a slash.
+    """Return completions: jobs, and the runs of the job before a slash.
 
     Raises:
         StoreError: if the store cannot be read.
@@ -151,7 +151,7 @@ def _opened(store: Store, candidate: _Candidate, name: str) -> Run:
 def _newest(store: Store, job: str | None, name: str) -> Run:
     deleted = False
     for entry in marked_runs(store, job=job):
-        # A marker may outlive its recording: somebody, or a lifecycle rule, deleted it.
+        # A marker may outlive its recording, which a person or a lifecycle rule deleted.
         with suppress(RunNotFoundError):
             return Run.at(store, entry.address)
         deleted = True

@@ -2,7 +2,7 @@
 
 A scheduler's preload starts it with two more arguments, for many recordings.
 
-It detaches itself by forking once more.  Otherwise the driver's `os.wait()` could return it,
+It detaches itself by a second fork.  Otherwise the driver's `os.wait()` could return it,
 and a loop that waits until no child is left would wait for the recorder, which waits for the
 driver.
 """
@@ -56,7 +56,7 @@ def _record_one() -> None:
     asyncio.run(
         Recorder(config, ParentProcess(config.parent, config.parent_handle)).run()
     )
-    # All is written and reported, and somebody waits: not for each module to be taken apart.
+    # Everything is written and reported; the caller must not wait for interpreter shutdown.
     logging.shutdown()
     os._exit(0)
 
@@ -92,7 +92,7 @@ def _log_to(folder: str) -> None:
 def _detach() -> None:
     """Continue in a process that is no child of the one that started this one.
 
-    Where nobody would reap that process when it ends, it stays this one.  The id of the
+    If no process would reap it when it exits, this process continues itself.  The id of the
     process that continues is the first line of standard output.
     """
     if os.getppid() != 1 and _is_reaping(1):

@@ -42,8 +42,8 @@ _LOOKED_AT = 20
 SILENT = 300.0
 """Seconds without a sign of life after which a recording is finished by another recorder.
 
-More than it takes to be called lost: a store that was away for a minute is no death, though
-whoever lives on after all would write over what we say."""
+Longer than for the state `lost`: a store that was away for a minute is no death, though
+a recorder that still runs would overwrite our result."""
 
 
 def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:

@@ -46,7 +46,7 @@ def finalise(
     """Make tables, verdict, reports and card from the spool; store them and report them.
 
     Args:
-        opening: What came of opening the store.
+        opening: The result of opening the store.
         outcome: How it ended, and what became of the segments.
         send: Says something to the parent.
     """
@@ -197,7 +197,7 @@ def _card(
 
 
 def _restore_deleted(opening: Opening, outcome: Outcome) -> None:
-    """Write again what somebody has deleted meanwhile: a folder, a bucket, old objects."""
+    """Write again what was deleted meanwhile: a folder, a bucket, old objects."""
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
     there = set(store.names(folder))
@@ -285,9 +285,7 @@ def _pages(
 def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
     """Write the blobs into the spool, to be uploaded later."""
     folder = Path(config.spool)
-    if not (
-        folder / "run.json"
-    ).is_file():  # somebody has deleted it, or the disk was full
+    if not (folder / "run.json").is_file():  # it was deleted, or the disk was full
         note_beginning(folder, config.manifest, config.store_settings)
     try:
         (folder / "complete.json").write_bytes(sealed(ending))

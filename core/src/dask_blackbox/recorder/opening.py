@@ -18,10 +18,10 @@ from dask_blackbox.store.base import Store
 
 @dataclass(frozen=True)
 class Opening:
-    """What came of opening the store.
+    """The result of opening the store.
 
     Attributes:
-        manifest: Who this is, with the attempt that was free.
+        manifest: The run, with the attempt that was free.
         store: The store, or None if there is none of that name.
         error: Why nothing can be written there (now).
         links: URLs by name.
@@ -72,7 +72,7 @@ def open_recording(config: Config) -> Opening:
 
 
 def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
-    """Never write over another recording: a run recorded twice gets the next attempt.
+    """Return the manifest with a free attempt: another recording is never overwritten.
 
     A recorder that takes over from one that died finds the attempt that is its own.
     """

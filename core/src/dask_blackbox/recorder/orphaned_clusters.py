@@ -128,7 +128,7 @@ _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0
 _POLL_INTERVAL = 0.2
 _JOINED, _LEFT = "add-client", "remove-client"
-"""What the scheduler notes of a client: it goes by itself, or with its process."""
+"""The scheduler's events about a client that connects or leaves."""
 
 
 class OwnedCluster(NamedTuple):
@@ -156,7 +156,7 @@ class OwnedCluster(NamedTuple):
 
 
 class GatewayClusters:
-    """The clusters that a driver has started at a gateway: nobody pulls from these."""
+    """The clusters that a driver started at a gateway; recorders do not pull from them."""
 
     def __init__(self) -> None:
         self.clusters: dict[str, OwnedCluster] = {}

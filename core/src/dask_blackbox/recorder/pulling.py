@@ -173,14 +173,14 @@ class Puller:
             self.gone = self._why(error, missing)
 
     def may_answer(self, error: BaseException) -> bool:
-        """Return whether another try may help: somebody listens, but a connection broke."""
+        """Return whether a retry may help: a server listens, but a connection broke."""
         unreachable = isinstance(
             error, (TimeoutError, ConnectionRefusedError, LookupError)
         )
         return not (unreachable or self._silent or self.closing)
 
     def stop(self) -> None:
-        """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
+        """End `run` after what it is doing: an aborted handshake would be logged by Dask."""
         self._stopping.set()
 
     async def drain(self, *, last: bool) -> None:
@@ -307,8 +307,8 @@ class Puller:
 
     async def _connected(self) -> Comm:
         """Return a connection, by whichever way there is."""
-        # A first knock would stand in the cluster's log; later ones find out at once that
-        # nobody is there any more.
+        # A first probe would be logged by the cluster; later ones find out at once that
+        # no scheduler is there any more.
         knock = self._failed or self._comm is not None
         for way in self._addresses:
             try:
@@ -436,7 +436,7 @@ def reported_within(
     that are left were seen at least.
 
     Args:
-        facts: What else to tell of it.
+        facts: Further facts about it.
         tree: As Dask makes it; it is thinned in place.
         limit: Characters, at least some hundreds.
     """

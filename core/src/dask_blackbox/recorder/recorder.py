@@ -144,9 +144,9 @@ class Recorder:
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._drivers: dict[str, SourceAccount] = {}
-        # Who waits to hear that its rows are on the disk, and up to which of them.
+        # Connections that wait until their rows are on disk, and up to which row.
         self._spooled: dict[Callable[[Reply], None], dict[str, int]] = {}
-        # Workers that left unexpectedly: of whom there is no word yet, no exit report.
+        # Workers that left unexpectedly and have no exit report yet.
         self._unexplained: set[str] = set()
         self._unreported: set[str] = set()
         self._silent: set[str] = set()  # that had sent nothing for a while at the end
@@ -184,7 +184,7 @@ class Recorder:
             self._command_processes.serve, self._config.socket, limit=LONGEST_LINE
         )
         folder = Path(self._config.spool)
-        # First: a folder with a run.json and no claim is waiting for somebody.
+        # First: a folder with a run.json and no lock is taken by another recorder.
         self._claim = Claim(folder)
         note_beginning(folder, manifest, self._config.store_settings)
         try:
@@ -486,7 +486,7 @@ class Recorder:
     # The end
 
     def _prepare(self) -> asyncio.Task[object]:
-        """Load what the end needs; once there are signs of it, as somebody waits for it."""
+        """Load the modules for the end, as soon as it is near, because the driver waits for it."""
         if self._preparing is None:
             so_far = lasted(self._config.manifest) or 0.0
             long = so_far >= self._config.performance_report
@@ -706,7 +706,7 @@ class Recorder:
         return code is not None and code < 0
 
     async def _finalise_for_host(self) -> None:
-        """Show the card in the host, where the driver may not have come to that."""
+        """Show the card in the host if the driver may not have done so."""
         if self._reported is None:
             return
         await asyncio.to_thread(

@@ -38,7 +38,7 @@ _SETTINGS = ("config", "parameters")
 _KEYS = ("key", "prefix", "group", "subject", "cause", "typename")
 _TEXTS = ("message", "traceback", "exception", "detail", "logger", "source", "worker")
 
-# Dask prints a failed task with its arguments: data, which nobody has asked us to keep.
+# Dask prints a failed task with its arguments: data that was not requested.
 _ARGUMENTS = re.compile(
     r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
 )
@@ -175,7 +175,7 @@ class Redactor:
     def manifest(self, manifest: Manifest) -> Manifest:
         """Return a manifest whose host's particulars hold no secrets.
 
-        What the run is known by stays, though a password be the same word: readers look
+        The run's identifiers stay even if a password is the same word: readers look
         for it, and the recording's own address holds it.
         """
         host = {

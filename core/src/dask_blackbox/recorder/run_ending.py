@@ -1,4 +1,4 @@
-"""How a run ended, if the process that reports its end does not know everything.
+"""How a run ended, combined from what its processes report.
 
 The parent of a command knows the exit code, and the command's processes know the exception.
 If a cluster is recorded from outside, only its tasks show how the work ended.
@@ -70,7 +70,7 @@ class RunEndResolver:
             elif kind == "driver-lost":
                 self._lost_at = at
             elif kind in _REPORTED and at <= self._lost_at:
-                # What its processes raise later, as nobody reads what they print, for
+                # What its processes raise later, because their output is no longer read, for
                 # one, has not ended the run.
                 with contextlib.suppress(msgspec.MsgspecError):
                     self._reported(at, kind, detail)
@@ -117,7 +117,7 @@ class Outcome:
     Attributes:
         end: What the driver said, or what its silence means.
         ended: Epoch seconds.
-        sources: What came from whom, and what did not.
+        sources: What was received from each source, and what was not.
         segments: The segments that are here, by name; called, they are read (`OSError`
             where that fails).
         uploaded: Names of those that the store has, with their checksums.

@@ -4,7 +4,7 @@ Rows are written to the current segment's file as they arrive, so that they surv
 recorder that dies.  A segment leaves for the store 1 s after something abnormal, after
 5 s, or at 8 MiB, whichever is first; the order of leaving is the order of writing.
 
-A disk that is full, or a folder that somebody deletes, costs nothing while the store
+A full disk or a deleted folder costs nothing while the store
 works: such segments wait in memory, as far as they fit.  Where only
 some rows fit, the least important are dropped first (`LAST`), from what
 waits as well.  What has to be dropped is counted, and the card says so.
@@ -374,7 +374,7 @@ class Spool:
         return (self.folder / name).read_bytes() if held is None else held
 
     def uploaded(self, name: str) -> None:
-        """Note that the store has a segment; one that lay in memory is forgotten."""
+        """Note that the store has a segment; a segment in memory is dropped."""
         with self._lock:
             self._uploaded.add(name)
             held = self._held.pop(name, None)
@@ -391,7 +391,7 @@ class Spool:
             self._drop(counts, f"{name} was deleted before the store had it")
 
     def settle(self) -> None:
-        """Bring to the disk what lies in memory, or as much of it as has space by now."""
+        """Write segments from memory to the disk, as far as there is space."""
         with self._lock:
             while (error := self._settle_held()) is not None and self._least < LAST:
                 self._thin_all(f"{self.folder} cannot be written: {error}")
@@ -427,7 +427,7 @@ class Spool:
 
 def _write_all(file: int, data: bytes | bytearray) -> None:
     done = 0
-    # Released at once, also by an error that somebody keeps: `data` grows later.
+    # Released at once, also if an exception is kept: `data` grows later.
     with memoryview(data) as view:
         while done < len(view):
             with view[done:] as rest:

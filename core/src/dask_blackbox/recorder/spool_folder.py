@@ -1,4 +1,4 @@
-"""Where spools are, what lies there besides segments, and which process works on one.
+"""The spool folder: its place, its files besides segments, and its lock.
 
 `run.json` and `store.json` are written when a recording begins, so that even one whose
 recorder was killed can be uploaded later; credentials are not among it.
@@ -80,11 +80,11 @@ _decode_left = msgspec.json.Decoder(Left).decode
 
 @dataclass(frozen=True)
 class Waiting:
-    """What lies in a spool.
+    """The recordings in a spool.
 
     Attributes:
-        ready: Recordings that nobody works on any more, oldest first.
-        busy: Folders that somebody works on: their runs go on, or they are uploaded.
+        ready: Recordings that no process works on any more, oldest first.
+        busy: Folders that a process works on: their runs continue, or they are uploaded.
         broken: Folders that are no recordings, with why.
         problem: Why the spool cannot be read; None if it can, or is not there.
     """
@@ -147,7 +147,7 @@ def spooled_in(root: Path) -> Waiting:
         try:
             ready.append(_read(folder))
         except FileNotFoundError as error:
-            # One that somebody has just brought home is nothing to talk of.
+            # One that was uploaded just now needs no message.
             if folder.is_dir() and any(folder.rglob("*.seg")):
                 broken.append((folder, f"{Path(str(error.filename)).name} is missing"))
         except OSError as error:
@@ -165,7 +165,7 @@ def _read(folder: Path) -> Spooled:
         document = (folder / "complete.json").read_bytes()
         ending = decode_ending(document) if seal_is_whole(document) else None
     except (FileNotFoundError, msgspec.MsgspecError):
-        pass  # then nobody has said how it ended, and its segments are all there is
+        pass  # then its end was not reported, and only its segments exist
     left = None
     with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
         left = _decode_left((folder / _END).read_bytes())
@@ -177,7 +177,7 @@ def default_spool() -> Path:
     """Return the folder that holds the spools of this user's recordings."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
-    if _has_other_owner(folder):  # who might read what lies there
+    if _has_other_owner(folder):  # who might read its files
         folder = Path("~/.cache/dask-blackbox").expanduser()
     return folder / "spool"
 
@@ -241,7 +241,7 @@ class Claim:
 
 
 def claimed(folder: Path) -> bool:
-    """Return whether somebody works on a folder, this process included."""
+    """Return whether a process works on a folder, this one included."""
     try:
         file = os.open(folder / _NAME, os.O_RDWR)
     except OSError:
@@ -253,7 +253,7 @@ def claimed(folder: Path) -> bool:
 
 
 def _locked(file: int) -> bool:
-    """Lock a file; False if somebody else has. File systems without locks lock nothing."""
+    """Lock a file; False if another process has. File systems without locks lock nothing."""
     try:
         import fcntl
     except ImportError:  # Windows

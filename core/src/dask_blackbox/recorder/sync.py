@@ -139,7 +139,7 @@ def _ending_of(spooled: Spooled) -> Ending:
     if reported is not None:
         return reported
     left = spooled.left
-    if left is None:  # nobody was left to say how it ended
+    if left is None:  # its end was not reported
         last = max((p.stat().st_mtime for p in spooled.segments), default=time.time())
         return Ending(state="lost", ended=last)
     end = resolve.resolve(left.end)

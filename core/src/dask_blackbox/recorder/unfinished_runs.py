@@ -1,8 +1,8 @@
-"""Finishing recordings that nobody was left to finish: their whole machine is gone.
+"""Finishes recordings whose recorder was lost with its machine.
 
-What they had uploaded lies in the store; the next recording of the same job, on whichever
-machine, diagnoses it from there, so that its card, its report and its place in the job's
-history are there for people who never ask.
+Their uploaded part is in the store; the next recording of the same job, on any machine,
+diagnoses it from there, so that its card, its report and its place in the job's history exist
+without a request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dask_blackbox.store import Store
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
-_MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them
+_MOST_SEGMENTS = 200  # larger ones are diagnosed when they are opened
 
 
 def finish_lost_runs(
@@ -42,7 +42,7 @@ def finish_lost_runs(
     silent: Iterable[RunAddress],
     stop: Callable[[], bool],
 ) -> None:
-    """Finish recordings that nobody finishes any more.
+    """Finish recordings that no other process finishes.
 
     Args:
         config: Of the recording that this process makes.

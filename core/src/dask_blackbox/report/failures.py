@@ -1,4 +1,4 @@
-"""Exceptions of tasks, retried attempts included, those that are alike together."""
+"""Exceptions of tasks, retried attempts included, grouped by kind."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`report.html`: one self-contained page, verdict first, then what happened.
 
-Everything a reader needs stands in the HTML itself; script only draws the time axis,
+Everything a reader needs is in the HTML itself; script only draws the time axis,
 sorts and filters.  The content security policy lets exactly our own script and style
 run, by their digests, and nothing be fetched.
 """
@@ -186,14 +186,14 @@ def _embedded(value: object) -> Markup:
 
 
 class DeathGroup(NamedTuple):
-    """Workers that died alike: the first of them, and the others."""
+    """Workers that died in the same way: the first of them, and the others."""
 
     first: WorkerProcess
     others: list[WorkerProcess]
 
 
 def death_groups(dead: list[WorkerProcess]) -> list[DeathGroup]:
-    """Return the deaths, in order, those that are alike together."""
+    """Return the deaths in order, grouped by kind."""
     groups: dict[tuple[object, ...], DeathGroup] = {}
     for process in dead:
         alike = _alike(process)

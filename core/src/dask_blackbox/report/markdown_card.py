@@ -115,7 +115,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
-    # Nobody needs to read it twice; a headline may be cut, though.
+    # It need not be repeated; but a headline may be cut.
     same = card.headline == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
     if chain := chain_beyond_headline(card):

@@ -1,4 +1,4 @@
-"""The page that stands in for `report.html` while a run is being recorded.
+"""The page in place of `report.html` while a run is being recorded.
 
 Without templates: it is written as a recording begins, and Jinja is 7 MB of a recorder's
 memory.
@@ -46,7 +46,7 @@ _ITSELF = ("report", "performance report")
 
 
 def placeholder_html(card: RunCard) -> str:
-    """Return the page that stands in for the report while the run is being recorded."""
+    """Return the page in place of the report while the run is being recorded."""
     style = asset("report.css")
     return _PAGE.format(
         policy=policy("", style),

@@ -308,7 +308,7 @@ def flames_for_page(run: RunTables, axis: Axis) -> Flames | None:
 def _periods(
     run: RunTables, axis: Axis, tree: _Tree
 ) -> dict[tuple[int, int, str], dict[int, int]]:
-    """Return counts by period and prefix; very many periods are put together."""
+    """Return counts by period and prefix; many periods are merged."""
     length = max(1, round(axis.length * 1000))
     step = max(1, -(-length // _MOST_SLICES))
     periods: dict[tuple[int, int, str], dict[int, int]] = {}

@@ -429,7 +429,7 @@ _MARKED: dict[type[Event], tuple[str, str]] = {
 
 
 class Mark(msgspec.Struct, array_like=True):
-    """One happening: ms since the axis began, its class, whom it is about, in words."""
+    """One event: milliseconds since the axis began, its class, its subject, its text."""
 
     at: int
     kind: str

@@ -98,7 +98,7 @@ def _lives(run: RunTables) -> list[WorkerProcess]:
 def process_numbers(
     executions: pl.DataFrame, processes: list[WorkerProcess]
 ) -> pl.Series:
-    """Return which of the processes each execution was in; null for a worker nobody saw.
+    """Return which of the processes each execution was in; null for an unknown worker.
 
     An address may be used again: then the times decide.
     """

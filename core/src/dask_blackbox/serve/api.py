@@ -35,7 +35,7 @@ _EVERY = 2.0
 _LONGEST = 3600.0
 
 
-"""Seconds after which a browser has to ask again: it does so by itself."""
+"""Seconds after which a stream of events ends; the browser reconnects by itself."""
 
 
 class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,7 +292,7 @@ class Api:
     def live(self, request: Request, job: str, run: str, attempt: int) -> Response:
         """Stream how far a run is, as server-sent events, until it has ended."""
         address = RunAddress.of(job, run, attempt)
-        self._cards.card(address)  # who asks for a run that is not there hears so
+        self._cards.card(address)  # a run that does not exist is a 404
         return StreamingResponse(
             _live_events(request, self._store, self._cards, address),
             media_type="text/event-stream",

@@ -59,7 +59,7 @@ def create_app(
 ) -> FastAPI:
     """Return the viewer of a store, to be served or to be mounted.
 
-    It has no login of its own: whoever can reach it, and whom `authenticate` lets
+    It has no login of its own: every client that can reach it, and that `authenticate` lets
     through, can read the recordings.
 
     Args:

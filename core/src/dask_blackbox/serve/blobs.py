@@ -45,7 +45,7 @@ _VALUES = (
 
 
 class Blobs:
-    """What lies in a run's folder, each kind a method."""
+    """The files in a run's folder, one method for each kind."""
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

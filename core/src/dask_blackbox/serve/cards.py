@@ -46,7 +46,7 @@ class Cards:
         self._making = BoundedSemaphore(_MADE_AT_ONCE)
 
     def card(self, address: RunAddress) -> RunCard:
-        """Return the card of a run, made from its segments if nobody has written it.
+        """Return the card of a run, made from its segments if none was written.
 
         Raises:
             RunNotFoundError: if there is no such run.

@@ -197,7 +197,7 @@ class Pages:
         )
 
     def files(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:
-        """List what lies in the store of a run."""
+        """List the files of a run in the store."""
         address = RunAddress.of(job, run, attempt)
         card = self._cards.card(address)  # an empty folder is no run, and says so
         folder = address.folder

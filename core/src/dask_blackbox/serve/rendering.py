@@ -1,6 +1,6 @@
 """Pages of runs that have no end, made in a process of its own.
 
-A web server that belongs to somebody else, such as a workflow system's, should neither load
+A web server of another system, such as a workflow system's, should neither load
 all rows of a run into its memory nor hold its interpreter for the seconds that a report
 takes.
 """

@@ -22,7 +22,7 @@ CHOICES = {
     "failed": frozenset({"failed"}),
     "aborted": frozenset({"aborted"}),
     "succeeded": frozenset({"succeeded"}),
-    # The index cannot tell them apart: nobody was left to say that a run is lost.
+    # The index does not distinguish them: a lost run could not be marked as lost.
     "running or lost": frozenset({"running", "lost"}),
 }
 """The states that one can ask for."""
@@ -30,7 +30,7 @@ CHOICES = {
 _STATES = frozenset().union(*CHOICES.values())
 
 _MOST_LOOKED_AT = 5_000
-"""Runs looked at for one page: a rare state among very many runs takes several pages."""
+"""Runs read for one page: a rare state among very many runs takes several pages."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A store in a folder: blobs are files, and a reader never meets half of one."""
+"""A store in a folder: blobs are files, and a reader never sees half of one."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class LocalStore:
 
     @contextmanager
     def _reported(self, doing: str) -> Iterator[None]:
-        """Turn what the file system says into a sentence of ours."""
+        """Translate an error of the file system into one of ours."""
         try:
             yield
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A store in this process's memory, for tests and for looking at a run that lies nowhere."""
+"""A store in this process's memory, for tests and for runs that are not stored."""
 
 from __future__ import annotations
 

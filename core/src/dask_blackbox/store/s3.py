@@ -111,7 +111,7 @@ class S3Store:
             return credentials_found(self._options)
 
     def _check(self) -> None:
-        # Whoever waits for this waits for the beginning of a run.
+        # The start of a run waits for this.
         hasty = replace(
             self._options,
             connect_timeout=min(self._options.connect_timeout, 3.0),
@@ -123,7 +123,7 @@ class S3Store:
         blob = b"blackbox" + uuid.uuid4().bytes
         self._put(client, name, blob, None)
         found = self._get(client, name)
-        # Not everybody who may write may delete; the blob is tiny.
+        # Permission to write may come without permission to delete; the blob is tiny.
         with suppress(Exception):
             client.delete_object(Bucket=self._place.name, Key=self._place.prefix + name)
         if found.lstrip().startswith(b"<"):  # a web page
@@ -242,7 +242,7 @@ class S3Store:
 
     @contextmanager
     def _reported(self, doing: str, name: str = "") -> Iterator[None]:
-        """Turn what boto3 raises into a sentence of ours."""
+        """Translate an error of boto3 into one of ours."""
         try:
             yield
         except BlackboxError:
@@ -250,7 +250,7 @@ class S3Store:
         except Exception as error:  # noqa: BLE001 - translated, never swallowed
             known = translated(error, self._request(doing, name))
             if isinstance(known, StoreDeniedError):
-                # Whoever logs in again should find the new credentials used.
+                # After a new login, the new credentials are used.
                 self.__dict__.pop("_client", None)
             # Not `from error`: its text may hold credentials, and tracebacks are logged.
             raise known from None

@@ -46,7 +46,7 @@ def credentials_found(options: StoreOptions) -> str | None:
 
 def _session(options: StoreOptions) -> boto3.session.Session:
     core = botocore.session.Session(profile=options.profile)
-    # Not the whole session: who logs in again should find the new credentials used.
+    # Not the whole session: after a new login, the new credentials are used.
     core.register_component("data_loader", _models(options.profile))
     return boto3.session.Session(
         botocore_session=core,

@@ -313,7 +313,7 @@ _SIGNED = re.compile(
 
 
 def plain(text: str, request: Request) -> str:
-    """Return what somebody else said: in one line, short, and without credentials."""
+    """Return a server's message in one line, short, and without credentials."""
     for hidden in (request.options.secret, request.options.key):
         if hidden:
             text = text.replace(hidden, "…")

@@ -185,7 +185,7 @@ def forgotten_with_the_container(folder: Path) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Make the folder; tell whether we own it (the temporary directory is everybody's)."""
+    """Make the folder; return whether we own it (all users can write to the temporary directory)."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return (

@@ -203,7 +203,7 @@ def ordered_links(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]
 def _frame_of(
     table: str, columns: tuple[str, ...], rows: Sequence[Sequence[object]]
 ) -> pl.DataFrame:
-    # Whoever wrote them may know fewer columns, or more.
+    # Their writer may have known fewer columns, or more.
     nothing = (None,) * len(rows)
     known = list(zip_longest(*rows))
     known += [nothing] * (len(columns) - len(known))

@@ -152,7 +152,7 @@ def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:
             process[fact] = facts[fact]
-    # Nobody's silence takes back what another has seen.
+    # A report without a field does not erase what another report has.
     known = json.loads(process["certificate"] or "{}")
     fields = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
     process["certificate"] = json.dumps({**facts, **known, **fields})

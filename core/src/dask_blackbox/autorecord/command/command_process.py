@@ -67,7 +67,7 @@ def _shared_link() -> Link:
 
 
 def _introduce(link: Link) -> Link:
-    """Speak to a recorder from now on; one that took over also hears what is unsaid."""
+    """Send to a recorder from now on; one that took over also receives unsent messages."""
     global _link
     before, _link = _link, (os.getpid(), link)
     link.mask(known_secrets())  # a script may load its environment itself
@@ -94,7 +94,7 @@ def leave() -> None:
 
 
 def _lost() -> None:
-    """Find the recorder that takes over, and tell it of our clusters (in a thread)."""
+    """Find the recorder that takes over, and send it our clusters (in a thread)."""
     with guard("another recorder"), contextlib.suppress(RecorderError):
         link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
         with _lock:
@@ -105,7 +105,7 @@ def _lost() -> None:
 
 
 def _listen() -> None:
-    """Report what this process logs; while no recorder hears it, it waits on the old line."""
+    """Report this process's log lines; without a recorder, they wait on the old connection."""
     global _tap  # noqa: PLW0603 - one for each process
     if _tap is None or _tap[0] != os.getpid():
         printed = bool(setting("capture.stdout"))
@@ -185,7 +185,7 @@ def listen() -> None:
 
 
 def _listen_to_tests() -> None:
-    """Hear of tests that fail, which their runner survives, to end with an exit code."""
+    """Listen for failed tests, after which their runner continues and exits with a code."""
     runner: Any = sys.modules.get("_pytest.runner")
     by_plugin = "dask_blackbox_pytest" in sys.modules
     if not (runner is None or by_plugin or hasattr(runner, "_dask_blackbox")):

@@ -1,4 +1,4 @@
-"""A Dask client preload: records the client's cluster, if there is a recorder to tell."""
+"""A Dask client preload: records the client's cluster, if there is a recorder."""
 
 import contextlib
 import json

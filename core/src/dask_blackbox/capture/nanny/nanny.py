@@ -121,7 +121,7 @@ class NannyCapture(NannyPlugin):
         nanny.__dict__["instantiate"] = instantiate
 
     def _wrap_kill(self, process: Any) -> None:
-        """Note that the nanny itself ends its worker: then its exit is nobody's death."""
+        """Note that the nanny itself ends its worker: then its exit is no death."""
         if process is None or "kill" in process.__dict__:
             return
         inner = process.kill
@@ -156,7 +156,7 @@ class NannyCapture(NannyPlugin):
         def read() -> list[tuple[str, dict[str, object]]]:
             made = [(ring, exit_report(ring, exitcode, **facts)) for ring in rings]
             for ring, report in made:
-                # Where nobody listens any more, a recorder on this host looks.
+                # If no scheduler listens any more, a recorder on this host reads it.
                 save_exit_report(ring, report)
             return made
 

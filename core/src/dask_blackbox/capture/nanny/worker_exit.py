@@ -13,7 +13,7 @@ from typing import Any
 from ..worker.ring import identity_in, read_ring
 
 _LONGEST_STACK = 20_000
-_UNREAD = 86_400.0  # seconds that rings which nobody reads are kept
+_UNREAD = 86_400.0  # seconds that unread rings are kept
 _FATAL = (
     ("Segmentation fault", signal.SIGSEGV),
     ("Aborted", signal.SIGABRT),
@@ -87,7 +87,7 @@ def exit_report(ring: str, exit_code: int | None, **more: object) -> dict[str, A
 
 
 def _signal_in(stack: str) -> int | None:
-    """Return the signal (negative) that Python itself says it died of, if it does."""
+    """Return the signal (negative) that Python reports for its own exit, if any."""
     for message, number in _FATAL:
         if stack.startswith(f"Fatal Python error: {message}"):
             return -number
@@ -185,7 +185,7 @@ def leave_rings(recording: str) -> None:
 
 
 def remove_old_rings(folder: str) -> None:
-    """Remove the rings of other recordings that nobody came to read in a day.
+    """Remove the rings of other recordings that were not read within a day.
 
     A scheduler that was suspended, or cut off, while its recorder ended starts workers with
     rings that no recorder looks for.

@@ -197,9 +197,9 @@ def handle_of(pid: int) -> int | None:
 
 
 def exit_code_of(pid: int, handle: int | None) -> int | None:
-    """Return how a process ended: negative for a signal; None if nobody can know.
+    """Return how a process ended: negative for a signal; None if unknown.
 
-    Newer kernels tell whoever holds a handle; older ones only while its parent has not
+    Newer kernels report it to every holder of a handle; older ones only while its parent has not
     asked yet.
     """
     status = _status_of_a_zombie(pid)

@@ -65,7 +65,7 @@ class CodeMarks:
         return {name: each.mark for name, each in self._new(firsts).items()}
 
     def fields(self, firsts: Mapping[str, object]) -> CodeOfPrefixes:
-        """Return the same as `code`, and what of the user's own they stand for.
+        """Return the same as `code`, and the user's own functions that they represent.
 
         Args:
             firsts: A task's `TaskState` of each prefix of a graph.
@@ -107,7 +107,7 @@ class CodeMarks:
 
 
 class _Marked:
-    """The hashes of a task's functions, and what they stand for.
+    """The hashes of a task's functions, and what they represent.
 
     Attributes:
         mark: Hash of the functions and of the values that they were given; "": unknown.
@@ -165,7 +165,7 @@ class _Parts(list[str]):
 
 
 def _marked(run_spec: object) -> _Marked:
-    """Return the hashes of the functions that a task runs, and what they stand for."""
+    """Return the hashes of the functions that a task runs, and what they represent."""
     parts, found = _Parts(), _Marked()
     _walk(run_spec, parts, set(), 0)
     if not parts:
@@ -231,7 +231,7 @@ def _partial(value: functools.partial[object], parts: _Parts) -> None:
 
 
 def _wrapped(value: object) -> tuple[object, ...]:
-    """Return the function that an object stands for: a Prefect task, a decorated one."""
+    """Return the function that an object wraps: a Prefect task, a decorated one."""
     try:
         # The object itself is not asked: it may do anything.
         held = object.__getattribute__(value, "__dict__")

@@ -35,7 +35,7 @@ Reported = tuple[str, str, dict[str, object]]
 
 
 def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
-    """Yield the events that a message on a topic stands for."""
+    """Yield the events of a message on one of Dask's topics."""
     if topic.startswith(_OURS):  # another recording's
         return
     dasks = topic in _DASK_TOPICS or "://" in topic or topic.startswith("Client-")

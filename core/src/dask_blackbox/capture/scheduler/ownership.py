@@ -49,7 +49,7 @@ class Ownership:
         self._scheduler = scheduler
         self.everything = clients is None
         self.clients: set[str] = set()
-        """Those that are ours because somebody said so."""
+        """Clients that were added explicitly."""
         self._processes: set[tuple[int, int]] = set()
         self._groups: dict[str, bool | None] = {}  # None: some are, some are not
         self._keys: set[object] = set()  # ours, of the groups that are shared
@@ -233,7 +233,7 @@ class ForeignLines:
         if row[_LOGGER].partition(".")[0] in _CLUSTERS:
             failed = _FAILED.match(row[_TEXT])
             return failed is None or self._own.has_named(failed[1])
-        # Of a thread that nobody can put down to a task: whose tasks run there?
+        # For a thread that belongs to no known task: whose tasks run there?
         return row[_ROLE] != "worker" or not self._others_work_at(row)
 
     def _others_work_at(self, row: Any) -> bool:

@@ -55,7 +55,7 @@ class RowBuffer:
         """Wait until all rows are acknowledged, as long as a recorder may still pull them.
 
         Args:
-            since: When somebody could come for the first time, on the monotonic clock: that
+            since: When a recorder could first pull, on the monotonic clock: that
                 takes longer.
         """
         begun = time.monotonic()

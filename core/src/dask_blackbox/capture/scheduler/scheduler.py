@@ -346,7 +346,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._attempts.decided(text, outcome, row)
 
     def _released(self, key: Key, stimulus: str) -> None:
-        """A task is taken off its worker: to be tried again, or since nobody wants it.
+        """A task is released from its worker: to be retried, or because it is no longer needed.
 
         When a task fails permanently, Dask releases the others whose results only it or its
         dependents wanted, with the same stimulus.

@@ -53,7 +53,7 @@ class StallWatch:
         report: Callable[..., None],
     ) -> None:
         self._scheduler, self._name, self._own = scheduler, name, own
-        # Whoever ends a run has reported before what it hung on.
+        # What ends a run has been reported before, with what it hung on.
         self._after = min(after, end_after) if after and end_after else after
         self._end_after = end_after
         self._report = report
@@ -85,7 +85,7 @@ class StallWatch:
             self._busy = asyncio.ensure_future(self._describe(lasted))
             self._busy.add_done_callback(self._described)
         due = self._end_after and lasted >= self._end_after and not self._ended
-        if due and self._busy is None:  # cancelled, the tasks would tell no more
+        if due and self._busy is None:  # cancelled tasks would show nothing more
             self._ended = True
             self._end_run(lasted)
 
@@ -239,7 +239,7 @@ class StallWatch:
 
 
 def _telling(frames: Iterable[object]) -> list[str]:
-    """Return the frames of a stack that tell most: the innermost, and the user's own.
+    """Return the most informative frames of a stack: the innermost, and the user's own.
 
     The innermost frame is last; libraries may lie deep between it and the user's line.
     """
@@ -253,7 +253,7 @@ _LOOKED_AT, _REPORTED = 200, 20
 
 
 class UnrunnableWatch:
-    """Finds tasks of this recording whose restrictions no worker meets, and reports them.
+    """Reports tasks of this recording whose restrictions no worker satisfies.
 
     Args:
         after: Seconds that such a task waits until it is reported; 0 for never.

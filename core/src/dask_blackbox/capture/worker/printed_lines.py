@@ -28,12 +28,12 @@ class PrintedLines:
     """Takes the lines that the tasks of a worker print.
 
     Args:
-        secrets: Of this process; whoever adds one sets its `until` to 0.
+        secrets: Of this process; adding one sets its `until` to 0.
         ring: Where lines go at once.
-        lock: Held by whoever writes to the ring.
+        lock: Held while writing to the ring.
         waiting: Where they wait to be shipped.
         most: How many rows may wait there.
-        wake: Called for a line that no task printed: perhaps nobody looks for a while.
+        wake: Called for a line that no task printed: the sampling thread may be asleep.
     """
 
     def __init__(  # noqa: PLR0917
@@ -51,7 +51,7 @@ class PrintedLines:
         self._ring, self._lock, self._waiting = ring, lock, waiting
         self._most, self._wake = most, wake
         self.dropped = 0
-        """How many did not fit, since whoever reads this set it to zero (with the lock)."""
+        """How many did not fit since the reader reset it to zero (with the lock)."""
 
     def taking(self, logger: str, level: int) -> TakePrinted:
         """Return what takes the lines of a stream, given its name and their level."""

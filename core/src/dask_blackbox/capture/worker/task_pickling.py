@@ -87,7 +87,7 @@ def _is_node(value: object) -> bool:
 
 
 def key_of(value: Any) -> Any:
-    """Return the key of the result that this stands for, if it stands for one."""
+    """Return the key of the result that this represents, if any."""
     if _is_node(value) and type(value).__name__ in {"TaskRef", "Alias"}:
         return getattr(value, "target", value.key)
     return None

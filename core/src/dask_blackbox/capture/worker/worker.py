@@ -560,7 +560,7 @@ class WorkerCapture(WorkerPlugin):
         return bool(busy or self._waiting or self._dropped or self._going)
 
     def _sleep(self, load: ProcessLoad) -> None:
-        """Sleep until the next sample is due, or somebody wakes us before."""
+        """Sleep until the next sample is due, or until woken before."""
         pause, asleep = _IDLE_PAUSE if self._idle else _PAUSE, time.perf_counter()
         if self._wake.wait(pause):
             self._wake.clear()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
 """Where the classes of hosts hold a result: attributes of attributes, by module and name."""
 _FROM_CACHE = {("prefect.client.schemas.objects", "State"): ("name", "Cached")}
-"""What says that nobody computed a result: an attribute and its value, likewise."""
+"""The attribute and value that mark a result from a cache, likewise."""
 _MODULES = frozenset(module for module, _ in _HOLDERS)
 _SMALLEST = 2**16
 _WAITING = 100
