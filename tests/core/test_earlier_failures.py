@@ -393,3 +393,51 @@ def test_a_cluster_that_the_driver_closed_after_a_task_failed_is_the_tasks_failu
     assert found is not None
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.title.startswith("KeyError in 'audition': 'bass'; then ")
+
+
+def test_a_log_line_with_a_handled_exceptions_text_begins_the_headline() -> None:
+    line = a_log_line(
+        "prices not refreshed (bad price 'n/a'), going on with the old ones",
+        at=6.5, role="driver", source="driver", logger="shop", level=30,
+    )  # fmt: skip
+
+    titles = [
+        verdict(EARLIER, *received, line, exception="KeyError").title
+        for received in ([], [RECEIVED])
+    ]
+    assert titles[0].startswith("KeyError in 'relabel'")
+    assert titles[1].startswith("The driver printed “prices not refreshed (bad price")
+
+
+RAISES = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 12, in main\n'
+    '    raise Incomplete(f"{len(bad)} feeds bad")\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "received", "rule"),
+    [
+        ("ValueError", "All arrays must be of the same length", False, "task"),
+        ("ValueError", "All arrays must be of the same length", True, "driver"),
+        ("OSError", "no mail could be sent: refused by smtp", False, "driver"),
+        ("Incomplete", "1 feed rejected: invalid", True, "task"),
+        ("Incomplete", "1 feed of 12 is late", True, "driver"),
+        ("Incomplete", "12 feeds rejected: invalid", True, "driver"),
+    ],
+)
+def test_what_a_driver_met_or_counted_of_failed_tasks_is_their_failure(
+    exception: str, message: str, *, received: bool, rule: str
+) -> None:
+    ended = an_exception(exception, message, traceback=f"{RAISES}{exception}")
+    run = a_run(
+        WORKER, a_task("publish-1"), EARLIER, *([RECEIVED] if received else []),
+        failed_with(ended, at=20),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == f"{rule}-exception"
+    title = "ValueError in 'publish': bad price 'n/a'; then" if rule == "task" else ""
+    assert found.title.startswith(title or f"{exception} in the driver")

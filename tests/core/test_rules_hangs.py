@@ -452,6 +452,29 @@ def test_a_cluster_that_dropped_its_restarting_worker_is_blamed() -> None:
     assert found.subject.worker == "tcp://w2"
 
 
+def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_cluster() -> (
+    None
+):
+    stack = [
+        '  File "/jobs/nightly.py", line 9, in main\n\tclient.wait_for_workers(1)',
+        '  File "/venv/site-packages/distributed/client.py", line 1, in wait_for_workers',
+    ]
+    found = verdict(
+        a_run(
+            a_worker(name="1"),
+            a_departure(at=5, closing="client-restart-1"),
+            a_worker("tcp://w2", at=20, name="1", pid=2),
+            a_departure("tcp://w2", at=21, closing="nanny-close"),
+            an_event("driver-stood", "driver", at=60, lasted=30, stack=stack),
+            an_event("driver-ended", at=90, signal=15),
+            aborted(at=90),
+        )
+    )
+
+    assert (found.rule, found.confidence) == ("cluster-lost-worker", "medium")
+    assert "closed its last worker while the driver waited for workers" in found.title
+
+
 @pytest.mark.parametrize("reason", ["evicted", "cancelled"])
 def test_what_a_run_waited_for_when_its_host_stopped_it_is_a_warning(
     reason: StopReason,
@@ -1013,3 +1036,21 @@ def test_a_worker_that_had_sent_nothing_for_long_is_named_where_no_stall_was_see
 
     assert found.rule == rule
     assert ("had sent no heartbeat for 9.6 s" in found.title) == (rule == "stalled")
+
+
+def test_memory_that_grew_when_a_worker_plugin_started_is_attributed_to_it() -> None:
+    started = a_log_line("Starting Worker plugin lexicon", at=20.5)
+    samples = [a_sample(at=20.0, memory=80 * MIB), a_sample(at=22.0, memory=400 * MIB)]
+    paused = a_stall(
+        statuses={"paused": 1}, states={"no-worker": 4}, paused=["tcp://w1"]
+    )
+
+    found = verdict(hung(started, *samples, paused))
+    assert found.rule == "workers-paused"
+    assert "grown by 320 MiB when the worker plugin 'lexicon' was started" in (
+        found.cause
+    )
+    assert "'lexicon'" in (found.remedy or "")
+
+    busy = a_task("inc-1", start=20.6)
+    assert "'lexicon'" not in verdict(hung(started, *samples, busy, paused)).cause

@@ -31,7 +31,12 @@ from dask_blackbox.analyse.explanations import (
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import Frame, raised_at_end, user_frame
+from dask_blackbox.analyse.frames import (
+    Frame,
+    raised_at_end,
+    raised_on_purpose,
+    user_frame,
+)
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
@@ -48,6 +53,7 @@ from dask_blackbox.analyse.side_effects import (
 )
 from dask_blackbox.analyse.symptoms import (
     is_absence,
+    is_incomplete,
     is_leftover,
     is_refusal,
     is_symptom,
@@ -117,6 +123,8 @@ _SET_UP_AGAIN = (
     "plugin (`client.register_plugin`), which each new process runs, or pass it to the tasks."
 )
 _WARNING = 30
+_TELLING = 12
+"""Characters from which on the text of an exception is found in a line by no accident."""
 _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
 """Characters of an error, and of a line, in which one is looked for in the other."""
 
@@ -390,6 +398,8 @@ def _is_explained(earlier: _Earlier, texts: str) -> bool:
     message = _LEVEL.sub("", earlier.message)[:60]
     if message and message in texts:
         return True
+    if earlier.spoils:
+        return False  # the same class may well have another text
     return bool(earlier.name) and re.search(rf"\b{earlier.name}\b", texts) is not None
 
 
@@ -420,8 +430,11 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
     found += _reused_keys(case)
     symptom = _is_symptom(case, verdict)
+    of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
-        found += [*_tasks(case, verdict), *_processes(case), *_deaths(case)]
+        found += [*of_tasks, *_processes(case), *_deaths(case)]
+    else:
+        found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
         found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
@@ -487,6 +500,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             leads = first.key in case.unreceived
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
+        missed = not stalled and not cancelled and _is_missed(case, first, number)
         yield _Earlier(
             at=first.at,
             name=name,
@@ -494,13 +508,34 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             f"{short(first.message, 120)}; {_received(case, first)}",
             message=first.message,
             source="tasks",
-            headline=f"{name} in '{short(prefix, 40)}': {short(first.message, 80)}"
-            if leads or lacked
+            headline=f"{name} in '{short(prefix, 40)}': {short_with_paths(first.message, 80)}"
+            if leads or lacked or missed
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
             line=_line_of(first.frame),
-            root=first if cancelled or again or lacked else None,
+            root=first if cancelled or again or lacked or missed else None,
+            spoils=missed,
         )
+
+
+def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
+    """Say whether the driver's own code met, or counted, what failed tasks did not return.
+
+    Where no call received their exception, the driver continued without their results, and an
+    exception that reports too few of something follows; a check that names how many failed
+    reports these.
+    """
+    exception = case.exception
+    if case.blame.failure is not None or exception is None or case.outcome.call:
+        return False
+    if failure.key in case.unreceived:
+        return _ended_with(case, is_incomplete)
+    names = rf"(?<![\d.,]){number}(?![.,]?\d)"
+    return (
+        raised_on_purpose(exception.traceback)
+        and re.search(names, exception.message) is not None
+        and (number > 1 or re.search(_ERROR_WORDS, exception.message) is not None)
+    )
 
 
 def _is_met_again(case: Case, prefix: str) -> bool:
@@ -696,11 +731,18 @@ def _programs(case: Case) -> Iterator[_Earlier]:
         )
 
 
+def _error_words(case: Case) -> str:
+    """Return a pattern for what a job says of errors: words, and texts of those it received."""
+    received = (" ".join(e.message.split()) for e in case.outcome.survived)
+    texts = {text[:_LONGEST_ERROR] for text in received if len(text) >= _TELLING}
+    return "|".join([_ERROR_WORDS, *map(re.escape, sorted(texts))])
+
+
 def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     """Yield what the job's own code printed or logged of errors."""
     own = pl.col("message")
     logs = own_lines(case.run).filter(
-        own.str.contains(_ERROR_WORDS)
+        own.str.contains(_error_words(case))
         & ~own.str.contains(_NONE_FAILED)
         & ~own.str.contains(r"^\s|^Traceback|^[\w.]+(?:Error|Exception)\b")
     )
@@ -730,6 +772,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
 
 def _logged(case: Case) -> Iterator[_Earlier]:
     """Yield warnings and errors of the job's own loggers."""
+    errors = _error_words(case)
     logs = case.run.logs.filter(
         (pl.col("level") >= _WARNING)
         & pl.col("role").is_in(["driver", "worker"])
@@ -753,7 +796,7 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             message=message,
             source="logs",
             headline=f"{row['logger']} logged “{short(message, 80)}”"
-            if re.search(_ERROR_WORDS, message)
+            if re.search(errors, message)
             else "",
             advice=_advice_on_line(message),
             line=_line_of(user_frame(row["message"])),

@@ -78,7 +78,7 @@ def whose(case: Case, subject: str) -> str:
     if subject == "driver":
         return "the driver"
     if "://" in subject:
-        return "a thread of a worker's process that runs no task"
+        return "another thread of a worker's process"
     return f"task '{short(case.prefix_of(subject), 40)}'"
 
 

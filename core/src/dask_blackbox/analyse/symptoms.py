@@ -44,6 +44,13 @@ _LACKS = re.compile(
 )
 """What is said of values that are there in part, or not at all."""
 
+_UNEQUAL = re.compile(
+    r"\b(?:lengths?|shapes?|sizes?|dimensions?|broadcast|mismatch\w*|align\w*|unequal|differs?|"
+    r"different|fewer|not match|expected)\b",
+    re.IGNORECASE,
+)
+"""What libraries say of parts that do not fit together, one of which may be absent."""
+
 _REFUSED = re.compile(
     r"connection (?:was )?(?:refused|reset|aborted|closed)|could not connect|unreachable|"
     r"no route to host|broken pipe|closed the connection|closed connection|"
@@ -64,6 +71,11 @@ _GIVEN_UP = re.compile(r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|Empty|F
 def lacks_something(exception: str, message: str) -> bool:
     """Return whether an exception reports that a value is absent, incomplete or late."""
     return is_symptom(exception, message) or bool(_LACKS.search(message))
+
+
+def is_incomplete(exception: str, message: str) -> bool:
+    """Say whether an exception reports that parts are absent, or do not fit together."""
+    return is_absence(exception, message) or bool(_UNEQUAL.search(message))
 
 
 def is_absence(exception: str, message: str) -> bool:

@@ -178,7 +178,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     Mechanism(
         causes={"cluster-lost-worker"},
-        effects={"no-valid-worker"},
+        effects={"no-valid-worker", "workers-never-arrived"},
         because="no worker was left because the cluster object had closed them",
     ),
     Mechanism(

@@ -161,7 +161,7 @@ class WorkerExit:
         if self.sent_by is None:
             return "the run's own script"
         if "://" in self.sent_by:
-            return "a thread of a worker's process that runs no task"
+            return "another thread of a worker's process"
         return f"task '{short(prefix_of(self.sent_by), 40)}'"
 
     @property

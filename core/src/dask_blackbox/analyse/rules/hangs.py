@@ -11,6 +11,7 @@ from dask_blackbox.analyse.blame import timed_out_waiting
 from dask_blackbox.analyse.case import Case, dask_setting
 from dask_blackbox.analyse.death_texts import name_of
 from dask_blackbox.analyse.driver_position import (
+    DriverPosition,
     evidence_of_position,
     position_in,
     shared_in,
@@ -38,6 +39,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     SPILL_FAILED,
     UNMANAGED_MEMORY_HIGH,
     WORKER_PAUSED,
+    WORKER_PLUGIN_STARTED,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import (
@@ -444,16 +446,28 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
     fullest_one = (
         f"The fullest was {case.name_of(first.worker)}, at {first}. " if first else ""
     )
+    grown = _grown_by_a_plugin(case, first.worker) if first and unmanaged else None
+    by_plugin = (
+        f"It had grown by {size(grown[1])} when the worker plugin '{grown[0]}' was started, "
+        "while it ran no task. "
+        if grown
+        else ""
+    )
     yield WORKERS_PAUSED.found(
         f"{every} {were} paused for lack of memory, and "
-        f"{counted(hang.wanted, 'task')} waited",
+        f"{counted(hang.wanted, 'task')}{_of_which_prefixes(case, hang)} waited",
         cause=(
             f"{every} exceeded the share of memory at which Dask stops starting tasks "
             f"(`distributed.worker.memory.pause`{_paused_at(case)}), and "
             f"{'did not go' if hang.workers == 1 else 'none went'} below it again. "
-            f"{fullest_one}{how_it_ended(case, hang)}"
+            f"{fullest_one}{by_plugin}{how_it_ended(case, hang)}"
         ),
-        remedy=_remedy_workers_paused(first, unmanaged=unmanaged),
+        remedy=(
+            f"Check how much memory the worker plugin '{grown[0]}' keeps in each worker. "
+            if grown
+            else ""
+        )
+        + _remedy_workers_paused(first, unmanaged=unmanaged),
         confidence=case.hang_confidence,
         subject=Subject(worker=first.worker if first else None),
         evidence=(
@@ -468,6 +482,39 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
             *evidence_of_hang(case, hang),
         ),
     )
+
+
+def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
+    """Return the plugin that was started last before a worker grew most, and by how much.
+
+    None if it grew little, or ran a task in between.
+    """
+    own = case.run.metrics.filter(pl.col("source") == worker).sort("at")
+    grown = own.select("at", "memory", by=pl.col("memory").diff()).drop_nulls()
+    most = grown.sort("by").tail(1).to_dicts()
+    lines = case.run.logs.filter(
+        (pl.col("source") == worker) & printed_by(WORKER_PLUGIN_STARTED)
+    ).sort("at")
+    if not most or most[0]["by"] < _LEAKING * most[0]["memory"]:
+        return None
+    before = lines.filter(pl.col("at") <= most[0]["at"]).tail(1).to_dicts()
+    if not before:
+        return None
+    between = (pl.col("start") >= before[0]["at"]) & (pl.col("start") <= most[0]["at"])
+    found = WORKER_PLUGIN_STARTED.search(before[0]["message"])
+    ran = case.run.tasks.filter((pl.col("worker") == worker) & between)
+    if found is None or len(ran) or found["what"].startswith("dask-blackbox-"):
+        return None
+    return short(found["what"], 40), int(most[0]["by"])
+
+
+def _of_which_prefixes(case: Case, hang: Hang) -> str:
+    """Return which tasks did not finish: those that workers had, else those sent last."""
+    prefixes = {task.prefix for task in hang.tasks}
+    graphs = [graph for graph in case.run.of(GraphUpdated) if graph.at <= hang.at]
+    if not prefixes and graphs:
+        prefixes = set(graphs[-1].new)
+    return f" of {quoted(sorted(prefixes), most=2, longest=40)}" if prefixes else ""
 
 
 def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
@@ -711,9 +758,19 @@ _RETIRED = ("retire-workers-", "worker-close-gracefully-")
 
 def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
     hang = case.hang
-    if hang is None or hang.workers or not hang.wanted:
+    position = case.driver_position
+    if hang is not None and hang.wanted:
+        if hang.workers:
+            return
+        until, waited = hang.at, f"{counted(hang.wanted, 'task')} waited"
+        ended, evidence = how_it_ended(case, hang), evidence_of_hang(case, hang)
+    elif case.failed and position is not None and _waits_for_workers(case, position):
+        until, waited = position.at, "the driver waited for workers"
+        ended = f"The driver waited{position.blocked_for}, and no worker came."
+        evidence = (evidence_of_position(position), *case.exception_evidence())
+    else:
         return
-    closed = _closed_before(case, hang)
+    closed = _closed_before(case, until)
     if not closed:
         return
     last = closed[-1]
@@ -730,13 +787,13 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
         else "It was being restarted on request (`client.restart`). "
     )
     yield CLUSTER_LOST_WORKER.found(
-        f"The cluster closed its last worker while {counted(hang.wanted, 'task')} waited",
+        f"The cluster closed its last worker while {waited}",
         cause=(
             f"The cluster object itself closed {case.name_of(last['address'])} during "
             f"the run (reason: {_CLOSED}), and no worker was left. {before}When a worker "
             "leaves, the cluster object waits for `distributed.deploy.lost-worker-timeout` "
             f"({_worker_timeout(case)}) and then closes the worker, even if it is "
-            f"restarting. {how_it_ended(case, hang)}"
+            f"restarting. {ended}"
         ),
         remedy=(
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
@@ -759,9 +816,15 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
                 )
                 for worker in closed[-3:]
             ),
-            *evidence_of_hang(case, hang),
+            *evidence,
         ),
     )
+
+
+def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
+    """Say whether the driver waited for workers, of which none was left."""
+    gone = not case.run.workers["left"].null_count()
+    return gone and position.in_client("wait_for_workers")
 
 
 def _was_restarted(case: Case, last: Row) -> bool:
@@ -783,20 +846,20 @@ def _worker_timeout(case: Case) -> str:
     return "15 s"
 
 
-def _closed_before(case: Case, hang: Hang) -> list[Row]:
+def _closed_before(case: Case, until: float) -> list[Row]:
     """Return the workers that the cluster closed before it was blocked, by time.
 
     A worker's own word, or that of its nanny, which was closed while it made a new one.
     """
     workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
-    nannies = _nannies_closed(case, hang)
+    nannies = _nannies_closed(case, until)
     known = workers.drop_nulls("left").sort("left").to_dicts()
     newest = {worker["nanny"]: worker for worker in known}
     return [
         worker
         for worker in known
         if not (worker["stimulus_id"] or "").startswith(_RETIRED)
-        and worker["left"] < hang.at
+        and worker["left"] < until
         and (
             (worker["closing"] or "").startswith(_CLOSED)
             or (worker["nanny"] in nannies and worker is newest[worker["nanny"]])
@@ -804,11 +867,11 @@ def _closed_before(case: Case, hang: Hang) -> list[Row]:
     ]
 
 
-def _nannies_closed(case: Case, hang: Hang) -> set[str]:
+def _nannies_closed(case: Case, until: float) -> set[str]:
     """Return the nannies that said, before it was blocked, that they were closed."""
     lines = case.run.logs.filter(
         pl.col("message").str.contains(_NANNY_CLOSED)
-        & (pl.col("at").dt.epoch("us") / 1e6 < hang.at)
+        & (pl.col("at").dt.epoch("us") / 1e6 < until)
     )
     return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
 

@@ -106,6 +106,9 @@ WORKER_PLUGIN_FAILED = Signature(
     r"Worker plugin (?P<what>.+?) failed to setup",
     "Worker plugin Models failed to setup",
 )
+WORKER_PLUGIN_STARTED = Signature(
+    r"Starting Worker plugin (?P<what>.+)", "Starting Worker plugin lexicon"
+)
 NANNY_PLUGIN_FAILED = Signature(
     r"Nanny plugin (?P<what>.+?) failed to setup", "Nanny plugin Models failed to setup"
 )
