@@ -108,15 +108,35 @@ def measured(
         WORK[name](client, tasks)  # what only beginnings cost falls on this one
         if store:
             [processes["recorder"]] = recorders()
+        settle(client)
         begun = time.perf_counter()
         spent = {who: seconds(process) for who, process in processes.items()}
         WORK[name](client, tasks)
         figures = {"wall": time.perf_counter() - begun}
+        settle(client)
         for who, process in processes.items():
             figures[f"CPU of {who}"] = seconds(process) - spent[who]
             figures[f"memory of {who}"] = process.memory_info().rss / 1e6
         figures["CPU of workers"] = sum(figures[f"CPU of {who}"] for who in workers)
         return figures
+
+
+def settle(client: Client) -> None:
+    """Wait until the cluster has forgotten all tasks: that is work, too, and comes late."""
+    while client.run_on_scheduler(tasks_left) or any(
+        client.run(tasks_left_here).values()
+    ):
+        time.sleep(0.05)
+
+
+def tasks_left(dask_scheduler: Any) -> int:
+    """Return how many tasks the scheduler knows."""
+    return len(dask_scheduler.tasks)
+
+
+def tasks_left_here(dask_worker: Any) -> int:
+    """Return how many tasks a worker knows."""
+    return len(dask_worker.state.tasks)
 
 
 def recorders() -> list[psutil.Process]:
