@@ -45,6 +45,16 @@ def test_a_client_that_is_connected_already_is_recorded(tmp_path: Path) -> None:
     assert tasks_of(rec) == 3
 
 
+def test_a_client_that_stays_is_recorded_by_each_recording(tmp_path: Path) -> None:
+    with Client(**IN_PROCESS) as client:
+        with recording(store=tmp_path, job="etl") as first:
+            compute(client, 3)
+        with recording(store=tmp_path, job="etl") as second:
+            compute(client, 4)
+
+    assert (tasks_of(first), tasks_of(second)) == (3, 4)
+
+
 def test_attaching_such_a_client_again_changes_nothing(tmp_path: Path) -> None:
     with recording(store=tmp_path, job="etl") as rec, Client(**IN_PROCESS) as client:
         rec.attach(client)

@@ -81,7 +81,7 @@ def state_of_scheduler(dask_scheduler: Any) -> dict[str, Any]:
 
 
 def state_of_nanny(dask_worker: Any) -> dict[str, Any]:
-    wrapped = ("_on_worker_exit_sync", "instantiate")
+    wrapped = ("_on_worker_exit_sync", "instantiate", "_dask_blackbox_listeners")
     return {
         "plugins": sorted(dask_worker.plugins),
         "wrapped": [name for name in wrapped if name in vars(dask_worker)],

@@ -37,6 +37,7 @@ TakePrinted = Callable[[str, int], None]
 # source: together they count its lines, so that a gap is a loss.
 _COUNTS: dict[tuple[str, str, int], Iterator[int]]
 _COUNTS = vars(logging).setdefault("_dask_blackbox_counts", {})
+_MOST_COUNTS = 500
 # To ask the system for it takes as long as everything else about a line but its writing.
 PROCESS = [os.getpid()]
 """Id of this process, the only item: a call of the system for each line costs too much."""
@@ -203,7 +204,7 @@ class LogTap:
                         inner.inner
                     )  # of a recording that ended while ours continued
                 setattr(sys, name, inner)
-            tee.muted = True
+            tee.mute()
         self._streams.clear()
 
     def consider(self, record: logging.LogRecord) -> None:
@@ -291,6 +292,10 @@ class LogTap:
             source = self._source(role)
             who = (self._mark, source, self._pid)
             numbers = _COUNTS.get(who) or _COUNTS.setdefault(who, count(1))
+            while (
+                len(_COUNTS) > _MOST_COUNTS
+            ):  # the oldest are those of ended recordings
+                _COUNTS.pop(next(iter(_COUNTS)), None)
             found = self._known[role] = (source, numbers)
         return found
 
@@ -358,6 +363,19 @@ class _Tee:
         self.inner, self.role = inner, role
         self.muted = False
         self.write = _writing(self, take)
+
+    def mute(self) -> None:
+        """Hand over nothing more.
+
+        Threads and handlers that were made meanwhile hold this stream for as long as they
+        live, and must not hold the recording.
+        """
+        self.muted = True
+        self.write = self._pass_on
+
+    def _pass_on(self, text: str) -> int:
+        written: int = self.inner.write(text)
+        return written
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

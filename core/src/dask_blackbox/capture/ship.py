@@ -19,6 +19,7 @@ from distributed.protocol.pickle import dumps
 
 # In the order in which they import each other.
 _MODULES = (
+    "handlers",
     "source_files",
     "worker.ring",
     "classes",

@@ -103,6 +103,14 @@ def note_owner(client: object, recording: Recording) -> None:
     _owners[client] = recording
 
 
+def forget_clients_of(recording: Recording) -> None:
+    """Let the clients of a recording that has ended belong to the next one."""
+    for client, owner in list(_owners.items()):
+        if owner is recording:
+            _owners.pop(client, None)
+            _joined_here.discard(client)
+
+
 def joined_to(client: object) -> Recording | None:
     """Return the recording that a client was joined to in this module, or None."""
     return _owners.get(client) if client in _joined_here else None

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from dask_blackbox.capture.masked_values import MASKED, mask_secret
 from dask_blackbox.guard import guard
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from dask_blackbox.capture.ship import ShippedScheduler
 
 _CONNECTING, _INSTALLING = 10.0, 15.0
+_LATE = 5.0  # seconds after a recording in which its workers' messages may still arrive
+_listening: dict[str, WeakSet[Client]] = {}
+"""The clients that listen for values that tasks mask, by recording."""
 _SECURITY = (
     "require_encryption",
     "tls_ca_file",
@@ -66,7 +70,8 @@ async def install(
     with guard("values that tasks mask"):
         # They are masked in what this process says of them, too.
         topic = f"{plugin.name}{MASKED}"
-        client.subscribe_topic(topic, lambda event: mask_secret(event[1]))
+        client.subscribe_topic(topic, _mask)
+        _listening.setdefault(recording, WeakSet()).add(client)
     seen_as = str(getattr(client.scheduler, "address", ""))
     return Attach(
         address=str(address),
@@ -76,6 +81,24 @@ async def install(
         security=_set_in(getattr(client, "security", None)),
         pid=os.getpid(),
     )
+
+
+def _mask(event: tuple[float, Any]) -> None:
+    mask_secret(event[1])
+
+
+def stop_listening(recording: str) -> None:
+    """Remove what `install` has added to the clients of a recording that has ended.
+
+    The scheduler has removed the topic by then.  Not at once: the client would log an error
+    for a message without a handler.
+    """
+    topic = f"{_name_of(recording)}{MASKED}"
+    for client in _listening.pop(recording, ()):
+        loop = client.loop
+        if client.status == "running" and loop is not None:
+            handlers = client._event_handlers  # noqa: SLF001 - Dask never removes any
+            loop.add_callback(loop.call_later, _LATE, handlers.pop, topic, None)
 
 
 async def install_at(address: str, security: Any, recording: str) -> Attach:
@@ -123,10 +146,14 @@ def _plugin(recording: str, client: str | None) -> ShippedScheduler:
     from dask_blackbox.capture.ship import ShippedScheduler
 
     # One per recording and scheduler: a second client of the same recording finds it.
-    tap = f"dask-blackbox-{recording}"
+    tap = _name_of(recording)
     worker, nanny = worker_and_nanny(tap, recording)
     config = scheduler_config(tap, recording, client)
     return ShippedScheduler(tap, {**config, "worker": worker, "nanny": nanny})
+
+
+def _name_of(recording: str) -> str:
+    return f"dask-blackbox-{recording}"
 
 
 def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:

@@ -32,7 +32,11 @@ from dask_blackbox.capture.masked_values import (
 from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask
-from dask_blackbox.driver.own_clients import EveryClient, joined_to
+from dask_blackbox.driver.own_clients import (
+    EveryClient,
+    forget_clients_of,
+    joined_to,
+)
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_process import RecorderSupervisor
@@ -343,6 +347,7 @@ class Recording:
             if self._exit_code is not None:
                 end = msgspec.structs.replace(end, exit_code=self._exit_code)
             cards.append(self._conclude(end, timeout))
+        forget_clients_of(self)
         cards = cards or [self._unrecorded(None, "the end of the recording failed")]
         if self._host_task is not None:
             with guard("notifying the host of the run's end"):
@@ -736,9 +741,17 @@ class Recording:
             if timeout is not None and not self._supervisor.gone:
                 return self.card
             return self._unrecorded(end, self._supervisor.reason or "no recorder")
+        self._stop_listening()
         card = RunCard.from_json(bytes(reply.card))
         self.links, self.overview = card.links, reply.overview
         return card
+
+    def _stop_listening(self) -> None:
+        if self.attached:
+            from dask_blackbox.driver.plugin_registration import stop_listening
+
+            with guard("the clients of a recording that has ended"):
+                stop_listening(self._manifest.recording)
 
     def _unrecorded(self, end: End | None, reason: str) -> RunCard:
         from dask_blackbox.driver.run_end import unrecorded_card

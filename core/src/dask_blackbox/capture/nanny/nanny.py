@@ -32,6 +32,8 @@ _GOING = ("closing", "closed", "failed", "stopping", "stopped")
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _SAYING, _CLOSE_TIMEOUT = 5.0, 1.0  # seconds
+_LISTENERS = "_dask_blackbox_listeners"
+_WRAPPED = ("_on_worker_exit_sync", "instantiate", "kill")
 
 
 class NannyCapture(NannyPlugin):
@@ -54,9 +56,7 @@ class NannyCapture(NannyPlugin):
             self._recording, "nanny", lambda role: str(nanny.address), self._take_line
         )
         self._tap.attach("distributed", "tornado.application")
-        self._wrap_exit(nanny)
-        self._wrap_kill(getattr(nanny, "process", None))
-        self._wrap_instantiate(nanny)
+        _listen(nanny, self)
 
     def teardown(self, nanny: Nanny) -> object:
         process = getattr(nanny, "process", None)
@@ -77,12 +77,7 @@ class NannyCapture(NannyPlugin):
                 await asyncio.wait(late, timeout=_CLOSE_TIMEOUT)
         self._tap.detach()
         leave_rings(self._recording)
-        for name in ("_on_worker_exit_sync", "instantiate", "kill"):
-            nanny.__dict__.pop(name, None)
-        process = getattr(nanny, "process", None)
-        if process is not None:
-            process.on_exit = nanny._on_worker_exit_sync
-            process.__dict__.pop("kill", None)
+        _stop_listening(nanny, self)
 
     def _wrap_last_kill(self, nanny: Nanny) -> None:
         inner: Callable[..., Awaitable[object]] = nanny.kill
@@ -95,42 +90,16 @@ class NannyCapture(NannyPlugin):
 
         nanny.__dict__["kill"] = kill
 
-    def _wrap_exit(self, nanny: Nanny) -> None:
-        inner: Callable[[int], object] = nanny._on_worker_exit_sync
+    def worker_exited(self, exitcode: int) -> None:
+        """Report that the nanny's worker has ended."""
+        try:
+            self._report_exit(exitcode)
+        except Exception as error:
+            self._send({"failed": f"exit report: {error!r}"})
 
-        def on_exit(exitcode: int) -> object:
-            try:
-                self._report_exit(exitcode)
-            except Exception as error:
-                self._send({"failed": f"exit report: {error!r}"})
-            return inner(exitcode)
-
-        nanny.__dict__["_on_worker_exit_sync"] = on_exit
-        process = getattr(nanny, "process", None)
-        if process is not None:
-            process.on_exit = on_exit
-
-    def _wrap_instantiate(self, nanny: Nanny) -> None:
-        inner: Callable[..., Awaitable[object]] = nanny.instantiate
-
-        async def instantiate(*args: object, **kwargs: object) -> object:
-            result = await inner(*args, **kwargs)
-            self._wrap_kill(getattr(nanny, "process", None))
-            return result
-
-        nanny.__dict__["instantiate"] = instantiate
-
-    def _wrap_kill(self, process: Any) -> None:
+    def worker_killed(self, reason: str) -> None:
         """Note that the nanny itself ends its worker: then its exit is no death."""
-        if process is None or "kill" in process.__dict__:
-            return
-        inner = process.kill
-
-        async def kill(*args: object, **kwargs: object) -> object:
-            self._reasons.append(str(kwargs.get("reason", "asked")))
-            return await inner(*args, **kwargs)
-
-        process.kill = kill
+        self._reasons.append(reason)
 
     def _report_exit(self, exitcode: int) -> None:
         reasons, self._reasons = self._reasons, []
@@ -198,3 +167,61 @@ class NannyCapture(NannyPlugin):
     async def _log_event(self, message: dict[str, Any]) -> None:
         logged = self._nanny.scheduler.log_event(topic=self.name, msg=message)
         await asyncio.wait_for(logged, _SAYING)
+
+
+def _listen(nanny: Nanny, capture: NannyCapture) -> None:
+    """Have the ends of a nanny's workers reported, to all recordings that there are."""
+    listeners = nanny.__dict__.get(_LISTENERS)
+    if listeners is None:
+        listeners = nanny.__dict__[_LISTENERS] = []
+        _wrap(nanny, listeners)
+    listeners.append(capture)
+
+
+def _stop_listening(nanny: Nanny, capture: NannyCapture) -> None:
+    listeners = nanny.__dict__.get(_LISTENERS) or []
+    if capture in listeners:
+        listeners.remove(capture)
+    if listeners:
+        return
+    for name in (_LISTENERS, *_WRAPPED):
+        nanny.__dict__.pop(name, None)
+    process = getattr(nanny, "process", None)
+    if process is not None:
+        process.on_exit = nanny._on_worker_exit_sync
+        process.__dict__.pop("kill", None)
+
+
+def _wrap(nanny: Nanny, listeners: list[NannyCapture]) -> None:
+    exited: Callable[[int], object] = nanny._on_worker_exit_sync
+    instantiated: Callable[..., Awaitable[object]] = nanny.instantiate
+
+    def on_exit(exitcode: int) -> object:
+        for each in tuple(listeners):
+            each.worker_exited(exitcode)
+        return exited(exitcode)
+
+    async def instantiate(*args: object, **kwargs: object) -> object:
+        result = await instantiated(*args, **kwargs)
+        _wrap_kill(getattr(nanny, "process", None), listeners)
+        return result
+
+    nanny.__dict__["_on_worker_exit_sync"] = on_exit
+    nanny.__dict__["instantiate"] = instantiate
+    process = getattr(nanny, "process", None)
+    if process is not None:
+        process.on_exit = on_exit
+    _wrap_kill(process, listeners)
+
+
+def _wrap_kill(process: Any, listeners: list[NannyCapture]) -> None:
+    if process is None or "kill" in process.__dict__:
+        return
+    inner = process.kill
+
+    async def kill(*args: object, **kwargs: object) -> object:
+        for each in tuple(listeners):
+            each.worker_killed(str(kwargs.get("reason", "asked")))
+        return await inner(*args, **kwargs)
+
+    process.kill = kill

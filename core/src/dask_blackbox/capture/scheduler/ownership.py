@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from collections import deque
 from typing import TYPE_CHECKING, Any, Iterable
 
 from distributed.utils import key_split_group
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from distributed.spans import Span
 
 
-_MOST_GROUPS = 20_000
+_MOST_GROUPS, _MOST_KEYS = 20_000, 100_000
+_MOST_ENDED = 5_000
 _PID_BITS = 0x3FFF  # what a client's id keeps of its process id
 
 
@@ -54,6 +56,9 @@ class Ownership:
         self._groups: dict[str, bool | None] = {}  # None: some are, some are not
         self._keys: set[object] = set()  # ours, of the groups that are shared
         self._named: frozenset[str] | None = None  # the same as texts, once asked for
+        self._most_keys = _MOST_KEYS
+        self.ended: deque[object] = deque(maxlen=_MOST_ENDED)
+        """Keys of ours that have ended last: their lines may still be on their way."""
         for client in clients or ():
             self.add(client)
 
@@ -74,7 +79,7 @@ class Ownership:
             of_span = ours and self._is_in_our_span(group)
             self._note(group, counts, ours=of_span)
             some = some or of_span
-        if len(self._groups) > _MOST_GROUPS:
+        if len(self._groups) > _MOST_GROUPS or len(self._keys) > self._most_keys:
             self._forget()
         return some if self._span else ours
 
@@ -129,6 +134,7 @@ class Ownership:
             if known:  # what the group held before this graph is ours
                 tasks = self._scheduler.tasks.items()
                 self._keys.update(k for k, t in tasks if t.group is group)
+                self._keys.update(self.ended)  # Dask may have forgotten them
                 self._keys.difference_update(counts.keys_in(group))
             known = self._groups[group.name] = self._named = None
         if known is None and ours:
@@ -167,8 +173,9 @@ class Ownership:
         # What workers say of the newest may still be on its way.
         new = set(list(self._groups)[-_MOST_GROUPS // 2 :])
         self._groups = {k: v for k, v in self._groups.items() if k in alive or k in new}
-        tasks = self._scheduler.tasks
-        self._keys = {key for key in self._keys if key in tasks}
+        tasks, ended = self._scheduler.tasks, set(self.ended)
+        self._keys = {key for key in self._keys if key in tasks or key in ended}
+        self._most_keys = max(_MOST_KEYS, 2 * len(self._keys))
         self._named = None
 
 

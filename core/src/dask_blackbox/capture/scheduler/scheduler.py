@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Collection
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ..executions import scheduler_exception, split, texts
+from ..handlers import Handler
 from ..logs import LogTap
 from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
@@ -119,7 +120,8 @@ class SchedulerCapture(SchedulerPlugin):
         self._tasks = scheduler.tasks
         self._files = TaskFiles()
         for handler in _HANDLERS:
-            scheduler.handlers[f"{self.name}-{handler}"] = getattr(self, handler)
+            method = Handler(getattr(self, handler))
+            scheduler.handlers[f"{self.name}-{handler}"] = method
         clients = None if self._client is None else [self._client]
         self.own = Ownership(scheduler, clients, **self._whose)
         self._others = ForeignLines(scheduler, self.own)
@@ -303,6 +305,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._others.task_ended(worker)
             return
         self._ended += 1
+        self.own.ended.append(key)
         if ts.actor:
             self._actors[key] = worker
         group = ts.group
@@ -323,6 +326,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._others.task_ended(facts.get("worker"))
             return
         self._ended += 1
+        self.own.ended.append(key)
         killed = isinstance(facts.get("exception"), bytes)
         outcome = "killed" if killed else "erred"
         text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")

@@ -16,6 +16,7 @@ from collections import Counter
 from itertools import count
 from typing import IO, TYPE_CHECKING, Any, Sequence
 
+from ..handlers import Handler
 from ..process import environment
 from .task_bundle import BundleWriter, TooLargeError
 from .task_pickling import Policy, TooLongError, dump, dump_task, may_hold_secrets
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _PIECE = 2**20
 _MAKING = 30.0  # seconds that pickling one bundle may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made
-_LEAVING = 3.0  # seconds that a closing worker waits for the recorder
 _FORGETTING = (
     600.0  # seconds after which a place is free again: plugins may stay for days
 )
@@ -102,7 +102,7 @@ class BundleCollector:
     ) -> None:
         self._worker, self._limit, self._most = worker, limit, most
         self._op = op
-        worker.handlers[op] = self.hand_over
+        worker.handlers[op] = Handler(self.hand_over)
         self._names, self._texts = list(names), list(texts)
         self._numbers = count(1)
         self._kept: list[_Kept] = []
@@ -267,13 +267,8 @@ class BundleCollector:
         file.seek(offset)
         return {"size": bundle.size, "piece": file.read(most)}
 
-    async def leave(self, *, wait: bool) -> None:
-        """Release everything; a closing worker waits a moment for the recorder."""
-        deadline = time.monotonic() + (_LEAVING if wait else 0.0)
-        while time.monotonic() < deadline and any(
-            not each.handed_over and not each.failed for each in self._kept
-        ):
-            await asyncio.sleep(0.02)
+    def leave(self) -> None:
+        """Drop all bundles: the recording has ended, or this process is about to."""
         self._worker.handlers.pop(self._op, None)
         for each in self._kept:
             each.drop()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from ..handlers import Handler
 from ..logs import LogTap
 from ..masked_values import (
     MASKED,
@@ -55,6 +56,7 @@ _PAUSE, _IDLE_PAUSE = 0.1, 1.0  # seconds between two looks of the sampling thre
 _SHIP = 0.15  # seconds between two shipments, at least: every second look may ship
 _STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
+_SENT = 2.0  # seconds after which a message has left a worker that goes on
 _WAITING = 20_000
 _MOST_MISSING = 50  # files that tasks did not find
 _MOST_LOOKS = 5  # at the modules of this process: a task may load more
@@ -104,6 +106,7 @@ class WorkerCapture(WorkerPlugin):
         self._idle = False  # whether the sampling thread sleeps for long
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
+        self._newest_emptied: object = None  # of the messages that Dask keeps
         self._missing = self._looks_at_code = 0
         self._state = ProcessState()
         self._ring = self._new_ring(worker)
@@ -114,8 +117,8 @@ class WorkerCapture(WorkerPlugin):
         secrets = self._secrets = OwnSecrets()
         self._attach_taps(worker, secrets)
         self._start_sampling()
-        worker.handlers[f"{self.name}-tell"] = self.task_states
-        worker.handlers[f"{self.name}-packages"] = self.packages
+        worker.handlers[f"{self.name}-tell"] = Handler(self.task_states)
+        worker.handlers[f"{self.name}-packages"] = Handler(self.packages)
         self._bundles: BundleCollector | None = None
         if self._bundles_wanted is not None:
             self._bundles = BundleCollector(
@@ -219,6 +222,9 @@ class WorkerCapture(WorkerPlugin):
         unfollow_masked_values(self._mask)
         self._ship_all()
         self._stop()
+        if self._bundles is not None:
+            self._bundles.leave()
+        self._loop.call_later(_SENT, self._empty_sent_messages)
         if self._watcher is not None:
             self._watcher.dismiss()
         with self._lock:
@@ -363,11 +369,27 @@ class WorkerCapture(WorkerPlugin):
             if self._printed is not None:
                 dropped += self._printed.dropped
                 self._printed.dropped = 0
+        self._empty_sent_messages()
         if batch or dropped:
             rows: dict[str, list[object]] = {}
             for kind, row in batch:
                 rows.setdefault(kind, []).append(row)
             self._send({"rows": rows, "dropped": dropped})
+
+    def _empty_sent_messages(self) -> None:
+        """Empty our messages among those that Dask keeps: the newest thousand, with all rows."""
+        if str(self._worker.address).startswith("inproc://"):
+            return  # the scheduler receives these very objects
+        stream = getattr(self._worker, "batched_stream", None)
+        kept = getattr(stream, "recent_message_log", None) or ()
+        newest = kept[-1] if kept else None
+        for payload in reversed(kept):
+            if payload is self._newest_emptied:
+                break
+            for each in payload if isinstance(payload, list) else ():
+                if isinstance(each, dict) and each.get("topic") == self.name:
+                    each["msg"] = None  # it has been written to the connection
+        self._newest_emptied = newest
 
     def _send(self, message: dict[str, object]) -> None:
         try:

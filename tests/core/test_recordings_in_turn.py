@@ -1,0 +1,82 @@
+"""Recordings of one long-lived cluster: what its processes keep of those that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from dask_blackbox import Run, RunCard
+from dask_blackbox.capture import logs
+from scenario_runs import Home, ScenarioRun, begin, ended, run_scenario
+from stored_events import details
+
+TASKS = 5
+
+
+@pytest.fixture(scope="module")
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
+    home = homes()
+    process = begin(home, "in_turn.py", str(home.folder / "store"))
+    finished = ended(home, process, timeout=280)
+    assert finished.code == 0, finished.errors[-5000:]
+    return finished
+
+
+@pytest.mark.parametrize("where", ["scheduler", "workers", "nannies", "driver"])
+def test_no_more_is_held_after_many_recordings_than_after_one(
+    finished: ScenarioRun, where: str
+) -> None:
+    assert finished.reported["after"][where] == finished.reported["before"][where]
+
+
+def test_neither_lines_nor_threads_nor_files_nor_recordings_are_held(
+    finished: ScenarioRun,
+) -> None:
+    after = finished.reported["after"]
+
+    for process in (after["scheduler"], *after["workers"], *after["nannies"]):
+        assert process["lines"] == 0
+        assert process["threads"] == []
+        assert process["files"] == 0
+        assert not [kind for kind in process["objects"] if kind.endswith("Capture")]
+    assert after["driver"]["handlers"] == []
+
+
+def test_each_recording_holds_its_own_tasks_and_lines(finished: ScenarioRun) -> None:
+    for reported in finished.reported["cards"]:
+        card = msgspec.convert(reported, RunCard)
+        run = Run.open(card.links["recording"])
+        lines = run.logs["message"].to_list()
+
+        assert card.completeness == {"recorded": True, "complete": True}
+        assert run.tasks["key"].n_unique() == TASKS
+        assert sum("a line of" in text for text in lines) == TASKS
+
+
+def test_a_worker_that_dies_after_another_recording_has_ended_is_reported_by_its_nanny(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    finished = run_scenario(home, "one_of_two_ends.py", str(home.folder / "store"))
+
+    [reported] = details(finished.run, "worker-certificate")
+    assert reported["signal"] == "SIGKILL"
+    assert "by" not in reported  # else somebody else has found out
+
+
+def test_nothing_is_left_over(finished: ScenarioRun) -> None:
+    finished.home.quiet()
+
+    assert finished.home.left_over() == []
+
+
+def test_the_numbers_of_lines_are_kept_of_the_newest_recordings_only() -> None:
+    for n in range(2 * logs._MOST_COUNTS):
+        tap = logs.LogTap(f"ended-{n}", "worker", lambda role: role, print)
+        _, numbers = tap.numbered("worker")
+        next(numbers)
+    again = logs.LogTap(f"ended-{n}", "worker", lambda role: role, print)
+
+    assert len(logs._COUNTS) <= logs._MOST_COUNTS
+    assert next(again.numbered("worker")[1]) == 2
