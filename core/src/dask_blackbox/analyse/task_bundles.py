@@ -66,7 +66,7 @@ def bundle_links(run: RunTables, links: Mapping[str, str] | None) -> dict[str, s
 
 
 def lost_bundles(run: RunTables) -> Iterator[tuple[str, str]]:
-    """Yield what is missing of the capsules: source and sentence."""
+    """Yield what is missing of the bundles: source and sentence."""
     kept = bundles_of(run)
     there = {each.subject for each in kept}
     for lost in run.of(BundleLost):

@@ -36,7 +36,7 @@ _SECURITY = (
 )
 
 
-def _capsules() -> dict[str, object] | None:
+def _bundle_options() -> dict[str, object] | None:
     """Return how workers are to keep failed tasks with their inputs, if they are to."""
     if not setting("capture.values"):
         return None
@@ -169,7 +169,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
         "recording": recording,
         "ring_bytes": setting_bytes("capture.ring"),
         "stdout": bool(setting("capture.stdout")),
-        "capsules": _capsules(),
+        "bundles": _bundle_options(),
     }
     nanny = {"name": name, "recording": recording}
     return (

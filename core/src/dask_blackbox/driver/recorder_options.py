@@ -83,7 +83,7 @@ def config_of(
         overview=overview,
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
-        capsules=int(
+        bundles=int(
             setting("capture.values-count") if setting("capture.values") else 0
         ),
         bundle_limit=setting_bytes("capture.values-limit"),

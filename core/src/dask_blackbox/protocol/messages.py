@@ -48,7 +48,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         viewer: Address of the viewer in which links open instead, or null.
         performance_report: Seconds that a run takes at least whose performance report is
             made at its end.
-        capsules: How many failed tasks to keep with their inputs; 0: none at all.
+        bundles: How many failed tasks to keep with their inputs; 0: none at all.
         bundle_limit: Bytes that each of them may have.
         muted: Slugs of rules that are not asked.
         thresholds: Numbers of rules that the user changed, by `<slug>.<name>`.
@@ -73,7 +73,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     link_expires: float = 604_800.0
     viewer: str | None = None
     performance_report: float = 0.0
-    capsules: int = 0
+    bundles: int = 0
     bundle_limit: int = 64 * 2**20
     muted: tuple[str, ...] = ()
     thresholds: dict[str, float] = {}

@@ -136,7 +136,7 @@ class Recorder:
         self._uploader: Uploader | None = None
         self._bundles = TaskBundles(
             Path(config.spool) / "capsules",
-            most=config.capsules,
+            most=config.bundles,
             limit=config.bundle_limit,
             take=self._take,
             opening=lambda: self._uploader.opening if self._uploader else None,

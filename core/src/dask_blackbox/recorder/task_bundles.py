@@ -1,4 +1,4 @@
-"""Fetching capsules: failed tasks with their inputs, from the workers that keep them.
+"""Fetches bundles: failed tasks with their inputs, from the workers that keep them.
 
 They don't pass through the scheduler, whose event loop they would hold up: a worker is
 asked itself, piece by piece.  Only where it cannot be reached from here, its scheduler

@@ -1,4 +1,4 @@
-"""The worker's capsules: which failed tasks to keep, and handing them over.
+"""The worker's bundles: which failed tasks to keep, and handing them over.
 
 On the event loop, only references are gathered; pickling happens in a thread, into a file
 without a name, which no death of this process leaves behind.  The recorder asks for it
@@ -142,7 +142,7 @@ class BundleCollector:
         threading.Thread(
             target=self._make,
             args=(bundle, ts.run_spec, inputs, facts),
-            name="dask-blackbox-capsule",
+            name="dask-blackbox-bundle",
             daemon=True,
         ).start()
         worker = str(self._worker.address)

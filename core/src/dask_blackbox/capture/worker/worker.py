@@ -70,7 +70,7 @@ class WorkerCapture(WorkerPlugin):
 
     Args:
         name: Of the plugin; also the topic.
-        capsules: How to keep failed tasks with their inputs; None: not at all.
+        bundles: How to keep failed tasks with their inputs; None: not at all.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class WorkerCapture(WorkerPlugin):
         recording: str,
         ring_bytes: int,
         stdout: bool,
-        capsules: dict[str, Any] | None = None,
+        bundles: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
-        self._bundles_wanted = capsules
+        self._bundles_wanted = bundles
         self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
 
     def setup(self, worker: Worker) -> None:
