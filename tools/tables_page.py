@@ -64,11 +64,13 @@ def _rows(struct: Any, parts: dict[str, Any]) -> Iterator[str]:
 
 
 def _fields(struct: Any, parts: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    common = _COMMON if issubclass(struct, Event) else ()
     documented = {
         name: " ".join(text.split())
-        for name, text in _ATTRIBUTE.findall(inspect.getdoc(struct) or "")
+        for base in reversed(struct.__mro__)
+        for name, text in _ATTRIBUTE.findall(inspect.cleandoc(base.__doc__ or ""))
+        if issubclass(base, msgspec.Struct) and name not in common
     }
-    common = _COMMON if issubclass(struct, Event) else ()
     declared = [f for f in msgspec.structs.fields(struct) if f.name not in common]
     if list(documented) != [field.name for field in declared]:
         raise SystemExit(f"{struct.__name__} documents {list(documented)}")

@@ -40,6 +40,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return datetime.fromtimestamp(self.at, UTC)
 
 
+class UserCodeEvent(Event, frozen=True, kw_only=True):
+    """An event that a line of the user's own code caused.
+
+    Attributes:
+        file: File of the line.
+        line: Its number.
+        function: Function of the line.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class Unrecognised(msgspec.Struct, frozen=True, kw_only=True):
     """An event of a kind that this version does not know.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dask_blackbox.events.base import Event, Part
+from dask_blackbox.events.base import Event, Part, UserCodeEvent
 
 
 class GitCommit(Part, frozen=True, kw_only=True):
@@ -185,7 +185,7 @@ class ProcessChanged(Event, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
 
 
-class DriverForked(Event, frozen=True, kw_only=True):
+class DriverForked(UserCodeEvent, frozen=True, kw_only=True):
     """The driver forked a process while it had a client.
 
     The child has the client's object, but not the thread of its event loop: whatever it asks of
@@ -193,17 +193,11 @@ class DriverForked(Event, frozen=True, kw_only=True):
 
     Attributes:
         pid: Process id of the driver.
-        file: File of the user's line.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "driver-forked"
 
     pid: int | None = None
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class KeyReused(Event, frozen=True, kw_only=True):
@@ -289,7 +283,7 @@ class DriverUnblocked(Event, frozen=True, kw_only=True):
     lasted: float = 0.0
 
 
-class DriverRaised(Event, frozen=True, kw_only=True):
+class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
     """An exception ends the driver's process.
 
     Attributes:
@@ -300,9 +294,6 @@ class DriverRaised(Event, frozen=True, kw_only=True):
         chain: Class names from the outermost to the root cause.
         chain_ids: Distinguish the exception objects of the chain from others of the process.
         handled: Class and message of what was being handled when it was raised `from None`.
-        file: File of the user's own innermost frame.
-        line: Line in that file.
-        function: Function of that frame.
         key: Key of the task that it came from.
         plugin: Class of the plugin that the driver was registering.
         found: Where the driver itself has a module that was missing: `module`, `file`,
@@ -320,9 +311,6 @@ class DriverRaised(Event, frozen=True, kw_only=True):
     chain: tuple[str, ...] = ()
     chain_ids: tuple[str, ...] = ()
     handled: tuple[str, ...] = ()
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
     key: str | None = None
     plugin: str | None = None
     found: dict[str, str] = {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dask_blackbox.events.base import Event, Part
+from dask_blackbox.events.base import Event, Part, UserCodeEvent
 from dask_blackbox.events.driver import DriverRaised
 
 
-class DriverCallFailed(Event, frozen=True, kw_only=True):
+class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     """A call to Dask raised an exception in the driver.
 
     Attributes:
@@ -20,9 +20,6 @@ class DriverCallFailed(Event, frozen=True, kw_only=True):
         key: Of the task that it came from, where that is known.
         identity: Distinguishes the exception object from others of the process.
         main: Whether it was raised in the main thread.
-        file: File of the user's line that made the call.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "driver-call-failed"
@@ -35,9 +32,6 @@ class DriverCallFailed(Event, frozen=True, kw_only=True):
     key: str | None = None
     identity: str | None = None
     main: bool | None = None
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class DriverClosing(Event, frozen=True, kw_only=True):
@@ -65,7 +59,7 @@ class DriverClosing(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
-class DriverSignalled(Event, frozen=True, kw_only=True):
+class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code sent a signal to a process.
 
     Attributes:
@@ -75,9 +69,6 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
         signal: Its name.
         scheduler: The address of a scheduler that it was started with, if it is a `dask worker`.
         handling: Identity of the exception that was being handled; null: none was.
-        file: File of the user's line.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "driver-signalled"
@@ -88,12 +79,9 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
     signal: str = ""
     scheduler: str | None = None
     handling: str | None = None
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
-class TaskSignalled(Event, frozen=True, kw_only=True):
+class TaskSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """Code in a worker's process sent a signal to a process that it had not started itself.
 
     The subject is the key of the task, or the worker's address where a thread of no task sent it.
@@ -103,9 +91,6 @@ class TaskSignalled(Event, frozen=True, kw_only=True):
         target: Process id, or process group, that got the signal.
         group: Whether it was sent to a process group.
         signal: Its name.
-        file: File of the user's line.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "task-signalled"
@@ -114,12 +99,9 @@ class TaskSignalled(Event, frozen=True, kw_only=True):
     target: int | None = None
     group: bool = False
     signal: str = ""
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
-class ProgramFailed(Event, frozen=True, kw_only=True):
+class ProgramFailed(UserCodeEvent, frozen=True, kw_only=True):
     """A program that the user's own code had started exited with an error.
 
     The subject is `driver`, or the key of the task that started it.
@@ -131,9 +113,6 @@ class ProgramFailed(Event, frozen=True, kw_only=True):
         code: Its exit code; negative: the number of the signal that ended it.
         started: When it was started, epoch seconds.
         error: The last line of its standard error, where the user's code read it.
-        file: File of the user's line that started it.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "program-failed"
@@ -144,9 +123,6 @@ class ProgramFailed(Event, frozen=True, kw_only=True):
     code: int | None = None
     started: float | None = None
     error: str = ""
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class DirectoryChange(Part, frozen=True, kw_only=True):
@@ -203,7 +179,7 @@ class MissingFile(Event, frozen=True, kw_only=True):
     moved: DirectoryChange | None = None
 
 
-class FileRemoved(Event, frozen=True, kw_only=True):
+class FileRemoved(UserCodeEvent, frozen=True, kw_only=True):
     """The user's own code removed or renamed a file.
 
     The subject is `driver`, of which only what an exception names is recorded, or the key
@@ -214,9 +190,6 @@ class FileRemoved(Event, frozen=True, kw_only=True):
         pid: Process id of the driver; null: of a worker.
         path: The file or folder.
         act: `removed` or `renamed`.
-        file: File of the user's line.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "file-removed"
@@ -224,9 +197,6 @@ class FileRemoved(Event, frozen=True, kw_only=True):
     pid: int | None = None
     path: str = ""
     act: str = "removed"
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class DriverGotSignal(Event, frozen=True, kw_only=True):
@@ -241,16 +211,13 @@ class DriverGotSignal(Event, frozen=True, kw_only=True):
     signal: str = ""
 
 
-class DriverExit(Event, frozen=True, kw_only=True):
+class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
     """The driver called `sys.exit` with a code other than 0.
 
     Attributes:
         pid: Process id of the driver.
         code: The exit code.
         handling: Identity of the exception that was being handled; null: none was.
-        file: File of the user's line.
-        line: That line.
-        function: Function of that line.
     """
 
     kind: ClassVar[str] = "driver-exit"
@@ -258,9 +225,6 @@ class DriverExit(Event, frozen=True, kw_only=True):
     pid: int | None = None
     code: int | None = None
     handling: str | None = None
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
 
 
 class TestFailed(DriverRaised, frozen=True, kw_only=True):
