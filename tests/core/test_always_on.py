@@ -172,9 +172,9 @@ def test_the_first_task_of_a_run_is_recorded_with_what_it_prints(
     runs: dict[str, tuple[RunCard, Run]],
 ) -> None:
     _, run = runs["thread-0"]
-    said = run.logs.filter(pl.col("key") == "shared-0-0")
+    text = run.logs.filter(pl.col("key") == "shared-0-0")
 
-    assert messages(said, "a line of") == ["a line of 0"]
+    assert messages(text, "a line of") == ["a line of 0"]
 
 
 def test_a_run_whose_last_word_is_a_failure_has_failed(

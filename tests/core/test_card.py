@@ -252,7 +252,7 @@ def test_log_lines_that_never_came_are_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dropped", "said"),
+    ("dropped", "text"),
     [
         (0, {"tcp://w1": ["3 log lines lost"]}),
         (3, {"tcp://w1": ["3 log lines lost"]}),
@@ -260,7 +260,7 @@ def test_log_lines_that_never_came_are_missing() -> None:
     ],
 )
 def test_lines_that_were_dropped_and_lines_that_are_missing_are_reported_once(
-    dropped: int, said: dict[str, list[str]]
+    dropped: int, text: dict[str, list[str]]
 ) -> None:
     account = SourceAccount(dropped={"log": dropped})
     run = a_run(
@@ -268,7 +268,7 @@ def test_lines_that_were_dropped_and_lines_that_are_missing_are_reported_once(
         succeeded(sources={"scheduler tcp://s": account}),
     )
 
-    assert card(run).completeness["missing"] == said
+    assert card(run).completeness["missing"] == text
 
 
 def test_lines_of_the_driver_before_the_first_that_came_are_lost() -> None:
@@ -280,7 +280,7 @@ def test_lines_of_the_driver_before_the_first_that_came_are_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "said"),
+    ("by", "text"),
     [
         (None, None),
         ("recorder", None),
@@ -289,7 +289,7 @@ def test_lines_of_the_driver_before_the_first_that_came_are_lost() -> None:
     ],
 )
 def test_last_lines_that_nobody_could_read_are_missing(
-    by: str | None, said: dict[str, list[str]] | None
+    by: str | None, text: dict[str, list[str]] | None
 ) -> None:
     run = a_run(
         a_worker(at=1, pid=7),
@@ -297,14 +297,14 @@ def test_last_lines_that_nobody_could_read_are_missing(
         an_event("worker-certificate", "tcp://w1", at=14, pid=7, by=by),
     )
 
-    assert card(run).completeness.get("missing") == said
+    assert card(run).completeness.get("missing") == text
 
 
 SILENT = "its last log lines may be missing: it had been silent for 40 s"
 
 
 @pytest.mark.parametrize(
-    ("later", "said"),
+    ("later", "text"),
     [
         ((), {"tcp://w1": [SILENT]}),
         ((an_event("worker-silent", "tcp://w1", at=60, pid=7, lines_read=True),), None),
@@ -313,7 +313,7 @@ SILENT = "its last log lines may be missing: it had been silent for 40 s"
     ids=["unread", "read on its host", "sent later"],
 )
 def test_last_lines_of_a_worker_that_had_sent_nothing_are_missing(
-    later: tuple[Piece, ...], said: dict[str, list[str]] | None
+    later: tuple[Piece, ...], text: dict[str, list[str]] | None
 ) -> None:
     run = a_run(
         a_worker(at=1, pid=7),
@@ -322,7 +322,7 @@ def test_last_lines_of_a_worker_that_had_sent_nothing_are_missing(
         *later,
     )
 
-    assert card(run).completeness.get("missing") == said
+    assert card(run).completeness.get("missing") == text
 
 
 def test_how_far_the_recording_of_a_lost_run_goes_is_reported() -> None:
@@ -334,9 +334,9 @@ def test_how_far_the_recording_of_a_lost_run_goes_is_reported() -> None:
     assert found.verdict is not None
     assert "The last recorded fact is from 41 s after the start" in found.verdict.cause
     assert "nothing later is recorded" in found.verdict.cause
-    [said] = found.completeness["missing"]["recorder"]
-    assert "the last recorded fact is from 41 s after the start" in said
-    assert "the last heartbeat was" in said
+    [text] = found.completeness["missing"]["recorder"]
+    assert "the last recorded fact is from 41 s after the start" in text
+    assert "the last heartbeat was" in text
 
 
 def test_the_last_heartbeat_of_a_run_that_may_still_run_is_reported() -> None:
@@ -345,9 +345,9 @@ def test_the_last_heartbeat_of_a_run_that_may_still_run_is_reported() -> None:
     found = card(run)
 
     assert found.state == "running"
-    [said] = found.completeness["missing"]["recorder"]
+    [text] = found.completeness["missing"]["recorder"]
     assert re.fullmatch(
-        r"has not reported the end of the run; its last heartbeat was 2\d s ago", said
+        r"has not reported the end of the run; its last heartbeat was 2\d s ago", text
     )
 
 
@@ -445,7 +445,7 @@ def test_the_example_in_the_docs_is_a_card() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         (size(400 * MIB), "400 MiB"),
         (size(1536 * MIB), "1.5 GiB"),
@@ -468,16 +468,16 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (prefix_of("die-3"), "die"),
     ],
 )
-def test_numbers_and_keys_are_formatted_for_people(said: str, expected: str) -> None:
-    assert said == expected
+def test_numbers_and_keys_are_formatted_for_people(text: str, expected: str) -> None:
+    assert text == expected
 
 
 def test_a_scheduler_that_ended_with_its_driver_was_recorded_until_then() -> None:
     account = SourceAccount(batches=4, first=1, last=4, error="Connect call failed")
     found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
 
-    said = found.completeness["missing"]["scheduler tcp://s"]
-    assert said == ["could not be recorded to its end (Connect call failed)"]
+    text = found.completeness["missing"]["scheduler tcp://s"]
+    assert text == ["could not be recorded to its end (Connect call failed)"]
 
 
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0])

@@ -49,26 +49,26 @@ def test_a_tool_installed_by_hand_is_not_found(home: Path) -> None:
 
 
 def test_python_git_and_make_work_wherever_they_are(home: Path) -> None:
-    said = in_clean(
+    output = in_clean(
         "python3 -c 'import ssl, venv; print(1)' && git --version && make --version",
         HOME=str(home),
     )
 
-    assert said.startswith("1\ngit version ")
-    assert "GNU Make" in said
+    assert output.startswith("1\ngit version ")
+    assert "GNU Make" in output
 
 
 def test_the_home_is_empty_but_for_how_to_reach_an_index(home: Path) -> None:
-    said = in_clean("echo $HOME; cd; find . -type f | xargs cat", HOME=str(home))
+    output = in_clean("echo $HOME; cd; find . -type f | xargs cat", HOME=str(home))
 
-    clean_home, *files = said.splitlines()
+    clean_home, *files = output.splitlines()
     assert clean_home != str(home)
     assert files == ["[global]", "index-url = https://mirror.example/simple"]
     assert not Path(clean_home).exists()
 
 
 def test_only_variables_for_packages_text_and_time_come_along(home: Path) -> None:
-    said = in_clean(
+    output = in_clean(
         "env",
         HOME=str(home),
         AWS_PROFILE="mine",
@@ -81,7 +81,7 @@ def test_only_variables_for_packages_text_and_time_come_along(home: Path) -> Non
         CI="true",
     )
 
-    variables = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
+    variables = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     assert not {"AWS_PROFILE", "PYTHONPATH", "DASK_SCHEDULER_ADDRESS"} & set(variables)
     assert variables["UV_DEFAULT_INDEX"] == "https://mirror.example/simple"
     assert variables["PIP_EXTRA_INDEX_URL"] == "https://more.example/simple"

@@ -33,11 +33,11 @@ def typed(*words: str) -> Result:
 def test_the_version_is_the_package_s_own() -> None:
     import dask_blackbox
 
-    said = typed("--version").stdout
+    output = typed("--version").stdout
 
-    assert f"dask-blackbox {dask_blackbox.__version__}\n" in said
-    assert "distributed " in said
-    assert "python " in said
+    assert f"dask-blackbox {dask_blackbox.__version__}\n" in output
+    assert "distributed " in output
+    assert "python " in output
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_ls_narrows_to_states_and_times(shelf: Shelf) -> None:
     shelf.record("nightly", "gone", state="lost", started=now - 7200)
 
     def names(*words: str) -> list[str]:
-        said = typed("ls", "--store", shelf.url, *words).stdout.splitlines()[1:]
-        return [line.split()[2].split("/")[1] for line in said]
+        output = typed("ls", "--store", shelf.url, *words).stdout.splitlines()[1:]
+        return [line.split()[2].split("/")[1] for line in output]
 
     assert names("--state", "failed") == ["bad", "long-ago"]
     assert names("--state", "failed", "--since", "24h") == ["bad"]
@@ -173,7 +173,7 @@ def in_a_terminal(*words: str, **environ: str) -> str:
         env=inherited | environ,
     ):
         os.close(follower)
-        said = b""
+        output = b""
         while True:
             try:
                 more = os.read(leader, 65536)
@@ -181,9 +181,9 @@ def in_a_terminal(*words: str, **environ: str) -> str:
                 break
             if not more:
                 break
-            said += more
+            output += more
     os.close(leader)
-    return said.decode()
+    return output.decode()
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_colours_are_for_terminals_that_want_them(
 ) -> None:
     shelf.record("nightly", "run-1", state="failed")
 
-    said = in_a_terminal("show", "--store", shelf.url, **environ)
+    output = in_a_terminal("show", "--store", shelf.url, **environ)
 
-    assert "FAILED" in said
-    assert ("\x1b[" in said) is coloured
+    assert "FAILED" in output
+    assert ("\x1b[" in output) is coloured
 
 
 def test_a_terminal_without_our_signs_gets_others(shelf: Shelf) -> None:
@@ -220,9 +220,9 @@ def test_a_terminal_without_our_signs_gets_others(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
 def test_every_help_ends_with_examples(verb: str) -> None:
-    said = typed(*filter(None, [verb]), "--help").stdout
+    output = typed(*filter(None, [verb]), "--help").stdout
 
-    examples = said.partition("Examples:\n")[2].splitlines()
+    examples = output.partition("Examples:\n")[2].splitlines()
     assert len(examples) >= 1
     assert all(line.startswith(f"  dask blackbox {verb}") for line in examples if line)
 
@@ -261,10 +261,10 @@ def test_doctor_reports_what_is_wrong_with_a_bucket(s3: EmbeddedS3) -> None:
 
 def test_doctor_names_misspelt_settings(tmp_path: Path) -> None:
     with dask.config.set({"blackbox.store.ulr": "x"}):
-        [said] = found(str(tmp_path), "settings")
+        [output] = found(str(tmp_path), "settings")
 
-    assert said.state == "wrong"
-    assert said.do == "did you mean blackbox.store.url?"
+    assert output.state == "wrong"
+    assert output.do == "did you mean blackbox.store.url?"
 
 
 def test_doctor_reports_that_no_scheduler_answers(tmp_path: Path) -> None:
@@ -279,9 +279,9 @@ def test_doctor_reports_that_no_scheduler_answers(tmp_path: Path) -> None:
 def test_doctor_reports_who_can_look_into_a_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
-    [said] = found(str(tmp_path), "privacy")
+    [output] = found(str(tmp_path), "privacy")
 
-    assert said.do == f"chmod 700 {tmp_path}"
+    assert output.do == f"chmod 700 {tmp_path}"
 
 
 def test_a_store_in_memory_has_no_clock() -> None:

@@ -124,7 +124,7 @@ def test_a_recording_without_logs_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "output"),
     [
         ({"worker": "10.0.0"}, "matches several workers"),
         ({"worker": "carol"}, "there were: alice, bob"),
@@ -135,9 +135,9 @@ def test_a_recording_without_logs_says_so() -> None:
     ],
 )
 def test_a_question_that_cannot_be_understood_reports_what_can(
-    run: RunTables, query: dict[str, str], said: str
+    run: RunTables, query: dict[str, str], output: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=output):
         chosen_lines(run, LogQuery(**query))
 
 

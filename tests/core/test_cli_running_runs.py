@@ -76,14 +76,16 @@ def test_logs_are_followed_until_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("progress", "said"),
+    ("progress", "output"),
     [
         (PROGRESS, " recording 12 s · 1,200 tasks finished · 40.0 a second · 2 failed · 8 workers · memory 75% "),
         (Progress(at=1.0, workers=1), " recording 12 s · 0 tasks finished · 0.0 a second · 1 worker "),
     ],
 )  # fmt: skip
-def test_the_line_shows_the_progress_of_the_run(progress: Progress, said: str) -> None:
-    assert progress_text(progress, 12.0) == said
+def test_the_line_shows_the_progress_of_the_run(
+    progress: Progress, output: str
+) -> None:
+    assert progress_text(progress, 12.0) == output
 
 
 def test_the_line_has_the_last_row_of_a_terminal_and_gives_it_back() -> None:

@@ -29,12 +29,12 @@ def typed(*words: str) -> Result:
 
 
 def test_dask_knows_every_verb_and_what_it_is_for() -> None:
-    said = subprocess.run(
+    printed = subprocess.run(
         [*DASK, "--help"], check=True, capture_output=True, text=True
     ).stdout
 
     for verb, purpose in VERBS.items():
-        assert re.search(rf"{verb}\s+{re.escape(purpose)}", said)
+        assert re.search(rf"{verb}\s+{re.escape(purpose)}", printed)
 
 
 @pytest.mark.parametrize("verb", list(VERBS))
@@ -49,11 +49,11 @@ def test_the_entry_point_loads_nothing_heavy() -> None:
     heavy = ("distributed", "boto3", "polars", "fastapi", "uvicorn", "bokeh", "rich")
     code = f"import sys, dask_blackbox.cli; print([m for m in {heavy} if m in sys.modules])"
 
-    said = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
 
-    assert said.strip() == "[]"
+    assert printed.strip() == "[]"
 
 
 def test_ls_shows_the_newest_runs_with_their_names_for_show(shelf: Shelf) -> None:
@@ -249,9 +249,9 @@ def test_a_reader_that_stops_reading_is_no_error(shelf: Shelf) -> None:
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        said = process.stderr.read()
+        printed = process.stderr.read()
 
-    assert said == ""
+    assert printed == ""
 
 
 def test_report_writes_the_stored_report(shelf: Shelf, tmp_path: Path) -> None:

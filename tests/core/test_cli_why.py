@@ -96,11 +96,11 @@ def test_why_reports_what_else_was_considered_and_why_it_is_not_the_cause(
 def test_why_reads_as_text(shelf: Shelf) -> None:
     recorded(shelf.store, *FACTS, job="etl", state="failed")
 
-    said = typed("why", "etl", "--store", shelf.url).output
+    printed = typed("why", "etl", "--store", shelf.url).output
 
-    assert "(worker-memory-limit)" in said
-    assert "   $ dask blackbox logs " in said
-    assert "Rejected causes" in said
+    assert "(worker-memory-limit)" in printed
+    assert "   $ dask blackbox logs " in printed
+    assert "Rejected causes" in printed
 
 
 def test_why_reports_what_changed_and_how_to_compare(shelf: Shelf) -> None:
@@ -125,10 +125,10 @@ def test_it_reports_the_findings_of_a_successful_run(shelf: Shelf) -> None:
     near = a_metric(at=5, memory=int(3.8 * 2**30))
     recorded(shelf.store, FACTS[0], a_worker_added(), near, job="good")
 
-    said = typed("why", "good", "--store", shelf.url).output
+    printed = typed("why", "good", "--store", shelf.url).output
 
-    assert "It did not fail" in said
-    assert "(memory-near-limit)" in said
+    assert "It did not fail" in printed
+    assert "(memory-near-limit)" in printed
 
 
 def test_rules_are_listed_in_the_order_in_which_they_are_asked() -> None:
@@ -139,10 +139,10 @@ def test_rules_are_listed_in_the_order_in_which_they_are_asked() -> None:
 
 
 def test_the_page_of_a_rule_is_shown() -> None:
-    said = typed("rules", "spilling").output
+    printed = typed("rules", "spilling").output
 
-    assert "# spilling" in said
-    assert "`spilling.share_of_time`" in said
+    assert "# spilling" in printed
+    assert "`spilling.share_of_time`" in printed
     assert json.loads(typed("rules", "spilling", "--json").output)["page"]["detects"]
 
 

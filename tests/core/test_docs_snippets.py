@@ -76,10 +76,10 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
         r"^dask blackbox .*--store runs$", page.read_text(), re.MULTILINE
     )
     assert len(commands) == 6
-    said = [run_in(tmp_path, "sh", "-c", each) for each in commands]
-    assert [each.returncode for each in said] == [0] * 6
-    assert "nightly.py" in said[0].stdout
-    assert "since the last good run" in said[0].stdout
+    message = [run_in(tmp_path, "sh", "-c", each) for each in commands]
+    assert [each.returncode for each in message] == [0] * 6
+    assert "nightly.py" in message[0].stdout
+    assert "since the last good run" in message[0].stdout
 
 
 def test_the_line_at_the_end_names_a_command_that_works(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_two_clients_of_one_cluster_are_reported_apart(finished: ScenarioRun) ->
 def test_the_last_words_of_the_last_task_are_recorded(finished: ScenarioRun) -> None:
     for i, reported in enumerate(finished.reported["last_words"]):
         logs = Run.open(reported["links"]["recording"]).logs
-        said = messages(logs.filter(pl.col("logger") == "stdout"), "last words")
+        text = messages(logs.filter(pl.col("logger") == "stdout"), "last words")
 
-        assert sorted(int(line.split()[-1]) for line in said) == list(
+        assert sorted(int(line.split()[-1]) for line in text) == list(
             range(20 * i, 20 * i + 20)
         )
 

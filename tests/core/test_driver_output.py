@@ -37,18 +37,18 @@ def test_lines_that_dask_prints_later_are_not_the_last_output(logger: str) -> No
 
 
 def test_the_lines_of_a_failed_task_are_dasks() -> None:
-    said = formatted(
+    text = formatted(
         "distributed.worker", "Compute Failed\nKey:       load-1\nState:  x"
     )
-    lines = [a_line(each, at=5) for each in said.split("\n")]
+    lines = [a_line(each, at=5) for each in text.split("\n")]
 
     assert last_output(a_run(a_line("2 shops", at=4), *lines)) == "2 shops"
 
 
 def test_a_line_of_the_users_own_logger_is_output() -> None:
-    said = formatted("shop.prices", "no price for sku 11")
+    text = formatted("shop.prices", "no price for sku 11")
 
-    assert last_output(a_run(a_line(said, at=5))) == said
+    assert last_output(a_run(a_line(text, at=5))) == text
 
 
 def test_what_workers_print_is_not_output_of_the_driver() -> None:

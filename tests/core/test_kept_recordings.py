@@ -30,14 +30,14 @@ _ODD = re.compile(
 )
 def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
     cases = load_failures()
-    said = [
+    results = [
         judge_run(cases[each.name], each.reported, each.run)
         for each in kept(archive)
         if not cases[each.name].accepted
     ]
 
-    assert said
-    assert [(e.case.name, e.problem) for e in said if e.kind != "right"] == []
+    assert results
+    assert [(e.case.name, e.problem) for e in results if e.kind != "right"] == []
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
 def test_the_findings_in_real_recordings_are_true(archive: Path) -> None:
     workloads = all_workloads()[archive.name.removeprefix("workloads_").split(".")[0]]
     found = {each.name: findings_in(each.run) for each in kept(archive)}
-    said = {name: judged(workloads[name], each)[0] for name, each in found.items()}
+    results = {name: judged(workloads[name], each)[0] for name, each in found.items()}
 
-    assert said
-    assert {name: problem for name, problem in said.items() if problem} == {}
+    assert results
+    assert {name: problem for name, problem in results.items() if problem} == {}
     assert {name: odd for name, each in found.items() if (odd := _odd(each))} == {}
 
 

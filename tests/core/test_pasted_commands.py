@@ -159,11 +159,11 @@ def test_the_commands_of_a_card_and_of_why_work(
             started=EPOCH + 999,
         ),
     ).card()
-    said = typed("why", "nightly/run-7", "--store", there.url).stdout
+    printed = typed("why", "nightly/run-7", "--store", there.url).stdout
     # Elsewhere, and without the setting: the store is part of what is printed.
     monkeypatch.chdir("/")
     with dask.config.set({"blackbox.store.url": str(tmp_path / "another")}):
-        commands = printed_by(said)
+        commands = printed_by(printed)
         if card.past is not None and card.past.compare:
             commands.append(card.past.compare)
         assert len(commands) >= 3
@@ -174,9 +174,9 @@ def test_the_commands_of_a_card_and_of_why_work(
 
 @pytest.mark.parametrize("name", ["nightle", "nightly/run-9"])
 def test_the_commands_of_an_error_work(there: Shelf, name: str) -> None:
-    said = typed("show", name, "--store", there.url).stderr
+    printed = typed("show", name, "--store", there.url).stderr
 
-    commands = printed_by(said)
+    commands = printed_by(printed)
     assert len(commands) == 1
     pasted(commands[0])
 

@@ -21,13 +21,13 @@ from stored_events import details
 def reported(home: Home, word: str) -> Any:
     """Return what a scenario tells under a word, as soon as it does."""
 
-    def heard() -> Any:
+    def received() -> Any:
         try:
             return json.loads((home.folder / "reported.json").read_text()).get(word)
         except (OSError, ValueError):
             return None
 
-    return until(heard, f"{word!r} of the scenario")
+    return until(received, f"{word!r} of the scenario")
 
 
 @pytest.fixture(scope="module")

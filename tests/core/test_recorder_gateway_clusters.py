@@ -154,8 +154,8 @@ def _begun(gateway: Served, folder: Path) -> Iterator[tuple[psutil.Process, str]
             stderr=log,
         )
     try:
-        said = flag_of(flag, describe=(folder / "driver.log").read_text)
-        pid, address = said.split()
+        message = flag_of(flag, describe=(folder / "driver.log").read_text)
+        pid, address = message.split()
         # Until then, a driver that is killed takes along what nobody else knows.
         run = RunAddress.of("at_gateway", "1", 1)
         until(lambda: list(owned_clusters(Run.at(open_store(folder / "store"), run))))
@@ -206,27 +206,27 @@ def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
         words = [*command, "--store", store]
         return subprocess.check_output(words, text=True)
 
-    said = until(reaped)  # nothing, until its recording has been silent for a minute
+    message = until(reaped)  # nothing, until its recording has been silent for a minute
 
-    assert said == f"at_gateway/1: the cluster at {address} is closed\n"
+    assert message == f"at_gateway/1: the cluster at {address} is closed\n"
     assert name not in gateway.clusters()
 
 
 def test_a_cluster_behind_a_connection_of_an_unknown_kind_is_not_reported_as_gone() -> (
     None
 ):
-    said = close_now(OwnedCluster("private://somewhere/abc", "Scheduler-1"))
+    message = close_now(OwnedCluster("private://somewhere/abc", "Scheduler-1"))
 
-    assert said is not None
-    assert said.startswith("only its driver could connect to it (")
+    assert message is not None
+    assert message.startswith("only its driver could connect to it (")
 
 
 def test_a_cluster_that_cannot_be_stopped_is_named_with_the_call_that_does() -> None:
-    said = asyncio.run(
+    message = asyncio.run(
         stop_at_gateway("http://gateway:8000", "gateway://gateway:8001/ns.abc")
     )
 
-    assert said == (
+    assert message == (
         "dask-gateway is not installed here; where it is, "
         "`dask_gateway.Gateway('http://gateway:8000').stop_cluster('ns.abc')` stops it"
     )

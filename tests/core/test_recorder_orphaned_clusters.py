@@ -34,13 +34,13 @@ from stored_runs import Shelf
 
 
 def reported(home: Home, word: str) -> Any:
-    def heard() -> Any:
+    def received() -> Any:
         try:
             return json.loads((home.folder / "reported.json").read_text()).get(word)
         except (OSError, ValueError):
             return None
 
-    return until(heard, f"{word!r} of the scenario")
+    return until(received, f"{word!r} of the scenario")
 
 
 def killed_driver(homes: Callable[[], Home], address: str, *then: str) -> Home:

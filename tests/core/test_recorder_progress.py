@@ -238,10 +238,16 @@ def test_the_lines_of_the_log_count_as_the_tab_does() -> None:
     counter.add(rows)
     updates.add_rows(rows)
 
-    said, seen = updates.report(), counter.progress()
+    message, seen = updates.report(), counter.progress()
 
-    assert (said.finished, said.submitted) == (seen.done, seen.submitted) == (1, 8)
-    assert (said.workers, said.memory) == (seen.workers, seen.memory) == (1, GIB // 2)
+    assert (
+        (message.finished, message.submitted) == (seen.done, seen.submitted) == (1, 8)
+    )
+    assert (
+        (message.workers, message.memory)
+        == (seen.workers, seen.memory)
+        == (1, GIB // 2)
+    )
 
 
 def test_a_line_of_the_log_names_its_writer_once() -> None:

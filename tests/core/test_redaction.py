@@ -572,5 +572,5 @@ def test_a_command_masks_what_its_driver_and_its_tasks_load(
     assert finished.code == 1
     assert secrets[1] in finished.errors
     assert [secret for secret in secrets if secret.encode() in stored] == []
-    for said in (b"driver has", b"worker has", b"worker loads", b"cannot use"):
-        assert said in stored
+    for message in (b"driver has", b"worker has", b"worker loads", b"cannot use"):
+        assert message in stored

@@ -10,15 +10,15 @@ MIB, GIB = 2**20, 2**30
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(0.2, "1s"), (45.9, "45s"), (60, "1m"), (90, "90s"), (150, "2m"),
      (3600, "1h"), (5400, "90m"), (8000, "2h")],
 )  # fmt: skip
 def test_a_time_as_an_option_takes_it_is_never_longer(
-    seconds: float, said: str
+    seconds: float, text: str
 ) -> None:
-    assert time_argument(seconds) == said
-    assert parse_timedelta(said) <= max(seconds, 1)
+    assert time_argument(seconds) == text
+    assert parse_timedelta(text) <= max(seconds, 1)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_a_round_size_is_reported_as_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(3.21, "3.3 s"), (12.1, "13 s"), (61.2, "1 m 02 s"), (3600.5, "1 h 01 m")],
 )
-def test_a_time_that_is_needed_is_never_rounded_down(seconds: float, said: str) -> None:
-    assert need_of_time(seconds) == said
+def test_a_time_that_is_needed_is_never_rounded_down(seconds: float, text: str) -> None:
+    assert need_of_time(seconds) == text

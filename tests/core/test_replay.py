@@ -383,34 +383,34 @@ def test_the_debugger_opens_where_the_exception_arose(finished: ScenarioRun) -> 
         env=os.environ | {"TERM": "dumb"},
     ) as process:
         os.close(theirs)
-        said = _conversation(
+        printed = _conversation(
             ours, {"Continue?": "y", "(Pdb) ": "p most * 1000", "5000": "q"}
         )
     os.close(ours)
 
-    assert process.returncode == 0, said
-    assert "LookupError: 10 rows are more than 5" in said
-    assert "The same exception as recorded" in said
+    assert process.returncode == 0, printed
+    assert "LookupError: 10 rows are more than 5" in printed
+    assert "The same exception as recorded" in printed
 
 
 def _conversation(terminal: int, answers: dict[str, str]) -> str:
     """Answer each prompt once, in their order; return all that was said."""
-    said, heard = "", 0
+    printed, heard = "", 0
     waiting = list(answers.items())
 
     def ended() -> bool:
-        nonlocal said, heard
+        nonlocal printed, heard
         try:
-            said += os.read(terminal, 4096).decode()
+            printed += os.read(terminal, 4096).decode()
         except OSError:  # the other end is closed
             return True
-        if waiting and waiting[0][0] in said[heard:]:
+        if waiting and waiting[0][0] in printed[heard:]:
             os.write(terminal, f"{waiting.pop(0)[1]}\n".encode())
-            heard = len(said)
+            heard = len(printed)
         return False
 
-    until(ended, f"the end of a conversation: {said}")
-    return said
+    until(ended, f"the end of a conversation: {printed}")
+    return printed
 
 
 # Single parts
@@ -452,10 +452,12 @@ def test_secrets_are_found_wherever_a_graph_has_them() -> None:
 
     picked, policy = _picked(task, [])
 
-    said = picked({})
-    assert [s for s in ("s-1", "s-2", "s-3", "s-4") if s in said + repr(picked)] == []
-    assert "'user': 'ada'" in said
-    assert "'n': 1" in said
+    printed = picked({})
+    assert [
+        s for s in ("s-1", "s-2", "s-3", "s-4") if s in printed + repr(picked)
+    ] == []
+    assert "'user': 'ada'" in printed
+    assert "'n': 1" in printed
     assert set(policy.applied) == {"password", "auth_token", "api_key", "token"}
 
 

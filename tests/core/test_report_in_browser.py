@@ -62,8 +62,10 @@ class Shown:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on(
             "console",
-            lambda said: (
-                self.complaints.append(said.text) if said.type == "error" else None
+            lambda rendered: (
+                self.complaints.append(rendered.text)
+                if rendered.type == "error"
+                else None
             ),
         )
         self.page.on("request", lambda request: self.requests.append(request.url))

@@ -128,9 +128,9 @@ def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
         completeness={"recorded": False, "reason": "the bucket said no"},
     )  # fmt: skip
 
-    said = markdown(lost)
+    rendered = markdown(lost)
 
-    assert said.index("the bucket said no") < said.index("Why: the reason")
+    assert rendered.index("the bucket said no") < rendered.index("Why: the reason")
     order = [markdown(card).index(part) for part in ("### Why", "What changed", "Evid")]
     assert order == sorted(order)
 
@@ -141,10 +141,10 @@ def test_a_block_of_evidence_has_its_title_before_it() -> None:
     stack = Evidence(text="The stack of 'a':\nnightly.py:7 in a", source="logs", at=0.0)
     verdict = msgspec.structs.replace(card.verdict, evidence=(stack,))
 
-    said = markdown(msgspec.structs.replace(card, verdict=verdict))
+    rendered = markdown(msgspec.structs.replace(card, verdict=verdict))
 
     title = "- `00:00:00.000` The stack of 'a':\n\n  ```text\n"
-    assert f"{title}  nightly.py:7 in a\n  ```" in said
+    assert f"{title}  nightly.py:7 in a\n  ```" in rendered
 
 
 def test_a_title_that_is_the_headline_is_not_repeated() -> None:
@@ -158,28 +158,30 @@ def test_a_title_that_is_the_headline_is_not_repeated() -> None:
 
 
 def test_the_quotation_marks_around_an_address_are_no_part_of_it() -> None:
-    said = markdown(a_card_that_says("It printed “see http://host:8787/status”."))
+    rendered = markdown(a_card_that_says("It printed “see http://host:8787/status”."))
 
-    assert "“see `http://host:8787/status`”." in said
+    assert "“see `http://host:8787/status`”." in rendered
 
 
 def test_an_address_in_a_log_line_does_not_become_a_link() -> None:
-    said = markdown(a_card_that_says("see https://evil.example/x or www.evil.example"))
+    rendered = markdown(
+        a_card_that_says("see https://evil.example/x or www.evil.example")
+    )
 
-    bare = re.sub(r"```.*?```|`[^`\n]*`", "", said, flags=re.DOTALL)
+    bare = re.sub(r"```.*?```|`[^`\n]*`", "", rendered, flags=re.DOTALL)
     assert "https://evil" not in bare
     assert "www.evil" not in bare
-    assert "https://evil" in said  # in code, where it is only shown
+    assert "https://evil" in rendered  # in code, where it is only shown
 
 
 def test_what_one_could_type_is_code_in_every_rendering() -> None:
-    said = (
+    rendered = (
         "Set `retries=3` on <it>: `client.submit(f, retries=3)`, or `a|b` and 3` more."
     )
 
-    page = markdown(a_card_that_says(said))
+    page = markdown(a_card_that_says(rendered))
     assert "Set `retries=3` on \\<it\\>: `client.submit(f, retries=3)`, or" in page
-    assert prose(said) == (
+    assert prose(rendered) == (
         "Set <code>retries=3</code> on &lt;it&gt;: "
         "<code>client.submit(f, retries=3)</code>, or <code>a|b</code> and 3` more."
     )
@@ -201,15 +203,17 @@ TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2
 
 def test_no_text_of_a_run_can_turn_the_direction_of_what_is_shown() -> None:
     """`gnp.exe` must not be shown as `exe.png`, wherever the words came from."""
-    said = f"left{TURNING}right"
+    rendered = f"left{TURNING}right"
     run = a_run(
-        a_worker(said, name=said),
-        raised_in(f"load{TURNING}-1", an_exception("ValueError", said), worker=said),
-        a_log_line(said, at=9, role="worker", source=said),
+        a_worker(rendered, name=rendered),
+        raised_in(
+            f"load{TURNING}-1", an_exception("ValueError", rendered), worker=rendered
+        ),
+        a_log_line(rendered, at=9, role="worker", source=rendered),
     )
     findings = findings_in(run)
     card = card_of(run, findings)
-    by_hand = a_card_that_says(said)
+    by_hand = a_card_that_says(rendered)
 
     shown = [
         card.headline,

@@ -151,12 +151,12 @@ def test_log_lines_are_escaped_and_the_oldest_of_very_many_are_counted_out() -> 
     ]
     run = a_run(lines, a_log_line("first error", at=0, role="scheduler", level=40))
 
-    said = log_markup(run.logs, ("scheduler",))
+    rendered = log_markup(run.logs, ("scheduler",))
 
-    assert "showing 2,000 of 2,501 log lines" in said
-    assert "first error" in said
-    assert "&lt;b&gt;2499&lt;/b&gt;" in said
-    assert "&lt;b&gt;12&lt;/b&gt;" not in said
+    assert "showing 2,000 of 2,501 log lines" in rendered
+    assert "first error" in rendered
+    assert "&lt;b&gt;2499&lt;/b&gt;" in rendered
+    assert "&lt;b&gt;12&lt;/b&gt;" not in rendered
 
 
 def test_the_same_run_gives_the_same_bytes() -> None:

@@ -41,11 +41,11 @@ def a_card(**more: object) -> RunCard:
 
 
 def test_a_failed_run_gives_the_reason_and_the_remedy() -> None:
-    said = text(
+    rendered = text(
         a_card(changes=(Change(kind="package", what="pandas", before="2", after="3"),))
     )
 
-    assert said.splitlines() == [
+    assert rendered.splitlines() == [
         "✖ FAILED  nightly · run-1 · attempt 1",
         "Workers ran out of memory in load",
         "",
@@ -79,21 +79,21 @@ def test_lines_keep_to_the_width_but_links_stay_whole() -> None:
 def test_what_does_not_fit_is_counted() -> None:
     evidence = tuple(Evidence(text=f"fact {n}", source="logs") for n in range(9))
 
-    said = text(a_card(verdict=a_verdict(evidence=evidence)))
+    rendered = text(a_card(verdict=a_verdict(evidence=evidence)))
 
-    assert "fact 5" in said
-    assert "fact 6" not in said
-    assert "+3 more" in said
+    assert "fact 5" in rendered
+    assert "fact 6" not in rendered
+    assert "+3 more" in rendered
 
 
 def test_a_long_traceback_keeps_its_end() -> None:
     lines = ["Traceback:", *(f"  line {n}" for n in range(40)), "ValueError: the end"]
     fact = Evidence(text="\n".join(lines), source="errors")
 
-    said = text(a_card(verdict=a_verdict(evidence=(fact,))))
+    rendered = text(a_card(verdict=a_verdict(evidence=(fact,))))
 
-    assert "ValueError: the end" in said
-    assert "more lines" in said
+    assert "ValueError: the end" in rendered
+    assert "more lines" in rendered
 
 
 def test_an_unrecorded_run_reports_it_before_anything_else() -> None:
@@ -118,11 +118,13 @@ def test_a_log_line_cannot_paint_on_the_terminal() -> None:
         text="\x1b]0;owned\x07\x1b[31mred\x1b[0m\rover [bold]x[/bold]", source="logs"
     )
 
-    said = text(a_card(headline="a\x1b[2Jb\u202e", verdict=a_verdict(evidence=(fact,))))
+    rendered = text(
+        a_card(headline="a\x1b[2Jb\u202e", verdict=a_verdict(evidence=(fact,)))
+    )
 
-    assert "\x1b" not in said
-    assert "\u202e" not in said
-    assert "[bold]x[/bold]" in said
+    assert "\x1b" not in rendered
+    assert "\u202e" not in rendered
+    assert "[bold]x[/bold]" in rendered
 
 
 def test_colour_is_only_added_when_asked_for() -> None:
@@ -136,8 +138,8 @@ def test_hosts_can_show_a_card_without_loading_tables_or_plots() -> None:
         "print([m for m in ('polars', 'bokeh', 'distributed', 'jinja2') if m in sys.modules])"
     )
 
-    said = subprocess.run(
+    rendered = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert said.stdout.strip() == "[]"
+    assert rendered.stdout.strip() == "[]"

@@ -32,9 +32,9 @@ def a_card(**fields: Any) -> RunCard:
     return msgspec.structs.replace(card_of(run, findings_in(run)), **fields)
 
 
-def changes(number: int, said: str = "1.0") -> tuple[Change, ...]:
+def changes(number: int, rendered: str = "1.0") -> tuple[Change, ...]:
     return tuple(
-        Change(kind="package", what=f"p{n}", before=said, after="2.0", rarity=1.0)
+        Change(kind="package", what=f"p{n}", before=rendered, after="2.0", rarity=1.0)
         for n in range(number)
     )
 
@@ -67,15 +67,15 @@ def pages(card: RunCard) -> tuple[str, str, str]:
 
 def test_every_rendering_contains_all_of_it() -> None:
     for page in pages(a_card(changes=changes(1), past=PAST)):
-        said = page.replace("\\", "").replace("\n", " ")
-        assert "4.1 times the bytes (likely)." in said
-        assert "run-7" in said
-        assert "101 of 412 earlier runs looked at; 398 of them succeeded" in said
-        assert "2 could not be read" in said
-        assert "parameters day" in said
-        assert "14 times, first on 2026-09-21, last on 2026-11-18" in said
-        assert "the 3rd time in a row" in said
-        assert "dask blackbox compare j/run-7/1 j/run-8/1" in said
+        rendered = page.replace("\\", "").replace("\n", " ")
+        assert "4.1 times the bytes (likely)." in rendered
+        assert "run-7" in rendered
+        assert "101 of 412 earlier runs looked at; 398 of them succeeded" in rendered
+        assert "2 could not be read" in rendered
+        assert "parameters day" in rendered
+        assert "14 times, first on 2026-09-21, last on 2026-11-18" in rendered
+        assert "the 3rd time in a row" in rendered
+        assert "dask blackbox compare j/run-7/1 j/run-8/1" in rendered
 
 
 def test_the_top_of_the_page_reports_what_changed_where_a_run_failed() -> None:
@@ -128,7 +128,7 @@ def test_the_first_run_reports_that_it_is_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("past", "said"),
+    ("past", "rendered"),
     [
         (Past(), ""),
         (Past(runs=1, looked_at=1, good=1), "the only earlier run looked at"),
@@ -141,8 +141,8 @@ def test_the_first_run_reports_that_it_is_the_first() -> None:
         (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none succeeded"),
     ],
 )
-def test_how_much_was_looked_at_is_reported(past: Past, said: str) -> None:
-    assert coverage_text(past) == said
+def test_how_much_was_looked_at_is_reported(past: Past, rendered: str) -> None:
+    assert coverage_text(past) == rendered
 
 
 def test_the_first_failure_of_its_kind_is_called_so() -> None:

@@ -287,14 +287,14 @@ SIGTERM = an_exception("TerminationSignal", "", file="/jobs/nightly.py")
 
 
 @pytest.mark.parametrize(
-    ("submitted", "said"),
+    ("submitted", "text"),
     [
         (1.0, "nightly.py:12, and had been there for 1 m 10 s."),
         (60.0, "nightly.py:12."),
     ],
 )
 def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_there(
-    submitted: float, said: str
+    submitted: float, text: str
 ) -> None:
     here = MINE.replace("line 30", "line 12")
     blocked = an_event("driver-stood", "driver", at=40, lasted=20, stack=[here, WAIT])
@@ -305,4 +305,4 @@ def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_ther
     found = verdict(ON_A_CLUSTER, a_worker(), graph, blocked, moved, stopped)
 
     assert found.rule == "stopped-by-host"
-    assert found.cause.endswith(said)
+    assert found.cause.endswith(text)

@@ -120,7 +120,7 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
         f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {str(tmp_path / 'test_ours.py')!r}]))"
     )
 
-    said = subprocess.run(
+    shown = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(site), "HOME": str(tmp_path)},
         check=True,
@@ -129,9 +129,9 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
         timeout=200,
     ).stdout
 
-    assert re.search(r"^licence-server-down .*\n?.*\[our-rules\]", said, re.MULTILINE)
-    assert "The licence server refused 1 task(s)  (licence-server-down)" in said
-    assert "2 passed" in said
+    assert re.search(r"^licence-server-down .*\n?.*\[our-rules\]", shown, re.MULTILINE)
+    assert "The licence server refused 1 task(s)  (licence-server-down)" in shown
+    assert "2 passed" in shown
 
 
 def test_a_verdict_of_a_users_rule_comes_before_ours(install: Install) -> None:

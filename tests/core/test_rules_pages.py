@@ -96,7 +96,7 @@ def test_a_page_holds_all_that_a_rule_is_but_its_function(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (PAGE.replace("severity: failure", "severity: grave"), "'grave'"),
         (PAGE.replace("severity: failure\n", ""), "`severity`"),
@@ -108,11 +108,11 @@ def test_a_page_holds_all_that_a_rule_is_but_its_function(page: Path) -> None:
     ],
 )
 def test_a_page_that_says_something_unknown_is_refused(
-    page: Path, wrong: str, said: str
+    page: Path, wrong: str, message: str
 ) -> None:
     page.write_text(wrong)
 
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         read_page("licence-refused")
 
 

@@ -267,10 +267,10 @@ def test_workers_that_may_have_all_and_use_next_to_nothing_are_healthy() -> None
 
 
 def test_dasks_own_word_of_an_ignored_limit_is_enough() -> None:
-    said = "Ignoring provided memory limit 100TB due to system memory limit of 23 GiB"
-    found = the("memory-limit-ignored", a_run(a_log_line(said, level=30)))
+    text = "Ignoring provided memory limit 100TB due to system memory limit of 23 GiB"
+    found = the("memory-limit-ignored", a_run(a_log_line(text, level=30)))
 
-    assert said in found.cause
+    assert text in found.cause
 
 
 def a_warning(mebibytes: float) -> Piece:

@@ -595,13 +595,13 @@ def test_one_turn_of_three_seconds_in_a_minute_is_nobodys_business() -> None:
 
 
 def test_roles_of_one_process_complain_of_one_loop() -> None:
-    said = "Event loop was unresponsive in {} for 7.00s.  This is often caused by"
+    text = "Event loop was unresponsive in {} for 7.00s.  This is often caused by"
     run = a_run(
         workers(1),
         a_load(),
-        a_log_line(said.format("Nanny"), role="nanny", source="tcp://n1", at=20),
+        a_log_line(text.format("Nanny"), role="nanny", source="tcp://n1", at=20),
         a_log_line(
-            said.format("Scheduler"), role="scheduler", source="scheduler", at=20.1
+            text.format("Scheduler"), role="scheduler", source="scheduler", at=20.1
         ),
     )
     found = the("event-loop-blocked", run)

@@ -64,9 +64,10 @@ def test_what_the_last_pickle_refused_is_the_reason(
 
 
 def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
-    said = "Object <function main.<locals>.enrich at 0x7fd9> cannot be deterministically hashed. This"
+    message = "Object <function main.<locals>.enrich at 0x7fd9> cannot be deterministically hashed. This"
     run = a_run(
-        a_worker(), failed_with(an_exception("dask.tokenize.TokenizationError", said))
+        a_worker(),
+        failed_with(an_exception("dask.tokenize.TokenizationError", message)),
     )
 
     assert verdict(run).title == (

@@ -75,12 +75,12 @@ def test_the_beginning_of_a_long_message_that_dask_cut_is_reported(
 
 
 def test_a_message_that_dask_cut_names_its_class_in_the_title() -> None:
-    said = "('Long error message', <class 'job.SchemaErrors'>, '2 rows\\nare wrong')"
+    shown = "('Long error message', <class 'job.SchemaErrors'>, '2 rows\\nare wrong')"
     run = a_run(
         a_worker(),
         a_graph(),
-        a_failed_task("check-1", "Exception", said),
-        failed_with(an_exception("Exception", said)),
+        a_failed_task("check-1", "Exception", shown),
+        failed_with(an_exception("Exception", shown)),
     )
     found = verdict(run)
 
@@ -102,7 +102,7 @@ def test_who_raises_without_a_word_is_reported_by_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "shown"),
     [
         (
             "return Queue(name).get(timeout=2)",
@@ -111,7 +111,7 @@ def test_who_raises_without_a_word_is_reported_by_its_line() -> None:
         ("raise TimeoutError", "`raise TimeoutError` in take"),
     ],
 )
-def test_a_timeout_without_a_message_is_called_one(line: str, said: str) -> None:
+def test_a_timeout_without_a_message_is_called_one(line: str, shown: str) -> None:
     text = (
         "Traceback (most recent call last):\n"
         f'  File "/jobs/nightly.py", line 7, in take\n    {line}\n'
@@ -124,14 +124,14 @@ def test_a_timeout_without_a_message_is_called_one(line: str, said: str) -> None
         failed_with(an_exception("TimeoutError", "", traceback=text)),
     )
 
-    assert verdict(run).title == f"TimeoutError in 'take': {said}"
+    assert verdict(run).title == f"TimeoutError in 'take': {shown}"
 
 
 CUT_OFF = "Compressed file ended before the end-of-stream marker was reached"
 
 
 @pytest.mark.parametrize(
-    ("files", "keys", "message", "said"),
+    ("files", "keys", "message", "shown"),
     [
         ({"reads": ["/in/log-6.gz"]}, 1, CUT_OFF, f"{CUT_OFF} (reading log-6.gz)"),
         ({"inputs": ["/in/log-6.gz"]}, 1, CUT_OFF, f"{CUT_OFF} (data from log-6.gz)"),
@@ -147,7 +147,7 @@ CUT_OFF = "Compressed file ended before the end-of-stream marker was reached"
     ],
 )
 def test_the_title_names_the_file_that_the_task_read(
-    files: dict[str, list[str]], keys: int, message: str, said: str
+    files: dict[str, list[str]], keys: int, message: str, shown: str
 ) -> None:
     run = a_run(
         a_worker(),
@@ -157,7 +157,7 @@ def test_the_title_names_the_file_that_the_task_read(
         failed_with(an_exception("EOFError", message)),
     )
 
-    assert verdict(run).title == f"EOFError in 'count': {said}"
+    assert verdict(run).title == f"EOFError in 'count': {shown}"
 
 
 def test_a_long_message_is_cut_before_the_file() -> None:
@@ -236,17 +236,17 @@ def test_an_exception_whose_text_raises_is_named_itself() -> None:
         '  File "/jobs/nightly.py", line 12, in __str__\n    return "%d" % self.station\n'
         "TypeError: %d format: a real number is required, not str"
     )
-    said = ("TypeError", "%d format: a real number is required, not str")
+    shown = ("TypeError", "%d format: a real number is required, not str")
     found = verdict(
         a_run(
             a_worker(),
             a_graph(),
-            a_failed_task("validate-1", *said, traceback=trace),
-            failed_with(an_exception(*said, key="validate-1")),
+            a_failed_task("validate-1", *shown, traceback=trace),
+            failed_with(an_exception(*shown, key="validate-1")),
         )
     )
 
-    assert found.title == f"Bad in 'validate': its text raises TypeError: {said[1]}"
+    assert found.title == f"Bad in 'validate': its text raises TypeError: {shown[1]}"
     assert "/jobs/nightly.py:20" in found.remedy
 
 
@@ -389,7 +389,7 @@ def test_an_error_of_the_drivers_that_a_task_had_too_is_the_drivers(
 
 
 def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
-    said = (
+    shown = (
         "Error in callback <function put at 0x7f> of <Future: finished>:\n"
         "Traceback (most recent call last):\n"
         "ValueError: shop-7: a negative number of customers"
@@ -398,7 +398,7 @@ def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
     run = a_run(
         a_worker(),
         a_graph(),
-        a_log_line(said, role="driver"),
+        a_log_line(shown, role="driver"),
         a_log_line(noise, role="driver", at=6.0, seq=2),
         failed_with(an_exception("KeyError", "'shop-7'")),
     )
@@ -682,14 +682,14 @@ def test_a_task_that_asked_others_is_not_the_one_that_raised(key: str | None) ->
         '  File "/jobs/a.py", line 9, in totals\n    client.gather(leaves)\n'
         '  File "/v/site-packages/distributed/client.py", line 25, in gather\n'
     )
-    said = ("ZeroDivisionError", "float division by zero")
+    shown = ("ZeroDivisionError", "float division by zero")
     head = "Traceback (most recent call last):\n"
     run = a_run(
         a_worker(),
         a_graph(),
-        a_failed_task("totals-1", *said, at=8.0, traceback=head + asked + leaf),
-        a_failed_task("leaf-1", *said, at=8.2, traceback=head + leaf),
-        failed_with(an_exception(*said, key=key)),
+        a_failed_task("totals-1", *shown, at=8.0, traceback=head + asked + leaf),
+        a_failed_task("leaf-1", *shown, at=8.2, traceback=head + leaf),
+        failed_with(an_exception(*shown, key=key)),
     )
 
     findings = findings_in(run)

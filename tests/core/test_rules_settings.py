@@ -48,7 +48,7 @@ def test_a_number_can_be_set_however_dask_writes_its_name(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"mute": ["spillling"]}, r"no rule 'spillling' \(did you mean 'spilling'\?\)"),
         ({"mute": ["task-exception"]}, "verdicts cannot be muted"),
@@ -59,9 +59,9 @@ def test_a_number_can_be_set_however_dask_writes_its_name(
     ],
 )
 def test_what_settings_cannot_mean_is_an_error(
-    settings: dict[str, Any], said: str
+    settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=message):
         found_with(**settings)
 
 

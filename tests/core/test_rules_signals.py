@@ -150,14 +150,14 @@ def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("inproc://127.0.0.1/1/4", "threads of its own process"),
         ("tcp://w1", "the driver's own code"),
     ],
 )
 def test_a_driver_that_crashes_is_not_looked_for_with_its_host(
-    address: str, said: str
+    address: str, message: str
 ) -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-11, oom_kills=0)
 
@@ -165,5 +165,5 @@ def test_a_driver_that_crashes_is_not_looked_for_with_its_host(
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
     assert found.title.startswith("The driver crashed in native code (SIGSEGV)")
-    assert said in f"{found.cause} {found.remedy}"
+    assert message in f"{found.cause} {found.remedy}"
     assert found.retry_advice == "code"

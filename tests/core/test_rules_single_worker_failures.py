@@ -139,12 +139,12 @@ def test_what_earlier_attempts_raised_is_reported_if_it_was_something_else() -> 
 
 
 def test_a_pool_of_processes_in_a_task_includes_what_to_do() -> None:
-    said = "daemonic processes are not allowed to have children"
+    text = "daemonic processes are not allowed to have children"
     run = a_run(
         a_graph(),
         a_worker("tcp://w2"),
-        a_failed_task("all_cores-1", "AssertionError", said, worker="tcp://w2"),
-        failed_with(an_exception("AssertionError", said)),
+        a_failed_task("all_cores-1", "AssertionError", text, worker="tcp://w2"),
+        failed_with(an_exception("AssertionError", text)),
     )
     found = verdict_of(findings_in(run), run)
 

@@ -136,12 +136,12 @@ def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     error = an_exception(
         "FileNotFoundError", "/etc/our/credentials.json", traceback=trace
     )
-    said = a_log_line(
+    shown = a_log_line(
         "Worker plugin our-setup failed to setup\nTraceback:\n"
         "FileNotFoundError: /etc/our/credentials.json"
     )
 
-    assert "our-setup" in verdict(a_worker(), said, failed_with(error)).title
+    assert "our-setup" in verdict(a_worker(), shown, failed_with(error)).title
     # Older versions of distributed log nothing of it.
     unlogged = verdict(a_worker(), failed_with(error))
     assert unlogged.rule == "worker-start-failed"
@@ -240,7 +240,7 @@ def test_a_task_that_imports_such_a_file_reports_it_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "rule", "said"),
+    ("found", "rule", "shown"),
     [
         ({"module": "cv2", "file": "/jobs/cv2.py"}, "module-not-shipped", "cv2.py"),
         (
@@ -262,7 +262,7 @@ def test_a_task_that_imports_such_a_file_reports_it_once() -> None:
     ],
 )
 def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
-    found: dict[str, str], rule: str, said: str
+    found: dict[str, str], rule: str, shown: str
 ) -> None:
     error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
     error = msgspec.structs.replace(error, found=found)
@@ -270,7 +270,7 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
     origin_sentence = verdict(a_worker(), *raised_in("load-1", error))
 
     assert (origin_sentence.rule, origin_sentence.confidence) == (rule, "high")
-    assert said in origin_sentence.remedy
+    assert shown in origin_sentence.remedy
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
 def test_a_name_that_only_another_version_has_is_the_environments(
     theirs: str, rule: str
 ) -> None:
-    said = "cannot import name 'quote' from 'pricing' (/v/site-packages/pricing.py)"
-    error = an_exception("ImportError", said)
-    failed = a_failed_task("load-1", "ImportError", said)
+    shown = "cannot import name 'quote' from 'pricing' (/v/site-packages/pricing.py)"
+    error = an_exception("ImportError", shown)
+    failed = a_failed_task("load-1", "ImportError", shown)
     there = an_event(
         "packages", "tcp://w1", role="worker", packages={"pricing": theirs}
     )
@@ -295,9 +295,9 @@ def test_a_name_that_only_another_version_has_is_the_environments(
 
 
 def test_a_file_that_hides_an_installed_package_is_named() -> None:
-    said = "cannot import name 'quote' from 'pricing' (/home/me/pricing.py)"
-    error = an_exception("ImportError", said)
-    failed = a_failed_task("load-1", "ImportError", said)
+    shown = "cannot import name 'quote' from 'pricing' (/home/me/pricing.py)"
+    error = an_exception("ImportError", shown)
+    failed = a_failed_task("load-1", "ImportError", shown)
     here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
     nowhere = an_event("driver-attached", "driver", packages={})
 
@@ -435,15 +435,15 @@ def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
     left = a_departure(
         expected=True, stimulus="worker-close-gracefully-1", processing=["long-1"]
     )
-    said = an_event(
+    shown = an_event(
         "worker-closing", "tcp://w1", at=10.1, reason="worker-lifetime-reached"
     )
-    found = verdict(a_worker(), *left, said, a_stall(), failed_with(TIMED_OUT, at=90))
+    found = verdict(a_worker(), *left, shown, a_stall(), failed_with(TIMED_OUT, at=90))
 
     assert (found.rule, found.subject.key) == ("worker-lifetime", "long-1")
     lived = an_event("process-ancestors", "tcp://w1", at=1, pid=100, lifetime=7.0)
     found = verdict(
-        a_worker(), lived, *left, said, a_stall(), failed_with(TIMED_OUT, at=90)
+        a_worker(), lived, *left, shown, a_stall(), failed_with(TIMED_OUT, at=90)
     )
     assert "the end of `--lifetime` (7 s) and left" in found.cause
     assert verdict(
@@ -557,14 +557,16 @@ def test_a_service_that_does_not_answer_during_a_standstill_is_not_the_standstil
 
 
 def test_a_key_that_was_sent_twice_is_reported_of_a_run_that_succeeded() -> None:
-    said = a_log_line(
+    shown = a_log_line(
         "Detected different `run_spec` for key 'load' between two consecutive calls to "
         "`update_graph`. This can cause failures and deadlocks down the line.",
         role="scheduler",
         source="scheduler",
         level=30,
     )
-    (found,) = [each for each in findings_in(a_run(said)) if each.severity == "warning"]
+    (found,) = [
+        each for each in findings_in(a_run(shown)) if each.severity == "warning"
+    ]
 
     assert (found.rule, found.subject.key) == ("key-collision", "load")
     assert "the older task's" in found.cause
@@ -593,18 +595,18 @@ def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> No
         "distributed.client.FutureCancelledError",
         "y-1 cancelled for reason: lost dependencies.",
     )
-    said = a_log_line(
+    shown = a_log_line(
         "User asked for computation on lost data. Final key is y-1 with missing dependency x-1",
         role="scheduler",
         source="scheduler",
         level=20,
     )
-    found = verdict(a_worker(), a_graph(), said, failed_with(error))
+    found = verdict(a_worker(), a_graph(), shown, failed_with(error))
 
     assert (found.rule, found.confidence) == ("data-lost", "high")
     assert found.title == "'x-1' was needed but had already been released"
     dead = a_death(exit_code=-9, lost_scattered=["x-1"])
-    lost = verdict(a_worker(), a_graph(), *dead, said, failed_with(error))
+    lost = verdict(a_worker(), a_graph(), *dead, shown, failed_with(error))
     assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
 
 

@@ -187,8 +187,8 @@ def test_the_root_of_a_chain_inside_a_task_is_reported() -> None:
 
 
 def test_an_exception_that_could_not_travel_is_reported_by_its_own_name() -> None:
-    said = "RowsError('source s4 has 3 bad rows')"
-    error = an_exception("Exception", said)
+    text = "RowsError('source s4 has 3 bad rows')"
+    error = an_exception("Exception", text)
     run = a_run(a_worker(), a_graph(), *raised_in("parse-1", error))
 
     found = verdict(run)
@@ -398,18 +398,18 @@ def test_a_graph_that_was_never_sent_is_reported_as_being_built() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chain", "said"),
+    ("chain", "text"),
     [
         (["ConnectionRefusedError"], "nothing listens"),
         (["socket.gaierror"], "its host name is unknown"),
         ([], "no answer arrived"),
     ],
 )
-def test_a_connection_that_failed_reports_how(chain: list[str], said: str) -> None:
+def test_a_connection_that_failed_reports_how(chain: list[str], text: str) -> None:
     message = "Timed out trying to connect to tcp://scheduler:8786 after 30 s"
     run = driver_got("OSError", message, chain=chain)
 
-    assert said in verdict(run).cause
+    assert text in verdict(run).cause
 
 
 def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
@@ -729,10 +729,10 @@ def test_what_answers_and_is_no_scheduler_is_reported_as_none() -> None:
 
 
 def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> None:
-    said = "match-1 cancelled for reason: lost dependencies."
+    text = "match-1 cancelled for reason: lost dependencies."
     run = driver_got(
         "FutureCancelledError",
-        said,
+        text,
         an_event("worker-closing", "tcp://w1", reason="client-restart-workers-1.5"),
         an_event(
             "worker-removed",
@@ -758,14 +758,14 @@ def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> No
 
 
 @pytest.mark.parametrize(
-    ("through", "said"),
+    ("through", "text"),
     [
         ('client.py", line 31, in _run', "in code run on the cluster"),
         ('worker.py", line 2086, in actor_execute', "in an actor's method"),
         ('worker.py", line 2821, in _run_task_simple', "in a task"),
     ],
 )
-def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> None:
+def test_what_ran_beside_tasks_is_not_called_one(through: str, text: str) -> None:
     trace = (
         "Traceback (most recent call last):\n"
         '  File "/jobs/nightly.py", line 9, in main\n    client.run(warm_cache)\n'
@@ -777,7 +777,7 @@ def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> Non
     found = verdict(driver_got("PermissionError", "denied", traceback=trace))
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
-    assert said in found.title
+    assert text in found.title
 
 
 @pytest.mark.parametrize(

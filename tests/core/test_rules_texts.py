@@ -57,15 +57,15 @@ def test_a_text_without_restrictions_that_can_be_read_has_none(text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         ("OSError", "[Errno 28] No space left on device"),
         ("sqlite3.OperationalError", "database or disk is full"),
         ("jobs.ExportError", "day 3: [Errno 122] Disk quota exceeded: '/scratch/3'"),
     ],
 )
-def test_a_full_disk_is_not_tried_again(name: str, said: str) -> None:
-    error = an_exception(name, said)
+def test_a_full_disk_is_not_tried_again(name: str, sentence: str) -> None:
+    error = an_exception(name, sentence)
     found = verdict(a_run(a_worker(), *raised_in("export-1", error)))
 
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")

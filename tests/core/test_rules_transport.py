@@ -55,8 +55,8 @@ def verdict(*pieces: Any, recorded: bool = True) -> Finding:
 
 def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Piece:
     """Return the end of a driver that could not read what a worker sent."""
-    said = f"{READING}{name}: {message}"
-    return failed_with(an_exception(name, message, traceback=said))
+    shown = f"{READING}{name}: {message}"
+    return failed_with(an_exception(name, message, traceback=shown))
 
 
 # Results
@@ -109,10 +109,10 @@ def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_err
 def a_result_nobody_heard_of(*more: Any) -> Finding:
     """Return the verdict on a driver that was stopped after a worker's word."""
     lock = a_task("open-1", typename="_thread.lock")
-    said = REFUSED.replace("Could not serialize object of type lock", "{}").format(
+    shown = REFUSED.replace("Could not serialize object of type lock", "{}").format(
         "Failed to serialize <_thread.lock object at 0x7f2622e7c310>."
     )
-    line = a_log_line(said, at=5.0)
+    line = a_log_line(shown, at=5.0)
     return verdict(a_worker(), a_graph(), lock, line, *more, aborted(at=90.0))
 
 
@@ -197,7 +197,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
 
 
 @pytest.mark.parametrize(
-    ("end", "said", "sure"),
+    ("end", "shown", "sure"),
     [
         (
             could_not_connect(
@@ -268,24 +268,25 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
     ids=["expired", "plain scheduler", "plain and fast", "not accepted", "plain driver", "versions", "no security"],
 )  # fmt: skip
 def test_what_the_two_ends_do_not_agree_on_is_reported(
-    end: Piece, said: str, sure: str
+    end: Piece, shown: str, sure: str
 ) -> None:
     found = verdict(end, recorded=False)
 
     assert (found.rule, found.confidence) == ("tls-misconfigured", sure)
-    assert said in found.title
+    assert shown in found.title
     assert found.retry_advice == "environment"
 
 
 def test_a_key_that_does_not_belong_to_its_certificate_is_the_drivers_own() -> None:
-    said = "[X509: KEY_VALUES_MISMATCH] key values mismatch (_ssl.c:3926)"
+    shown = "[X509: KEY_VALUES_MISMATCH] key values mismatch (_ssl.c:3926)"
     trace = (
         'Traceback:\n  File "/jobs/nightly.py", line 12, in main\n    Client(security=s)\n'
         f'  File "{SITE}/distributed/security.py", line 277, in _get_tls_context\n'
-        f"ssl.SSLError: {said}"
+        f"ssl.SSLError: {shown}"
     )
     found = verdict(
-        failed_with(an_exception("ssl.SSLError", said, traceback=trace)), recorded=False
+        failed_with(an_exception("ssl.SSLError", shown, traceback=trace)),
+        recorded=False,
     )
 
     assert (found.rule, found.confidence) == ("tls-misconfigured", "high")
@@ -365,8 +366,8 @@ def failed_shuffle(name: str, message: str, traceback: str = "") -> list[Piece]:
 
 def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None:
     name = "distributed.shuffle._exceptions.P2POutOfDiskError"
-    said = a_log_line(OUT_OF_DISK, source="tcp://w1")
-    found = verdict(*a_shuffle(), said, *failed_shuffle(name, OUT_OF_DISK))
+    shown = a_log_line(OUT_OF_DISK, source="tcp://w1")
+    found = verdict(*a_shuffle(), shown, *failed_shuffle(name, OUT_OF_DISK))
 
     assert (found.rule, found.confidence) == ("p2p-out-of-disk", "high")
     assert found.subject.worker == "tcp://w1"

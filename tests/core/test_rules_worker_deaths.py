@@ -57,7 +57,7 @@ def killed_by(
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "rule", "said"),
+    ("exit_code", "rule", "text"),
     [
         (-11, "worker-segfault", "SIGSEGV"),
         (-7, "worker-segfault", "SIGBUS"),
@@ -71,12 +71,12 @@ def killed_by(
     ],
 )
 def test_how_a_process_ended_names_the_cause(
-    exit_code: int, rule: str, said: str
+    exit_code: int, rule: str, text: str
 ) -> None:
     found = verdict(a_run(*killed_by(exit_code)))
 
     assert (found.rule, found.confidence) == (rule, "high")
-    assert said in found.title
+    assert text in found.title
     assert "'boom'" in found.title
     assert found.subject.key == "boom-1"
     assert found.subject.worker == "tcp://w1"
@@ -218,10 +218,10 @@ def test_a_comprehension_is_reported_with_the_function_that_it_is_in() -> None:
 
 
 def test_workers_whose_package_is_older_are_reported_with_both_versions() -> None:
-    said = (
+    text = (
         "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"
     )
-    line = f"Failed to deserialize\n{said}"
+    line = f"Failed to deserialize\n{text}"
     broken = "worker-handle-scheduler-connection-broken"
     run = a_run(
         a_worker(),

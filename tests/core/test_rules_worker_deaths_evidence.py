@@ -92,7 +92,7 @@ def test_a_closed_connection_to_the_scheduler_is_one() -> None:
 
 
 def test_a_process_that_may_not_grow_closes_itself() -> None:
-    said = (
+    text = (
         "Unexpected exception during heartbeat. Closing worker.\nTraceback (most recent "
         'call last):\n  File "msgpack/_packer.pyx", line 108\nMemoryError: Unable to '
         "allocate internal buffer."
@@ -100,7 +100,7 @@ def test_a_process_that_may_not_grow_closes_itself() -> None:
     run = a_run(
         a_worker("tcp://w1", memory_limit=0),
         a_graph(),
-        *a_death("tcp://w1", exit_code=None, processing=["read-1"], lines=[said]),
+        *a_death("tcp://w1", exit_code=None, processing=["read-1"], lines=[text]),
         stood_still_without_workers(),
         aborted(at=20),
     )
@@ -112,11 +112,11 @@ def test_a_process_that_may_not_grow_closes_itself() -> None:
 
 
 def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
-    said = "Compute Failed\nKey: read-1\nException: 'MemoryError()'"
+    text = "Compute Failed\nKey: read-1\nException: 'MemoryError()'"
     run = a_run(
         a_worker("tcp://w1"),
         a_graph(),
-        *a_death("tcp://w1", exit_code=0, processing=["read-1"], lines=[said]),
+        *a_death("tcp://w1", exit_code=0, processing=["read-1"], lines=[text]),
         stood_still_without_workers(),
         aborted(at=20),
     )
@@ -410,8 +410,8 @@ def test_the_stack_of_a_crash_separates_the_guilty_from_who_was_always_there(
     ) == reported
 
 
-@pytest.mark.parametrize(("with_it", "said"), [(2, "'slow' or 'leave'"), (1, "'slow'")])
-def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, said: str) -> None:
+@pytest.mark.parametrize(("with_it", "text"), [(2, "'slow' or 'leave'"), (1, "'slow'")])
+def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, text: str) -> None:
     dead = [
         piece
         for n in (1, 2)
@@ -427,8 +427,8 @@ def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, said: str) -
     killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
     found = verdict(a_run(*workers, a_graph(), *dead, *killed))
 
-    assert found.title.endswith(f"while running {said}")
-    assert f"Code run by {said} ends" in found.remedy
+    assert found.title.endswith(f"while running {text}")
+    assert f"Code run by {text} ends" in found.remedy
 
 
 def test_what_the_kernel_took_needs_more_than_it_had_not_than_dask_allowed() -> None:
@@ -448,7 +448,7 @@ def test_what_the_kernel_took_needs_more_than_it_had_not_than_dask_allowed() -> 
 
 
 def test_a_death_before_a_shuffle_of_bad_data_is_not_why_that_failed() -> None:
-    said = "P2P 2dd13b545a92e934bf655a3209ba7a2e failed during transfer phase"
+    text = "P2P 2dd13b545a92e934bf655a3209ba7a2e failed during transfer phase"
     chain = (
         "Traceback (most recent call last):\n"
         '  File "/v/site-packages/distributed/shuffle/_core.py", line 520, in transfer\n'
@@ -456,9 +456,9 @@ def test_a_death_before_a_shuffle_of_bad_data_is_not_why_that_failed() -> None:
         "The above exception was the direct cause of the following exception:\n\n"
         "Traceback (most recent call last):\n"
         '  File "/v/site-packages/distributed/shuffle/_core.py", line 531, in handle\n'
-        f"RuntimeError: {said}\n"
+        f"RuntimeError: {text}\n"
     )
-    error = an_exception("RuntimeError", said, traceback=chain, chain=["ValueError"])
+    error = an_exception("RuntimeError", text, traceback=chain, chain=["ValueError"])
     dead = a_death("tcp://w1", exit_code=1, at=4, executing=["once-1"])
     run = a_run(a_worker(), *dead, *raised_in("shuffle-transfer-1", error))
     found = verdict(run)

@@ -288,8 +288,8 @@ runpy.run_path({str(preload)!r})
         ours.bind(control)
         ours.listen()
         ours.settimeout(60)
-        with ours.accept()[0] as line, line.makefile() as said:
-            [row] = json.loads(said.readline())["rows"]["event"]
+        with ours.accept()[0] as line, line.makefile() as printed:
+            [row] = json.loads(printed.readline())["rows"]["event"]
         process.stderr.close()
         assert process.wait(60) == 0
 

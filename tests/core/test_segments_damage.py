@@ -71,8 +71,8 @@ def test_any_beginning_of_a_segment_can_be_read(length: int) -> None:
     elif length < ENDS[0]:
         assert segment.damage == f"cut off at byte {length}, in its header"
     else:
-        said = rf"frame {whole + 1} at byte {ENDS[whole]} is cut off after "
-        assert re.match(said, segment.damage or "")
+        text = rf"frame {whole + 1} at byte {ENDS[whole]} is cut off after "
+        assert re.match(text, segment.damage or "")
 
 
 @given(st.integers(0, len(SEGMENT) * 8 - 1))

@@ -190,13 +190,13 @@ def test_every_verb_works_or_gives_one_clear_error(
     assert seen["ls"].exit_code == 0
     assert f"{JOB}/{RUN}/1" in seen["ls"].output
     for verb, result in seen.items():
-        said = result.output.strip().splitlines()
+        text = result.output.strip().splitlines()
         if result.exit_code and verb != "verify":
             assert name == "run.json"
-            assert len(said) == 1
-            assert said[0].startswith("dask blackbox: ")
+            assert len(text) == 1
+            assert text[0].startswith("dask blackbox: ")
         else:
-            assert said
+            assert text
     if name != "run.json":
         assert Run.open(store / FOLDER).errors.height == 3
     if name in {"card.json", "complete.json"} and how is not _gone:

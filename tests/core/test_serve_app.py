@@ -127,8 +127,12 @@ def test_the_page_of_a_run_leads_with_why_and_what_to_do(
 
     assert EVIL not in page
     assert "&lt;script&gt;" in page
-    for said in ("Worker alice ran out of memory", "Give it 11.4 GiB", "00:16:40.000"):
-        assert said in page
+    for rendered in (
+        "Worker alice ran out of memory",
+        "Give it 11.4 GiB",
+        "00:16:40.000",
+    ):
+        assert rendered in page
 
 
 def test_the_card_is_the_public_contract(shelf: Shelf, ask: Served) -> None:

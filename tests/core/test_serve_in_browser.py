@@ -44,7 +44,7 @@ def test_headlines_and_true_states_come_in_when_rows_are_seen(
     shelf.record("weekly", "gone", state="lost")
     page = browser.new_page()
     complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text))
+    page.on("console", lambda rendered: complaints.append(rendered.text))
 
     page.goto(viewer.url)
 

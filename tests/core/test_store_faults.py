@@ -124,8 +124,8 @@ def _two_syncs_at_once(place: Range) -> list[int]:
         subprocess.Popen(command, env=os.environ | known, stdout=subprocess.PIPE)
         for _ in range(2)
     ]
-    said = b"".join(each.communicate(timeout=120)[0] for each in both)
-    assert said.count(b"now at") == 1
+    message = b"".join(each.communicate(timeout=120)[0] for each in both)
+    assert message.count(b"now at") == 1
     return [each.returncode for each in both]
 
 

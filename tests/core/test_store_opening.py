@@ -170,7 +170,7 @@ def test_settings_travel_to_a_process_with_another_configuration(
         "print(store.url, [m for m in ('boto3', 'dask', 'polars') if m in sys.modules])"
     )
 
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", program],
         cwd="/",
         env=os.environ | {"DASK_BLACKBOX__STORE__URL": "s3://another"},
@@ -178,7 +178,7 @@ def test_settings_travel_to_a_process_with_another_configuration(
         text=True,
         check=True,
     ).stdout
-    assert said.strip() == f"{tmp_path}/here/runs []"
+    assert message.strip() == f"{tmp_path}/here/runs []"
 
 
 def test_without_a_url_recordings_go_to_a_folder_of_the_user(

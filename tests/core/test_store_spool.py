@@ -461,14 +461,14 @@ def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> N
     (spool / "nameless" / "run.json").unlink()
     (spool / "a file").write_text("?")
     claim = Claim(spool / "busy")
-    said = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+    message = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
     claim.release()
 
-    assert said.exit_code == 1
-    assert f"left/fine: lost, now at {store}" in said.output
-    assert "busy: the run is in progress" in said.output
+    assert message.exit_code == 1
+    assert f"left/fine: lost, now at {store}" in message.output
+    assert "busy: the run is in progress" in message.output
     for name in ("newer", "garbled", "nameless"):
-        assert f"{name}: cannot be uploaded" in said.output
+        assert f"{name}: cannot be uploaded" in message.output
     assert not (spool / "fine").exists()
     again = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
     assert "left/busy: lost, now at" in again.output
@@ -476,23 +476,23 @@ def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> N
 
 def test_sync_reports_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:
     left(tmp_path / "spool" / "odd", "gopher://somewhere")
-    said = CliRunner().invoke(
+    message = CliRunner().invoke(
         sync, ["--spool", str(tmp_path / "spool")], catch_exceptions=False
     )
 
-    assert said.exit_code == 1
-    assert "left/odd: remains in" in said.output
-    assert "cannot be a store" in said.output
+    assert message.exit_code == 1
+    assert "left/odd: remains in" in message.output
+    assert "cannot be a store" in message.output
 
 
 def test_a_run_that_is_there_already_is_never_written_over(tmp_path: Path) -> None:
     spool, store = tmp_path / "spool", str(tmp_path / "store")
     for name in ("first", "second"):
         left(spool / name, store, run_id="the same")
-    said = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+    message = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
 
-    assert "attempt=1/" in said.output
-    assert "attempt=2/" in said.output
+    assert "attempt=1/" in message.output
+    assert "attempt=2/" in message.output
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:

@@ -94,14 +94,14 @@ def test_a_server_that_repeats_what_it_was_reported_gives_away_nothing(
         faults.error(400, "Weird", seen[-1])(exchange)
 
     proxy.begin(repeat)
-    with pytest.raises(StoreError) as said:
+    with pytest.raises(StoreError) as text:
         store.put("a", b"1")
     proxy.work()
 
     assert "ASIAIOSFODNN7EXAMPLE" in seen[0]
     signature = seen[0].partition("Signature=")[2][:64]
     for secret in (*reported.values(), signature):
-        assert secret not in str(said.value)
+        assert secret not in str(text.value)
 
 
 def test_an_answer_that_drips_is_not_waited_for_for_ever(

@@ -286,7 +286,7 @@ def main(
         else:
             drive(kind, work, store if recorded == "with" else None, address)
     except BaseException as error:
-        report(raised=type(error).__name__, said=str(error)[:300], at_end=time.time())
+        report(raised=type(error).__name__, text=str(error)[:300], at_end=time.time())
         raise
     report(raised=None, at_end=time.time())
 
