@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -96,25 +97,33 @@ def _while_running(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
 def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """Return the tasks that may be guilty, for people: `'load' or 'clean'`; empty: unknown.
 
-    A fused task has the prefix of one of Dask's own, such as `from_sequence`; its key has the
-    names of the others, and those of the user's functions are added.
+    A fused task has the prefix of one of Dask's own, such as `from_sequence`.  The user's
+    functions in it are added: those whose names are in its key, else those in the stack.
     """
     suspects = _prefixes_at_fault(case, deaths)
     names = [f"'{short(each, 40)}'" for each in suspects]
     parts = prefix_of(case.blame.guilty).split("-") if case.blame.guilty else []
-    if names and (own := _functions_of(case, suspects[0])) and suspects[0] not in own:
+    own = _functions_of(case, suspects[0]) if names else []
+    if own and not suspects[0].startswith(tuple(own)):
         fused = [each for each in dict.fromkeys(parts) if each in own]
+        fused = fused or [each for each in own if _in_a_stack(each, deaths)]
         names[0] += f" ({listed(fused)})" if fused else ""
     return " or ".join(names)
 
 
-def _functions_of(case: Case, prefix: str) -> set[str]:
-    """Return the names of the user's own functions in the tasks of a prefix."""
-    return {
+def _in_a_stack(function: str, deaths: tuple[WorkerExit, ...]) -> bool:
+    line = re.compile(rf" in {re.escape(function)}$", re.MULTILINE)
+    return any(line.search(death.stack) for death in deaths)
+
+
+def _functions_of(case: Case, prefix: str) -> list[str]:
+    """Return the names of the user's own functions in the tasks of a prefix, in their order."""
+    names = (
         name.rpartition(":")[2]
         for graph in case.run.of(GraphUpdated)
         for name in graph.functions.get(prefix, ())
-    }
+    )
+    return list(dict.fromkeys(names))
 
 
 def _prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str, ...]:

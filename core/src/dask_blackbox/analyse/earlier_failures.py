@@ -145,6 +145,7 @@ class _Earlier:
         line: Where the job's own code raised it (`etl.py:12`); empty: not known.
         root: The task that failed, where what ended the run is what its failure led to:
             then the verdict is about that task.
+        rule: The verdict's rule then.
         known: The verdict's own rule gives it as the reason: it only has to begin the
             headline.
         spoils: Results were wrong after it, so that any exception of the job's may follow.
@@ -160,6 +161,7 @@ class _Earlier:
     advice: Advice = UNKNOWN
     line: str = ""
     root: TaskFailure | None = None
+    rule: str = "task-exception"
     known: bool = False
     spoils: bool = False
     remedy: str = ""
@@ -318,7 +320,7 @@ def _following(
     root = earlier.root
     if root is not None:
         verdict = msgspec.structs.replace(
-            verdict, rule="task-exception", subject=root.subject
+            verdict, rule=earlier.rule, subject=root.subject
         )
     return msgspec.structs.replace(
         verdict,
@@ -354,7 +356,7 @@ def _line_of(frame: Frame | None) -> str:
 
 def _uncapitalised(text: str) -> str:
     """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
-    articles = ("The ", "A ", "An ", "Process ", "Program ", "Worker ")
+    articles = ("The ", "A ", "An ", "Process ", "Program ", "Worker ", "Workers ")
     return text[0].lower() + text[1:] if text.startswith(articles) else text
 
 
@@ -430,6 +432,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
     found += _reused_keys(case)
     symptom = _is_symptom(case, verdict)
+    found += _killed(case)
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
         found += [*of_tasks, *_processes(case), *_deaths(case)]
@@ -516,6 +519,30 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             root=first if cancelled or again or lacked or missed else None,
             spoils=missed,
         )
+
+
+def _killed(case: Case) -> Iterator[_Earlier]:
+    """Yield the deaths of workers whose tasks the driver gave up, and then counted."""
+    killed = sorted((f for f in case.failures if f.killed), key=lambda each: each.at)
+    if not killed or not _is_missed(case, killed[0], len(killed)):
+        return
+    first = killed[0]
+    deaths = [each for each in case.deaths if first.key in each.executing]
+    if not deaths:
+        return
+    how = how_died(case, deaths)
+    times = f" {len(deaths)} times" if len(deaths) > 1 else ""
+    headline = f"Workers died{times}{how} while running '{short(first.prefix, 40)}'"
+    yield _Earlier(
+        at=deaths[0].at,
+        text=f"{headline}; the driver had received {class_of(first.exception)} and continued",
+        message=f"{first.key} {headline}",
+        source="workers",
+        headline=headline,
+        root=first,
+        rule=case.cause_of(deaths[-1]).slug,
+        spoils=True,
+    )
 
 
 def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
