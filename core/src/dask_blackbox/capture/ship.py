@@ -47,6 +47,7 @@ _MODULES = (
     "worker.failed_attempts",
     "worker.side_effects",
     "worker.printed_lines",
+    "worker.fault_stacks",
     "worker.worker",
     "nanny.nanny",
     "scheduler.row_buffer",

@@ -7,11 +7,9 @@ batches, through Dask's own event log.
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import json
 import os
 import re
-import signal
 import sys
 import threading
 import time
@@ -41,6 +39,7 @@ from ..own_modules import worker_code
 from ..process import ProcessState, ancestry, environment, settings_and_image
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
+from .fault_stacks import stop_writing_stacks_to, write_stacks_to
 from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory, TaskThreads
@@ -505,32 +504,20 @@ class WorkerCapture(WorkerPlugin):
                 pass
         return None
 
-    def _watch_faults(self) -> Any:
-        """Let Python write its stacks to a file at a fault or the nanny's SIGTERM."""
+    def _watch_faults(self) -> str | None:
+        """Have Python's stacks written at a fault or the nanny's SIGTERM; return the file."""
         if self._ring is None or self._worker.address.startswith("inproc://"):
             return None
+        path = f"{self._ring.path}.stack"
         try:
-            file = open(f"{self._ring.path}.stack", "w", encoding="utf-8")  # noqa: SIM115
-            # Where the user has it enabled already, theirs stays.
-            self._enabled_faults = not faulthandler.is_enabled()
-            if self._enabled_faults:
-                faulthandler.enable(file, all_threads=True)
-            self._registered_faults = not _is_the_drivers_process()
-            if self._registered_faults:
-                faulthandler.register(
-                    signal.SIGTERM, file, all_threads=True, chain=True
-                )
+            write_stacks_to(path, at_sigterm=not _is_the_drivers_process())
         except (OSError, RuntimeError, ValueError):
             return None
-        return file
+        return path
 
     def _ignore_faults(self) -> None:
         if self._faults is not None:
-            if self._registered_faults:
-                faulthandler.unregister(signal.SIGTERM)
-            if self._enabled_faults:
-                faulthandler.disable()
-            self._faults.close()
+            stop_writing_stacks_to(self._faults)
             self._faults = None
 
     def _take_memory_sample(self, load: ProcessLoad, memory: ProcessMemory) -> int:

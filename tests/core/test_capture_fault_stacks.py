@@ -1,0 +1,70 @@
+"""Python's stacks at a fault or at SIGTERM: of a process that several recordings share."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHARED = """
+import ctypes, os, signal, sys
+from dask_blackbox.capture.worker.fault_stacks import (
+    stop_writing_stacks_to, write_stacks_to
+)
+
+first, second, third, how = sys.argv[1:]
+write_stacks_to(first, at_sigterm=True)
+write_stacks_to(second, at_sigterm=True)
+stop_writing_stacks_to(first)
+os.unlink(first)
+write_stacks_to(third, at_sigterm=True)
+
+def a_fault_of_the_users():
+    if how == "SIGTERM":
+        os.kill(os.getpid(), signal.SIGTERM)
+    ctypes.string_at(0)
+
+a_fault_of_the_users()
+"""
+ENDED = """
+import faulthandler, os, sys
+from dask_blackbox.capture.worker.fault_stacks import (
+    stop_writing_stacks_to, write_stacks_to
+)
+
+for _ in range(2):
+    write_stacks_to(sys.argv[1], at_sigterm=True)
+    stop_writing_stacks_to(sys.argv[1])
+    os.unlink(sys.argv[1])
+assert not faulthandler.is_enabled()
+print(*[os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")[:-1]])
+"""
+
+
+def ended(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGSEGV"])
+def test_each_recording_has_the_stacks_though_another_has_ended(
+    tmp_path: Path, how: str
+) -> None:
+    first, *others = (tmp_path / name for name in ("first", "second", "third"))
+
+    finished = ended(SHARED, str(first), *map(str, others), how)
+
+    assert finished.returncode == -signal.Signals[how], finished.stderr
+    assert not first.exists()
+    for each in others:
+        assert "a_fault_of_the_users" in each.read_text()
+
+
+def test_nothing_stays_when_all_recordings_have_ended(tmp_path: Path) -> None:
+    finished = ended(ENDED, str(tmp_path / "only"))
+
+    assert finished.returncode == 0, finished.stderr
+    assert str(tmp_path) not in finished.stdout
