@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, TaskGroup
 from dask_blackbox.guard import guard
@@ -18,6 +18,10 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.arguments import check_mapping, native
 from airflow_dask_blackbox.clusters import ClusterSpec, check_cluster, check_use
 from airflow_dask_blackbox.links import DaskDashboardLink, remove_address
+
+if TYPE_CHECKING:
+    # The real one brings Dask's processes along, and DAG files are parsed all day.
+    from airflow_dask_blackbox.kept_clusters import KeptCluster
 
 __all__ = ["DaskClusterSetup", "DaskClusterTeardown", "dask_cluster"]
 
@@ -138,7 +142,7 @@ class DaskClusterSetup(BaseOperator):
         self.idle_timeout = idle_timeout
         self._as_given = {n: getattr(self, n) for n in self.template_fields}
         self._links: dict[str, str] = {}
-        self._kept: Any = None
+        self._kept: KeptCluster | None = None
 
     @property
     def dask_links(self) -> dict[str, str]:
@@ -150,17 +154,17 @@ class DaskClusterSetup(BaseOperator):
 
         given = {n: native(self._as_given[n], getattr(self, n)) for n in self._as_given}
         self._kept = KeptCluster.of(context["ti"], self.log)
-        reported = self._kept.start(
+        started = self._kept.start(
             self.make_cluster or given["cluster"],
             cluster_kwargs=given["cluster_kwargs"],
             adapt=given["adapt"],
             idle_timeout=self.idle_timeout,
         )
-        if reported["dashboard"]:
+        if started.dashboard:
             key = DaskDashboardLink.xcom_key
-            self._links[key] = reported["dashboard"]
-            context["ti"].xcom_push(key=key, value=reported["dashboard"])
-        return str(reported["address"])
+            self._links[key] = started.dashboard
+            context["ti"].xcom_push(key=key, value=started.dashboard)
+        return started.address
 
     def on_kill(self) -> None:
         """Close what has started, because no other task knows its address yet."""

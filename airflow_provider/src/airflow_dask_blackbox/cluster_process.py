@@ -12,7 +12,6 @@ Airflow is not imported here: in new processes of a task it cannot be.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -21,7 +20,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["KEEP", "main"]
+import msgspec
+
+__all__ = ["KEEP", "Answer", "Note", "Orders", "main"]
 
 KEEP = b"keep\n"
 """What the task says when the address has arrived; without it, the cluster is closed."""
@@ -34,29 +35,66 @@ _LONGEST_SILENCE = 600.0
 _ENDED = ("Status.closed", "Status.failed")
 
 
+class Orders(msgspec.Struct, kw_only=True):
+    """The first line that the task sends; what starts the cluster follows it, pickled.
+
+    Attributes:
+        path: The task's `sys.path`.
+        folder: Its working directory.
+        note: File that says where the cluster is, for as long as it is there.
+        idle_timeout: As Dask's `distributed.scheduler.idle-timeout`.
+        size: Bytes that follow.
+    """
+
+    path: list[str]
+    folder: str
+    note: str
+    idle_timeout: str
+    size: int
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """The line that this process answers with.
+
+    Attributes:
+        address: Of the scheduler; empty: the cluster did not start.
+        dashboard: Address of Dask's dashboard, if there is one.
+        error: Why the cluster did not start.
+    """
+
+    address: str = ""
+    dashboard: str = ""
+    error: str = ""
+
+
+class Note(msgspec.Struct):
+    """What the file says: where the cluster is, and which process holds it."""
+
+    address: str
+    pid: int
+
+
 def main() -> None:
     """Start what standard input says, keep it, and close it when it is used no more."""
     import cloudpickle
     from dask_blackbox.driver.host_task import longer_worker_timeout
 
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # the task reads the answer only, and workers print
-    orders: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    sys.path[:] = orders["path"]
-    os.chdir(orders["folder"])
-    size = int(sys.stdin.buffer.readline())
-    start, adapt = cloudpickle.loads(sys.stdin.buffer.read(size))
-    note = Path(orders["note"])
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    sys.path[:] = orders.path
+    os.chdir(orders.folder)
+    start, adapt = cloudpickle.loads(sys.stdin.buffer.read(orders.size))
     with longer_worker_timeout():
         try:
-            cluster = _started(start, adapt, orders["idle_timeout"])
+            cluster = _started(start, adapt, orders.idle_timeout)
         except BaseException as error:
-            _write_answer(answers, {"error": f"{type(error).__name__}: {error}"})
+            _write_answer(answers, Answer(error=f"{type(error).__name__}: {error}"))
             raise
         try:
-            reported = _facts(cluster)
-            with _noted(note, {**orders["task"], **reported, "pid": os.getpid()}):
-                _write_answer(answers, reported)
+            answer = _answer_of(cluster)
+            with _noted(Path(orders.note), answer.address):
+                _write_answer(answers, answer)
                 if sys.stdin.buffer.readline() == KEEP:
                     _wait_for_the_end(cluster)
         finally:
@@ -73,31 +111,27 @@ def _started(start: Callable[[], Any], adapt: Any, idle_timeout: str) -> Any:
     return cluster
 
 
-def _facts(cluster: Any) -> dict[str, Any]:
-    return {
-        "address": str(cluster.scheduler_address),
-        "dashboard": str(getattr(cluster, "dashboard_link", "") or ""),
-        "name": str(getattr(cluster, "name", "")),
-        "class": f"{type(cluster).__module__}.{type(cluster).__qualname__}",
-        "started": time.time(),
-    }
+def _answer_of(cluster: Any) -> Answer:
+    dashboard = str(getattr(cluster, "dashboard_link", "") or "")
+    return Answer(address=str(cluster.scheduler_address), dashboard=dashboard)
 
 
 @contextmanager
-def _noted(note: Path, facts: dict[str, Any]) -> Iterator[None]:
+def _noted(file: Path, address: str) -> Iterator[None]:
     """Have a file say that the cluster is there, for as long as it is."""
-    note.write_text(json.dumps(facts))
+    note = msgspec.json.encode(Note(address, os.getpid()))
+    file.write_bytes(note)
     try:
         yield
     finally:
         with suppress(OSError):
-            if json.loads(note.read_text()).get("pid") == os.getpid():
-                note.unlink()
+            if file.read_bytes() == note:  # and not that of the next cluster
+                file.unlink()
 
 
-def _write_answer(answers: IO[str], reported: dict[str, Any]) -> None:
+def _write_answer(answers: IO[bytes], answer: Answer) -> None:
     with answers:
-        answers.write(json.dumps(reported) + "\n")
+        answers.write(msgspec.json.encode(answer) + b"\n")
 
 
 def _wait_for_the_end(cluster: Any) -> None:

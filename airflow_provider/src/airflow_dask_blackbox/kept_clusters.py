@@ -7,12 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from airflow_dask_blackbox.addresses import TaskKey
-from airflow_dask_blackbox.cluster_process import KEEP
+from airflow_dask_blackbox.cluster_process import KEEP, Answer, Note, Orders
 from airflow_dask_blackbox.clusters import ClusterSpec, importable_airflow, prepared
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.shipping import shipped_by_value, unimportable_module_of
@@ -44,11 +48,11 @@ class KeptCluster:
         self,
         cluster: ClusterSpec,
         *,
-        cluster_kwargs: Any,
-        adapt: Any,
+        cluster_kwargs: Mapping[str, Any],
+        adapt: Mapping[str, Any] | None,
         idle_timeout: str,
-    ) -> dict[str, Any]:
-        """Start the cluster, and return its address and what else is known of it.
+    ) -> Answer:
+        """Start the cluster, and return its address.
 
         Raises:
             AirflowException: if it does not start, with what it raised.
@@ -62,30 +66,30 @@ class KeptCluster:
             )
         process = self._process = self._start_process()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
-        orders = {
-            "path": sys.path,
-            "folder": str(Path.cwd()),
-            "note": str(_state_file(self._key)),
-            "idle_timeout": idle_timeout,
-            "task": {"task": self._key._asdict()},
-        }
         what = _pickled(start, adapt)
-        process.stdin.write(json.dumps(orders).encode() + b"\n%d\n" % len(what) + what)
+        orders = Orders(
+            path=sys.path,
+            folder=str(Path.cwd()),
+            note=str(_state_file(self._key)),
+            idle_timeout=idle_timeout,
+            size=len(what),
+        )
+        process.stdin.write(msgspec.json.encode(orders) + b"\n" + what)
         process.stdin.flush()
-        reported: dict[str, object] = json.loads(process.stdout.readline() or "{}")
-        if "address" not in reported:
+        line = process.stdout.readline() or b"{}"
+        answer = msgspec.json.decode(line, type=Answer)
+        if not answer.address:
             self.abandon()
             process.wait()
-            raise AirflowException(
-                f"the cluster did not start: {reported.get('error', 'its process ended')}"
-            )
+            why = answer.error or "its process ended"
+            raise AirflowException(f"the cluster did not start: {why}")
         with process.stdin, process.stdout:
             process.stdin.write(KEEP)
         # It stays; Python would warn of a child that nobody has waited for.
         process.returncode = 0
         self._process = None
-        self._log.info("The cluster is at %s", reported["address"])
-        return reported
+        self._log.info("The cluster is at %s", answer.address)
+        return answer
 
     def _start_process(self) -> subprocess.Popen[bytes]:
         note = _state_file(self._key)
@@ -112,8 +116,8 @@ class KeptCluster:
     def _close_earlier(self) -> None:
         """Close what an earlier try of this task started, and nobody has closed."""
         note = _state_file(self._key)
-        with suppress(OSError, ValueError, KeyError):
-            address = json.loads(note.read_text())["address"]
+        with suppress(OSError, msgspec.MsgspecError):
+            address = msgspec.json.decode(note.read_bytes(), type=Note).address
             self._log.info("An earlier try left a cluster at %s", address)
             close_at(address, self._log)
 
@@ -131,7 +135,7 @@ def close_at(address: str, log: Log) -> None:
     log.info("The cluster at %s is closed", address)
 
 
-def _pickled(start: Any, adapt: Any) -> bytes:
+def _pickled(start: partial[Any], adapt: Mapping[str, Any] | None) -> bytes:
     import cloudpickle
 
     with shipped_by_value(unimportable_module_of(start)):
