@@ -87,7 +87,7 @@ def test_lines_of_a_living_worker_are_read_where_its_scheduler_is_lost(
     printed = "a line that may not have been sent"
 
     def lines(*, cut_off: bool) -> list[str]:
-        rows = last_lines(ring_folder(rec.id), (), everybody=False, cut_off=cut_off)
+        rows = last_lines(ring_folder(rec.id), (), all_dead=False, cut_off=cut_off)
         return [printed for each in rows for line in each["log"] if printed in line]
 
     with (

@@ -48,7 +48,7 @@ __all__ = [
     "verdict_of",
 ]
 
-_GRAVEST = ("failure", "warning", "notice")
+_BY_SEVERITY = ("failure", "warning", "notice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,7 @@ def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:
 def _gravity(finding: Finding) -> tuple[int, float]:
     """Return what findings are sorted by: their severity, then what they cost."""
     share = 0.0 if finding.cost is None else finding.cost.share or 0.0
-    return _GRAVEST.index(finding.severity), -share
+    return _BY_SEVERITY.index(finding.severity), -share
 
 
 def _ask(case: Case, rule: Rule) -> list[Finding]:

@@ -20,7 +20,7 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables
 
-_HARDLY = 0.5
+_LEAST_SHARE_USED = 0.5
 
 
 class Loads:
@@ -233,8 +233,8 @@ class Loads:
         Where hardly a task ends and nothing is moved, threads idle although tasks are wanted:
         those wait behind others, on workers that they are bound to.
         """
-        stuck = (pl.col("number") < _HARDLY * pl.col("threads")) & (
-            pl.col("transfer") + pl.col("disk") < _HARDLY * pl.col("overhead")
+        stuck = (pl.col("number") < _LEAST_SHARE_USED * pl.col("threads")) & (
+            pl.col("transfer") + pl.col("disk") < _LEAST_SHARE_USED * pl.col("overhead")
         )
         behind = pl.when(stuck).then(pl.col("overhead")).otherwise(0.0)
         idle = (pl.col("lack") + behind) / pl.col("seconds")

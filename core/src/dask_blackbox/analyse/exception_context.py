@@ -237,7 +237,7 @@ def _place(traceback: str) -> tuple[str, int] | None:
     return None if frame is None else (frame.file, frame.line)
 
 
-_SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
+_SETUP_FAILURES = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
 _SOON = timedelta(seconds=2)
 _RAISED_LINE = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
 
@@ -266,7 +266,7 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
             ((pl.col("role") == "worker") & (pl.col("source") == failure.worker))
             | ((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
         )
-        & printed_by(*(signature for signature, _ in _SAID))
+        & printed_by(*(signature for signature, _ in _SETUP_FAILURES))
     ).sort(pl.col("role") == "worker", "at")
     before = [row for row in logs.to_dicts() if row["at"].timestamp() <= failure.at]
     if not before:
@@ -277,7 +277,7 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
         text = "\n".join([text, *_printed_after(case, row["at"])])
     what, kind = next(
         (found["what"], kind)
-        for signature, kind in _SAID
+        for signature, kind in _SETUP_FAILURES
         if (found := signature.search(text))
     )
     raised = list(_RAISED_LINE.finditer(text))

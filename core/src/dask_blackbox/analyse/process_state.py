@@ -35,7 +35,7 @@ class _Effect(NamedTuple):
     remedy: str
 
 
-def _says(pattern: str) -> Callable[[str, str], bool]:
+def _matches(pattern: str) -> Callable[[str, str], bool]:
     compiled = re.compile(pattern)
     return lambda name, message: compiled.search(f"{name}: {message}") is not None
 
@@ -49,39 +49,39 @@ _EFFECTS = (
     ),
     _Effect(
         r"RLIMIT_(?:AS|DATA)",
-        _says(r"MemoryError|[Cc]annot allocate|[Uu]nable to allocate|bad_alloc"),
+        _matches(r"MemoryError|[Cc]annot allocate|[Uu]nable to allocate|bad_alloc"),
         "Look for `resource.setrlimit` in code that runs on workers, and set the limit back "
         "after the part that needs it.",
     ),
     _Effect(
         "RLIMIT_NOFILE",
-        _says("[Tt]oo many open files"),
+        _matches("[Tt]oo many open files"),
         "Look for `resource.setrlimit` in code that runs on workers.",
     ),
     _Effect(
         "RLIMIT_FSIZE",
-        _says("[Ff]ile too large"),
+        _matches("[Ff]ile too large"),
         "Look for `resource.setrlimit` in code that runs on workers.",
     ),
     _Effect(
         "RLIMIT_NPROC",
-        _says("can't start new thread|[Rr]esource temporarily unavailable"),
+        _matches("can't start new thread|[Rr]esource temporarily unavailable"),
         "Look for `resource.setrlimit` in code that runs on workers.",
     ),
     _Effect(
         "recursion limit",
-        _says("RecursionError"),
+        _matches("RecursionError"),
         "Look for `sys.setrecursionlimit` in code that runs on workers.",
     ),
     _Effect(
         "warnings raised as errors",
-        _says(r"^(?:\w+\.)*\w*Warning: "),
+        _matches(r"^(?:\w+\.)*\w*Warning: "),
         "Look for `warnings.simplefilter('error')` or `filterwarnings`: outside of "
         "`warnings.catch_warnings()`, it holds for the whole process.",
     ),
     _Effect(
         "locale|time zone",
-        _says(
+        _matches(
             r"could not convert string to float|does not match format|invalid literal"
         ),
         "Look for `locale.setlocale`, `os.environ['TZ']` and `time.tzset` in code that runs "

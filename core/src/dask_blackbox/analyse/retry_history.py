@@ -27,7 +27,7 @@ from dask_blackbox.sketch import Sketch
 _SOON = 600.0  # seconds between a failed run and its manual rerun
 _WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
 _EXCEPTIONS = ("task-exception", "driver-exception")
-_SURELY = 3
+_PROVEN_BY = 3
 """So many retries that failed alike, and none that did not, are proof enough."""
 
 
@@ -72,7 +72,7 @@ def _reported(reported: Advice, retries: Retries, *, raised: bool) -> Advice:
     if cured:
         known = reported.advice not in ("transient", "unknown")
         return Advice(reported.advice if known else "transient", "low")
-    proven = repeated >= _SURELY
+    proven = repeated >= _PROVEN_BY
     if reported.advice == "transient":
         return Advice("transient", "low" if proven else reported.confidence)
     if reported.advice == "unknown":

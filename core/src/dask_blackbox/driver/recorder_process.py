@@ -136,7 +136,7 @@ def _environment() -> dict[str, str]:
 
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
-_GIVING_WAY = 3.0
+_TAKE_OVER_TIMEOUT = 3.0
 
 
 class RecorderSupervisor:
@@ -351,7 +351,7 @@ class RecorderSupervisor:
             self._losses += 1
             pause = _PAUSES[self._losses - 1]
             if self._link.gave_way:  # else the driver would find the next one
-                pause = max(pause, _GIVING_WAY)
+                pause = max(pause, _TAKE_OVER_TIMEOUT)
             self._needed.wait(pause)
             if self._done:
                 return

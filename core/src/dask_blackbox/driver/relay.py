@@ -54,7 +54,7 @@ class Relay(threading.Thread):
     ) -> None:
         super().__init__(name="dask-blackbox-relay", daemon=True)
         self._client, self._order = client, order
-        self._say, self._failed, self._mask = say, failed, mask
+        self._send, self._failed, self._mask = say, failed, mask
         self._interval = setting_seconds("capture.interval")
         self._acknowledged = 0
         self._masked = 0
@@ -87,7 +87,7 @@ class Relay(threading.Thread):
                 self._masked = len(masked)
             if answer["rows"] is None or answer["seq"] <= self._acknowledged:
                 return
-            self._say(
+            self._send(
                 Rows(
                     source=f"scheduler {self._order.address}",
                     seq=answer["seq"],

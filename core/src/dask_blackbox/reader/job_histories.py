@@ -88,7 +88,7 @@ _WINDOW = 20
 _SHOWN = 60
 _MOST_GROUPS = 12
 _STOPPED = 3
-_TELLING = ("package", "python", "code", "cluster-shape", "dask-config")
+_EXPLAINING_KINDS = ("package", "python", "code", "cluster-shape", "dask-config")
 
 
 def _grouped(names: Sequence[SketchName]) -> dict[str, list[int]]:
@@ -214,8 +214,10 @@ def _group(
 
 def _what_changed(failed: Sketch, good: Sketch) -> str:
     """Return which code or setting changed when a failure stopped; empty if none did."""
-    found = [each for each in differences(failed, good) if each.kind in _TELLING]
-    found.sort(key=lambda each: _TELLING.index(each.kind))
+    found = [
+        each for each in differences(failed, good) if each.kind in _EXPLAINING_KINDS
+    ]
+    found.sort(key=lambda each: _EXPLAINING_KINDS.index(each.kind))
     if not found:
         return ""
     first = found[0]

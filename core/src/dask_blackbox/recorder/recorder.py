@@ -93,7 +93,7 @@ _FINAL_EVENTS = (
     4.0  # seconds to wait for exit reports: exit codes land after exceptions
 )
 _QUIET = 2.0
-_NOBODY_LEFT = 30.0
+_ABANDONED_TIMEOUT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _STOPPING = 2.0
@@ -509,7 +509,7 @@ class Recorder:
         detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
         self._take("recorder", None, time.time(), {"event": [row]}, {})
-        deadline = time.monotonic() + _NOBODY_LEFT
+        deadline = time.monotonic() + _ABANDONED_TIMEOUT
         while time.monotonic() < deadline:
             quiet = time.monotonic() - self._last_row > _QUIET
             if quiet or all(p.gone is not None for p in self._pullers.values()):
@@ -651,13 +651,13 @@ class Recorder:
         folder = self._ring_folder()
         if folder is None:
             return
-        everybody = not self._pullers
+        all_dead = not self._pullers
         unread = self._silent - self._unreported
         lines = last_lines(
             folder,
             self._unreported,
             silent=unread,
-            everybody=everybody,
+            all_dead=all_dead,
             cut_off=self._lost_scheduler(),
         )
         for rows in lines:

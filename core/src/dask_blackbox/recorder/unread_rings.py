@@ -25,7 +25,7 @@ def last_lines(
     unreported: Collection[str],
     *,
     silent: Collection[str] = (),
-    everybody: bool,
+    all_dead: bool,
     cut_off: bool = False,
 ) -> Iterator[Rows]:
     """Yield the rows in the rings of this host, and remove the rings.
@@ -34,7 +34,7 @@ def last_lines(
         folder: The folder of this host's rings.
         unreported: Addresses of workers that left and have no exit report yet.
         silent: Addresses of workers that are alive but have stopped sending.
-        everybody: Report all that died, because it is unknown which workers left.
+        all_dead: Report all that died, because it is unknown which workers left.
         cut_off: Also read the lines of live workers, which their scheduler did not forward.
     """
     rings = [ring for ring, _ in rings_of(folder)]
@@ -53,7 +53,7 @@ def last_lines(
                 row[1:] for row in lines if row[0] == "event" and row[2] in _OF_PROCESS
             ],
         }
-        if everybody or facts["worker"] in unreported:
+        if all_dead or facts["worker"] in unreported:
             reported = json.dumps(facts)
             event = [time.time(), "worker-certificate", facts["worker"], reported]
             rows["event"].append(event)

@@ -9,7 +9,7 @@ import polars as pl
 from dask_blackbox.run_tables import RunTables
 
 _LEAST = 0.001
-_BELIEVABLE = 30 * 86400.0
+_LARGEST_CLOCK_ERROR = 30 * 86400.0
 
 
 class Axis(NamedTuple):
@@ -40,8 +40,12 @@ def axis_of(run: RunTables) -> Axis:
     ]
     starts = [started, _epoch(run.tasks, "start", last=False)]
     # A clock that is off by months would leave nothing to see.
-    near = [at for at in starts if at is not None and at > started - _BELIEVABLE]
-    stops = [at for at in ends if at is not None and at < started + _BELIEVABLE]
+    near = [
+        at for at in starts if at is not None and at > started - _LARGEST_CLOCK_ERROR
+    ]
+    stops = [
+        at for at in ends if at is not None and at < started + _LARGEST_CLOCK_ERROR
+    ]
     start = min(near)
     return Axis(start, max(*stops, start + _LEAST))
 

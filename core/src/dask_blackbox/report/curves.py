@@ -14,7 +14,7 @@ _POINTS = 40_000
 _MOST_POINTS = 1_200
 _FEWEST_POINTS = 20
 _MOST_WORKERS = 1_000
-_WORTH_SAYING = 0.9
+_SHOWN_FROM = 0.9
 _SAMPLING = 1000
 
 
@@ -139,7 +139,7 @@ def _summary(
     if not samples:
         return "No worker was sampled."
     text = ""
-    if points < samples * _WORTH_SAYING and step >= _SAMPLING:
+    if points < samples * _SHOWN_FROM and step >= _SAMPLING:
         text = (
             f"Highest memory and mean CPU in each {duration(step / 1000)} "
             f"({count(samples)} samples)."

@@ -341,7 +341,7 @@ def _completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
     sources = []
     if run.ending is not None:
         sources = [
-            (plain(name), _came(account.batches, account.first, account.last))
+            (plain(name), _received(account.batches, account.first, account.last))
             for name, account in sorted(run.ending.sources.items())
         ]
     tables = {
@@ -357,6 +357,6 @@ def _completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
     return CompletenessSection(recorded, list(dict.fromkeys(sentences)), sources, rows)
 
 
-def _came(batches: int, first: int | None, last: int | None) -> str:
+def _received(batches: int, first: int | None, last: int | None) -> str:
     text = counted(batches, "batch", "batches")
     return text if first is None or last is None else f"{text}, {first} to {last}"

@@ -9,7 +9,7 @@ from dask_blackbox.analyse.facts.critical_path import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run_tables import RunTables
 
-_HARDLY = 0.001
+_LEAST_SHOWN = 0.001
 
 
 class Part(NamedTuple):
@@ -117,7 +117,7 @@ def _placed(parts: list[tuple[str, str, float]], capacity: float) -> list[Part]:
     before = 0.0
     for tone, name, seconds in parts:
         share = seconds / capacity
-        if share >= _HARDLY:
+        if share >= _LEAST_SHOWN:
             placed.append(Part(tone, name, seconds, share, before))
         before += share
     return placed

@@ -73,10 +73,10 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
 
 def worker_processes(run: RunTables) -> list[WorkerProcess]:
     """Return the workers in the order in which they joined."""
-    return run.once(_lives)
+    return run.once(_processes_of)
 
 
-def _lives(run: RunTables) -> list[WorkerProcess]:
+def _processes_of(run: RunTables) -> list[WorkerProcess]:
     peaks = _peaks_by_address(run.metrics)
     deaths = {(death.address, death.pid): death for death in deaths_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)

@@ -150,7 +150,7 @@ class SegmentWriter:
 
 
 _MOST_ROWS = 2**24  # in one segment: many times what 8 MiB hold
-_MOST_SAID = 5
+_MOST_LISTED = 5
 
 
 @dataclass
@@ -194,8 +194,8 @@ def read_segment(blob: bytes) -> Segment:
             damages.append(f"frame {number} at byte {place} {damage or batch}")
         place = end
     if damages:
-        more = len(damages) - _MOST_SAID
-        text = "; ".join(damages[:_MOST_SAID])
+        more = len(damages) - _MOST_LISTED
+        text = "; ".join(damages[:_MOST_LISTED])
         segment.damage = f"{text}; and {more} more" if more > 0 else text
     return segment
 

@@ -81,7 +81,7 @@ Explain = Callable[[Any, Request], StoreError]
 """Makes a sentence of an answer, or of the text of an exception."""
 
 
-def _says(kind: type[StoreError], text: str) -> Explain:
+def _advice(kind: type[StoreError], text: str) -> Explain:
     """Return what makes an error of a text, with the names of the request in it.
 
     Args:
@@ -123,7 +123,7 @@ _NOT_S3 = "{could_not}: the server does not speak S3; correct blackbox.store.end
 
 def not_s3(request: Request) -> StoreError:
     """Return what to say where something else than S3 answers."""
-    return _says(StoreError, _NOT_S3)("", request)
+    return _advice(StoreError, _NOT_S3)("", request)
 
 
 def incomplete(answer: Answer, request: Request) -> StoreError:
@@ -146,7 +146,7 @@ def _busy(answer: Answer, request: Request) -> StoreError:
     )
 
 
-_refused = _says(StoreError, "{could_not}: {why}; see the server's documentation")
+_refused = _advice(StoreError, "{could_not}: {why}; see the server's documentation")
 
 
 def _answer_text(answer: Answer, request: Request) -> str:
@@ -226,17 +226,17 @@ def _old_server(answer: Answer, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {_answer_text(answer, request)}; {advice}")
 
 
-_expired = _says(
+_expired = _advice(
     StoreDeniedError,
     "{could_not}: the temporary credentials have expired or are not valid; get new ones "
     "(for a profile with SSO: `aws sso login`)",
 )
-_kms = _says(
+_kms = _advice(
     StoreDeniedError,
     "{could_not}: the KMS key cannot be used: {why}; check blackbox.store.sse-kms-key-id: "
     "it must be enabled and in the bucket's region",
 )
-_suspended = _says(
+_suspended = _advice(
     StoreDeniedError,
     "{could_not}: this account is suspended or not signed up; ask the operator of the store",
 )
@@ -251,18 +251,18 @@ _BY_CODE: dict[str, Explain] = {
         _elsewhere,
     ),
     "NoSuchBucket": _no_bucket,
-    "InvalidBucketName": _says(
+    "InvalidBucketName": _advice(
         StoreNotFoundError,
         "{server} says that {bucket!r} is not a valid bucket name; correct "
         "blackbox.store.url",
     ),
     "AccessDenied": _denied,
-    "SignatureDoesNotMatch": _says(
+    "SignatureDoesNotMatch": _advice(
         StoreDeniedError,
         "{could_not}: the secret key does not belong to the access key; copy both again (a "
         "secret with + or / is easily truncated)",
     ),
-    "InvalidAccessKeyId": _says(
+    "InvalidAccessKeyId": _advice(
         StoreDeniedError,
         "{could_not}: {server} does not know the access key; if the bucket is on another "
         "server, set blackbox.store.endpoint; otherwise use an access key of an account "
@@ -285,7 +285,7 @@ _BY_CODE: dict[str, Explain] = {
     "KMS.DisabledException": _kms,
     "KMS.KMSInvalidStateException": _kms,
     "KMS.InvalidKeyUsageException": _kms,
-    "QuotaExceeded": _says(
+    "QuotaExceeded": _advice(
         StoreError,
         "{could_not}: the quota of this bucket or account is used up; delete old "
         "recordings or raise it",
@@ -354,23 +354,23 @@ def _nothing_there(why: str, request: Request) -> StoreError:
     )
 
 
-_no_credentials = _says(
+_no_credentials = _advice(
     StoreDeniedError, "{could_not}: no credentials were found; " + _CREDENTIALS
 )
-_no_login = _says(
+_no_login = _advice(
     StoreDeniedError,
     "{could_not}: the credentials could not be fetched ({why}); log in again "
     "(`aws sso login`), or " + _CREDENTIALS,
 )
-_too_late = _says(
+_too_late = _advice(
     StoreUnreachableError,
     "{could_not}: no answer within {options.connect_timeout:g} s to connect and "
     "{options.read_timeout:g} s to read (attempts: {options.attempts}); check network, "
     "firewall and VPC endpoint, or raise blackbox.store.connect-timeout and .read-timeout",
 )
-_wrong_setting = _says(StoreError, "{could_not}: {why}; correct blackbox.store")
+_wrong_setting = _advice(StoreError, "{could_not}: {why}; correct blackbox.store")
 _BY_TYPE: dict[str, Explain] = {
-    "ProfileNotFound": _says(
+    "ProfileNotFound": _advice(
         StoreDeniedError,
         "{why}; `aws configure list-profiles` lists them, blackbox.store.profile or "
         "AWS_PROFILE names one",
@@ -381,13 +381,13 @@ _BY_TYPE: dict[str, Explain] = {
     "TokenRetrievalError": _no_login,
     "SSOError": _no_login,
     "MetadataRetrievalError": _no_login,
-    "SSLError": _says(
+    "SSLError": _advice(
         StoreUnreachableError,
         "{could_not}: no TLS connection ({why}); if the server has a certificate of its "
         "own, name its authority's file in AWS_CA_BUNDLE; if it speaks plain HTTP, begin "
         "blackbox.store.endpoint with http://",
     ),
-    "ProxyConnectionError": _says(
+    "ProxyConnectionError": _advice(
         StoreUnreachableError,
         "{could_not}: the proxy cannot be reached ({why}); correct HTTPS_PROXY, or name "
         "the server in NO_PROXY",
@@ -398,7 +398,7 @@ _BY_TYPE: dict[str, Explain] = {
     "HTTPClientError": _nothing_there,
     "IncompleteReadError": _nothing_there,
     "OSError": _nothing_there,
-    "ResponseParserError": _says(StoreError, _NOT_S3),
+    "ResponseParserError": _advice(StoreError, _NOT_S3),
     "ParamValidationError": _wrong_setting,
     "InvalidRegionError": _wrong_setting,
     "InvalidConfigError": _wrong_setting,

@@ -540,7 +540,7 @@ WORKERS_PAUSED = documented("workers-paused", ask=_ask_workers_paused)
 
 # disk-full
 
-_SAID = (NO_SPACE_LEFT, SPILL_FAILED, SPILL_CAPPED)
+_SPILL_PROBLEMS = (NO_SPACE_LEFT, SPILL_FAILED, SPILL_CAPPED)
 
 
 def _ask_disk_full(case: Case) -> Iterator[Finding]:
@@ -548,7 +548,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     if hang is None or not hang.paused:
         return
     logs = case.run.logs
-    lines = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
+    lines = logs.filter((logs["role"] == "worker") & printed_by(*_SPILL_PROBLEMS))
     if not len(lines):
         return
     worker, line = (
@@ -589,7 +589,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
         ),
         confidence=case.hang_confidence if hang.all_paused else "medium",
         subject=Subject(worker=worker),
-        evidence=(*log_evidence(case, *_SAID), *evidence_of_hang(case, hang)),
+        evidence=(*log_evidence(case, *_SPILL_PROBLEMS), *evidence_of_hang(case, hang)),
     )
 
 

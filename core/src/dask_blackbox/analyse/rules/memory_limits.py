@@ -97,7 +97,7 @@ _OTHER_LIMIT = (
     "host's memory."
 )
 _RAISE = "Raise that limit where workers are started, or make"
-_SURELY = 0.7  # of the worker's limit
+_CERTAIN_SHARE = 0.7  # of the worker's limit
 
 
 def _fits(
@@ -108,7 +108,7 @@ def _fits(
     peak = int(used.max() or 0)  # type: ignore[arg-type]
     if not (peak and wanted and limit):
         return None
-    return peak if peak + _bytes(wanted) < _SURELY * limit else None
+    return peak if peak + _bytes(wanted) < _CERTAIN_SHARE * limit else None
 
 
 _TIMES = 16  # what retries with more memory may reach

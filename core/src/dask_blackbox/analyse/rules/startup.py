@@ -64,7 +64,7 @@ from dask_blackbox.tables.schemas import Row
 
 # worker-start-failed
 
-_SAID = (
+_START_FAILURES = (
     NANNY_PROCESS_FAILED,
     CONNECT_TIMED_OUT,
     PRELOAD_FAILED,
@@ -335,7 +335,7 @@ def _lines(case: Case) -> list[dict[str, object]]:
     """Return the lines that say that something did not start, by time."""
     lines = case.run.logs.filter(
         pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
-        & printed_by(*_SAID)
+        & printed_by(*_START_FAILURES)
     )
     return lines.sort("at").tail(20).to_dicts()
 

@@ -16,7 +16,7 @@ from dask_blackbox.tables.schemas import Row
 _MOST = 150
 _MOST_FUNCTIONS = 16
 _MOST_CODES = 4
-_HEARD = 0.25  # of the time that tasks took
+_LEAST_REPORTED = 0.25  # of the time that tasks took
 
 
 def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
@@ -66,7 +66,7 @@ def with_cpu(
 
 
 def _with_cpu(prefix: PrefixSketch, cpu: float, measured: float) -> PrefixSketch:
-    if not measured or measured <= _HEARD * prefix.compute:
+    if not measured or measured <= _LEAST_REPORTED * prefix.compute:
         return prefix
     return msgspec.structs.replace(
         prefix, cpu=round(prefix.compute * cpu / measured, 6)

@@ -28,7 +28,7 @@ from .worker_exit import (
 if TYPE_CHECKING:
     from distributed import Nanny
 
-_GOING = ("closing", "closed", "failed", "stopping", "stopped")
+_CLOSING_STATES = ("closing", "closed", "failed", "stopping", "stopped")
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _SAYING, _CLOSE_TIMEOUT = 5.0, 1.0  # seconds
@@ -61,7 +61,7 @@ class NannyCapture(NannyPlugin):
     def teardown(self, nanny: Nanny) -> object:
         process = getattr(nanny, "process", None)
         alive = process is not None and process.is_alive()
-        if nanny.status.name in _GOING and alive:
+        if nanny.status.name in _CLOSING_STATES and alive:
             # A nanny takes off its plugins before it ends its worker: we see that too.
             self._wrap_last_kill(nanny)
             return None

@@ -249,7 +249,7 @@ def _delivered(
     if not _is_there(scheduler):
         return False
     try:
-        asyncio.run(_say(scheduler, security, topic, message))
+        asyncio.run(_send(scheduler, security, topic, message))
     except Exception:
         return False
     return True
@@ -271,7 +271,7 @@ def _is_there(address: str) -> bool:
     return True
 
 
-async def _say(
+async def _send(
     scheduler: str, security: dict[str, object], topic: str, message: dict[str, object]
 ) -> None:
     import asyncio

@@ -72,7 +72,7 @@ class Inventory:
             found = await asyncio.get_running_loop().run_in_executor(None, environment)
         except Exception:
             return
-        self._say(
+        self._report_once(
             "scheduler", str(self._scheduler.address), {**found, "image": self._image}
         )
 
@@ -83,9 +83,9 @@ class Inventory:
         except Exception:
             self._hosts.discard(host)  # another worker of it may answer
         else:
-            self._say("worker", address, found)
+            self._report_once("worker", address, found)
 
-    def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
+    def _report_once(self, role: str, address: str, found: dict[str, Any]) -> None:
         packages = {
             "packages": found.get("packages"),
             "image": found.get("image") or {},

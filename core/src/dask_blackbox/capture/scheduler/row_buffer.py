@@ -13,7 +13,7 @@ _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come 
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about
 _LINES = "log"
-_NOT_LINES, _TELLING = 8, 16  # one part in so many of the space
+_NOT_LINES, _IMPORTANT = 8, 16  # one part in so many of the space
 
 
 class RowBuffer:
@@ -35,7 +35,7 @@ class RowBuffer:
         self._executions: deque[object] = deque()
         self._others: deque[tuple[str, object, int]] = deque()
         self._lines: deque[tuple[str, object, int]] = deque()
-        self._for_others = limit // _TELLING
+        self._for_others = limit // _IMPORTANT
         self._not_for_lines = limit // _NOT_LINES - self._for_others
         self._space = limit - self._for_others  # that others leave to executions
         self._unacknowledged: dict[str, Any] | None = None

@@ -61,7 +61,7 @@ _MOST_MISSING = 50  # files that tasks did not find
 _MOST_LOOKS = 5  # at the modules of this process: a task may load more
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
-_GOING = ("closing", "closed", "failed", "stopping", "stopped")
+_CLOSING_STATES = ("closing", "closed", "failed", "stopping", "stopped")
 
 
 class WorkerCapture(WorkerPlugin):
@@ -209,7 +209,7 @@ class WorkerCapture(WorkerPlugin):
         if self._load is not None:
             self._report_load(self._load)
         somebody_looks = worker.nanny is not None or self._watcher is not None
-        if somebody_looks and worker.status.name in _GOING:
+        if somebody_looks and worker.status.name in _CLOSING_STATES:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
             self._send_own_exit_report(worker)
             self._ship_all()
@@ -348,10 +348,10 @@ class WorkerCapture(WorkerPlugin):
     def _ask_to_ship(self) -> None:
         """Let the event loop send waiting rows periodically (called in the thread)."""
         now = time.monotonic()
-        somebody_waits = self._waiting or self._dropped
-        if not somebody_waits and self._printed is not None:
-            somebody_waits = self._printed.dropped
-        if not somebody_waits or self._ship_asked or now - self._shipped_at < _SHIP:
+        rows_waiting = self._waiting or self._dropped
+        if not rows_waiting and self._printed is not None:
+            rows_waiting = self._printed.dropped
+        if not rows_waiting or self._ship_asked or now - self._shipped_at < _SHIP:
             return
         self._ship_asked, self._shipped_at = True, now
         try:
