@@ -55,6 +55,7 @@ _PAUSE, _IDLE_PAUSE = 0.1, 1.0  # seconds between two looks of the sampling thre
 _SHIP = 0.15  # seconds between two shipments, at least: every second look may ship
 _STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
+_KEPT = 1_000  # messages, at most: as many as Dask keeps
 _SENT = 2.0  # seconds after which a message has left a worker that goes on
 _WAITING = 20_000
 _MOST_MISSING = 50  # files that tasks did not find
@@ -105,7 +106,7 @@ class WorkerCapture(WorkerPlugin):
         self._idle = False  # whether the sampling thread sleeps for long
         self._wake = threading.Event()
         self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
-        self._newest_emptied: object = None  # of the messages that Dask keeps
+        self._sent: deque[tuple[int, dict[str, object]]] = deque(maxlen=_KEPT)
         self._missing = self._looks_at_code = 0
         self._state = ProcessState()
         self._ring = self._new_ring(worker)
@@ -373,22 +374,27 @@ class WorkerCapture(WorkerPlugin):
             rows: dict[str, list[object]] = {}
             for kind, row in batch:
                 rows.setdefault(kind, []).append(row)
-            self._send({"rows": rows, "dropped": dropped})
+            self._send_rows({"rows": rows, "dropped": dropped})
+
+    def _send_rows(self, message: dict[str, object]) -> None:
+        """Send a message, and note in which of Dask's batches it will be."""
+        # Within one process, the scheduler receives these very objects.
+        stream = getattr(self._worker, "batched_stream", None)
+        begun = getattr(stream, "batch_count", None)
+        if begun is not None and not str(self._worker.address).startswith("inproc:"):
+            self._sent.append((begun + 1, message))
+        self._send(message)
 
     def _empty_sent_messages(self) -> None:
-        """Empty our messages among those that Dask keeps: the newest thousand, with all rows."""
-        if str(self._worker.address).startswith("inproc://"):
-            return  # the scheduler receives these very objects
-        stream = getattr(self._worker, "batched_stream", None)
-        kept = getattr(stream, "recent_message_log", None) or ()
-        newest = kept[-1] if kept else None
-        for payload in reversed(kept):
-            if payload is self._newest_emptied:
+        """Empty messages that have been sent: Dask keeps the newest thousand, with all rows."""
+        stream: Any = getattr(self._worker, "batched_stream", None)
+        while self._sent and stream is not None:
+            number, message = self._sent[0]
+            # It counts a batch when it begins to write it, one after the other.
+            if stream.batch_count <= number and not _is_last(stream, message):
                 break
-            for each in payload if isinstance(payload, list) else ():
-                if isinstance(each, dict) and each.get("topic") == self.name:
-                    each["msg"] = None  # it has been written to the connection
-        self._newest_emptied = newest
+            self._sent.popleft()
+            message.clear()
 
     def _send(self, message: dict[str, object]) -> None:
         try:
@@ -600,6 +606,15 @@ class WorkerCapture(WorkerPlugin):
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)
         return None if key is None else str(key)
+
+
+def _is_last(stream: Any, message: object) -> bool:
+    """Say whether the batch with a message is the last one that was sent."""
+    kept = stream.recent_message_log
+    return any(
+        isinstance(each, dict) and each.get("msg") is message
+        for each in (kept[-1] if kept else ())
+    )
 
 
 def _is_the_drivers_process() -> bool:
