@@ -157,10 +157,12 @@ def test_a_title_that_is_the_headline_is_not_repeated() -> None:
     assert f"### Why: {card.verdict.title}" in markdown(cut)
 
 
-def test_the_quotation_marks_around_an_address_are_no_part_of_it() -> None:
+def test_what_stands_around_an_address_is_no_part_of_it() -> None:
     rendered = markdown(a_card_that_says("It printed “see http://host:8787/status”."))
+    other = markdown(a_card_that_says("No answer of http://db/x, at etl.py:3"))
 
     assert "“see `http://host:8787/status`”." in rendered
+    assert "No answer of `http://db/x`, at etl.py:3" in other
 
 
 def test_an_address_in_a_log_line_does_not_become_a_link() -> None:

@@ -47,7 +47,7 @@ _SEVERITY = {"failure": "failure", "warning": "warning", "notice": "notice"}
 _MARKUP = re.compile(r"([\\`*\[\]|~$<>&]|(?<![^\W_])_|_(?![^\W_]))")
 _OPENING = re.compile(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
 _AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.|@")
-_UNBROKEN = re.compile(r"[^\s“”]+")
+_UNBROKEN = re.compile(r"[^\s“”]*[^\s“”,.;:]")
 _SPACES = re.compile(r"\s+")
 _BACKTICKS = re.compile(r"`+")
 _OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
