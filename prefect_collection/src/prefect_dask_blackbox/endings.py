@@ -207,8 +207,3 @@ def failed_part(error: BaseException | None, flow_run_id: UUID) -> FailedPart | 
             if part.error is each and part.flow_run_id != flow_run_id:
                 return part
     return None
-
-
-def as_reported(part: FailedPart) -> tuple[object, ...]:
-    """Return the arguments of `Recording.part_failed`."""
-    return ("subflow", part.name, part.card, part.url)

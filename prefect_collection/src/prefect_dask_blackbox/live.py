@@ -68,8 +68,8 @@ class Live(threading.Thread):
         page: FlowRunPage,
         ledger: Ledger,
         lost_tasks: LostTasks,
-        card: Any,
-        dashboard: Any,
+        card: Callable[[], RunCard],
+        dashboard: Callable[[], str | None],
         read_names: Callable[[Iterable[SubmittedTask]], None],
         begun: Callable[[], None],
     ) -> None:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import dask.config
 from dask_blackbox.capture.source_files import name_source_file_of
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import ConfigurationError
@@ -37,7 +37,6 @@ from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.endings import (
     HostStop,
-    as_reported,
     dies_unreported,
     failed_part,
     note_failed,
@@ -74,6 +73,9 @@ from prefect_dask_blackbox.unasked import (
 )
 
 if TYPE_CHECKING:
+    from dask_blackbox import Recording
+    from dask_blackbox.identity import Identity
+    from dask_blackbox.protocol.messages import Progress
     from prefect.client.schemas.objects import FlowRun
     from prefect.context import FlowRunContext
 
@@ -109,7 +111,7 @@ class ObservedRun:
         card: The final card, once there is one.
     """
 
-    recording: Any
+    recording: Recording
 
     def __init__(
         self,
@@ -212,9 +214,9 @@ class ObservedRun:
     def follow(
         self,
         task: Task[Any, Any],
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         future: PrefectDaskFuture[Any],
-        wait_for: Any = None,
+        wait_for: object = None,
     ) -> BlackboxFuture[Any]:
         """Note a submitted task, and return a future that tells when it is lost."""
         entry = self.ledger.enter(
@@ -270,7 +272,7 @@ class ObservedRun:
         return "A task" if first is None else f"'{shown_name(first.name)}'"
 
     def end(
-        self, *, exception: BaseException | None = None, state: str | None = None
+        self, *, exception: BaseException | None = None, state: RunState | None = None
     ) -> None:
         """Finish the recording and show its card, once; afterwards it does nothing.
 
@@ -296,7 +298,9 @@ class ObservedRun:
                 exception = _as_prefect_sees_it(exception, self.flow_run)
                 part = failed_part(exception, self.flow_run.id)
                 if part is not None:
-                    self.recording.part_failed(*as_reported(part))
+                    self.recording.part_failed(
+                        "subflow", part.name, part.card, part.url
+                    )
             self._name_tasks()
             with guard("the card of the flow run"), _short_timeouts(dying):
                 self.card = self.recording.finish(exception=exception, state=state)
@@ -309,8 +313,8 @@ class ObservedRun:
             self._show_all()
 
     def _stopped(
-        self, exception: BaseException | None, state: str | None, *, dying: bool
-    ) -> str | None:
+        self, exception: BaseException | None, state: RunState | None, *, dying: bool
+    ) -> RunState | None:
         """Tell the recording if Prefect ended the run; return the state to end it with."""
         with guard("how Prefect ended the flow run"):
             if state != "succeeded":
@@ -678,12 +682,12 @@ def _refuse_worker_startup() -> None:
 
 
 def _new_recording(
-    identity: Any,
+    identity: Identity,
     options: RecordingOptions,
-    fn: Any,
-    parameters: dict[str, Any],
-    on_progress: Callable[[Any], None],
-) -> Any:
+    fn: Callable[..., object],
+    parameters: Mapping[str, object],
+    on_progress: Callable[[Progress], None],
+) -> Recording:
     from dask_blackbox import recording
 
     with guard("the file of a flow that came by value"):  # as from `.serve()`

@@ -129,7 +129,7 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
-def own_name(task: Task[Any, Any], parameters: Mapping[str, Any]) -> str | None:
+def own_name(task: Task[Any, Any], parameters: Mapping[str, object]) -> str | None:
     """Return the name that the user gives to a task run, if its template says it now."""
     template = task.task_run_name
     # A template of what is not known yet is filled in where the task runs.
@@ -273,8 +273,8 @@ class Ledger:
         future: Future[Any],
         task: Task[Any, Any],
         run_id: UUID,
-        parameters: Mapping[str, Any],
-        wait_for: Any = None,
+        parameters: Mapping[str, object],
+        wait_for: object = None,
     ) -> SubmittedTask:
         """Note a task and follow what becomes of it."""
         entry = SubmittedTask(
@@ -300,7 +300,7 @@ class Ledger:
         key: str,
         task: Task[Any, Any],
         run_id: UUID,
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         *,
         flow_run_id: UUID,
     ) -> None:
