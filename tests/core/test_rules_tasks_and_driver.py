@@ -136,13 +136,24 @@ def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> Non
     run = a_run(
         a_graph(),
         a_failed_task(),
+        an_event(
+            "driver-call-failed",
+            "driver",
+            at=11.0,
+            call="Future.result",
+            identity="1",
+            exception="ZeroDivisionError",
+            message="division by zero",
+            key="divide-1",
+        ),
         failed_with(an_exception("AssertionError", "row counts differ")),
     )
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-exception", "medium")
     assert [f.rule for f in findings_in(run)] == ["driver-exception", "task-exception"]
-    assert "'divide-1' with ZeroDivisionError" in found.cause
+    assert "handled the errors of all failed tasks" in found.cause
+    assert "'divide' had failed with ZeroDivisionError" in found.evidence[-1].text
 
 
 @pytest.mark.parametrize(

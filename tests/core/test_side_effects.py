@@ -484,6 +484,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
         ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the process group of the driver at ", "side_effects.py:"], "high"),
         ("signals_itself", 1, ["got SIGKILL from task 'end_worker'"], "high"),
+        ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],
@@ -512,6 +513,15 @@ def test_a_forked_process_that_the_driver_waited_for_is_named(
     assert "it had waited for a process that it had started for " in verdict.cause
     assert "(`child.join(9)`). The process was forked at " in verdict.cause
     assert "get_context('spawn')" in (verdict.remedy or "")
+
+
+def test_an_exception_that_the_driver_asked_for_is_received(
+    card_of_command: Callable[[str, int], RunCard],
+) -> None:
+    card = card_of_command("asks_for_exceptions", 0)
+
+    (found,) = (each for each in card.findings if each.rule == "task-exception")
+    assert found.severity == "notice"
 
 
 def test_what_a_command_prints_as_it_exits_is_recorded(

@@ -372,6 +372,21 @@ def forked_client(folder: str) -> None:
             raise LookupError("no report")
 
 
+def interrupts_itself(folder: str) -> None:
+    """Have a thread of the driver interrupt it while it waits for a task."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with client() as c:
+        assert c.submit(len, "abc").result() == 3
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        c.submit(time.sleep, 60).result()
+
+
+def asks_for_exceptions(folder: str) -> None:
+    """Ask for the exception of a task that failed, and continue."""
+    with client() as c:
+        assert isinstance(c.submit(refuse, "A7").exception(), LookupError)
+
+
 def exits(folder: str) -> None:
     """Raise `SystemExit` because of a task's error, through the client's `with`."""
     os.system(f"test -d {folder}")

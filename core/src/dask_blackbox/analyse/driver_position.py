@@ -147,13 +147,17 @@ def wait_before(run: RunTables, moment: float) -> DriverPosition | None:
         run: The run.
         moment: When its own code raised, epoch seconds.
     """
-    ends = (e for e in run.of(DriverUnblocked) if abs(e.at - moment) <= _NOTICED)
-    end = next(ends, None)
-    blocked = [e for e in run.of(DriverBlocked) if end is not None and e.at <= end.at]
-    if end is None or not blocked:
+    blocked = [each for each in run.of(DriverBlocked) if each.at <= moment]
+    if not blocked:
         return None
-    stack = frames_of_call_stack(blocked[-1].stack)
-    return DriverPosition(at=blocked[-1].at, lasted=end.lasted, stack=stack)
+    last = blocked[-1]
+    moved = next((e for e in run.of(DriverUnblocked) if e.at >= last.at), None)
+    if moved is not None and abs(moved.at - moment) > _NOTICED:
+        return None
+    # A process may end before it is noticed that it has left the line.
+    lasted = last.lasted + moment - last.at if moved is None else moved.lasted
+    stack = frames_of_call_stack(last.stack)
+    return DriverPosition(at=last.at, lasted=lasted, stack=stack)
 
 
 def position_in(run: RunTables, traceback: str, at: float) -> DriverPosition:

@@ -60,7 +60,12 @@ from dask_blackbox.analyse.symptoms import (
     is_wait,
     lacks_something,
 )
-from dask_blackbox.events import DriverRaised, KeyReused, ProgramFailed
+from dask_blackbox.events import (
+    ClusterRestarted,
+    DriverRaised,
+    KeyReused,
+    ProgramFailed,
+)
 from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
@@ -436,6 +441,8 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
         found += [*of_tasks, *_processes(case), *_deaths(case)]
+    if symptom or _ended_with(case, lacks_something):
+        found += _restarts(case)
     else:
         found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
@@ -535,7 +542,8 @@ def _killed(case: Case) -> Iterator[_Earlier]:
     headline = f"Workers died{times}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
         at=deaths[0].at,
-        text=f"{headline}; the driver had received {class_of(first.exception)} and continued",
+        text=f"{headline} ({case.cause_of(deaths[-1]).because}); the driver had received "
+        f"{class_of(first.exception)} and continued",
         message=f"{first.key} {headline}",
         source="workers",
         headline=headline,
@@ -561,7 +569,10 @@ def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
     return (
         raised_on_purpose(exception.traceback)
         and re.search(names, exception.message) is not None
-        and (number > 1 or re.search(_ERROR_WORDS, exception.message) is not None)
+        and (
+            number > 1
+            or re.search(rf"{_ERROR_WORDS}|\b1 of \d", exception.message) is not None
+        )
     )
 
 
@@ -707,8 +718,38 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
         )
 
 
+def _restarts(case: Case) -> Iterator[_Earlier]:
+    """Yield the driver's own restart of the workers, where a task then lacked something.
+
+    Tasks like it had finished on the processes before.
+    """
+    failure = case.blame.failure
+    if failure is None or not lacks_something(
+        failure.raised.name, failure.raised.message
+    ):
+        return
+    joined = _joined(case, failure.worker)
+    finished = case.run.tasks.filter(
+        (pl.col("prefix") == failure.prefix) & (pl.col("outcome") == "finished")
+    )
+    stops = finished["stop"].dt.epoch("us") / 1e6
+    for restart in case.run.of(ClusterRestarted):
+        if restart.at <= joined and (stops < restart.at).any():
+            yield _Earlier(
+                at=restart.at,
+                text="The driver had restarted all workers (`client.restart`); the data that "
+                "only their processes held was lost",
+                message="client.restart",
+                source="events",
+                headline="The driver restarted all workers (`client.restart`)",
+                remedy=_SET_UP_AGAIN,
+            )
+
+
 def _joined(case: Case, worker: str | None) -> float:
     """Return when a worker joined, epoch seconds; 0 where that is not recorded."""
+    if worker is None:
+        return 0.0
     rows = case.run.workers.filter(pl.col("address") == worker)
     joined = (rows["joined"].dt.epoch("us") / 1e6).max()
     return float(joined) if isinstance(joined, int | float) else 0.0

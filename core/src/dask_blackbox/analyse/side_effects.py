@@ -52,6 +52,8 @@ _LONG_AGO = 3_600.0
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
 _DELIVERY = 1.0
 """Seconds that a graph may take to the scheduler after `submit` has returned."""
+_INTERRUPTS = 10.0
+"""Seconds after which a signal has interrupted what the driver waits for, on a busy machine."""
 _RAISED = frozenset({"driver-exception", "task-exception"})
 UNIQUE_KEYS = (
     "Give different tasks different keys: don't set `key=`, `dask_key_name=` or `name=` to a "
@@ -140,6 +142,19 @@ def signal_of_a_task(case: Case) -> TaskSignalled | None:
         return None
     here = any(sent.pid in each for each in case.teardown.pids.values())
     return sent if here else None
+
+
+def signal_to_itself(case: Case) -> DriverSignalled | None:
+    """Return the signal by which the driver's own code ended its work, if it did."""
+    decided = case.outcome.decided_at
+    own = [
+        sent
+        for sent in case.run.of(DriverSignalled)
+        if sent.target == sent.pid
+        and decided is not None
+        and 0 <= decided - sent.at <= _INTERRUPTS
+    ]
+    return own[-1] if own else None
 
 
 def sentence_on_reused(reused: KeyReused) -> str:

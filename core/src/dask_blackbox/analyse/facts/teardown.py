@@ -109,7 +109,9 @@ def task_signal_to(
 def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
     """Return what the script did to its own cluster."""
     pids = _pids(run)
-    actions: list[Action] = [*run.of(DriverSignalled), *run.of(DriverClosing)]
+    # What the driver sends to itself ends no part of its cluster.
+    sent = [each for each in run.of(DriverSignalled) if each.target != each.pid]
+    actions: list[Action] = [*sent, *run.of(DriverClosing)]
     actions.sort(key=lambda action: action.at)
     drivers = {each.pid for each in run.of(DriverAttached)}
     drivers |= {each.pid for each in run.of(CommandStarted)}

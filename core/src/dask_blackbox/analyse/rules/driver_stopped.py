@@ -19,7 +19,7 @@ from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
 )
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import raised_apart_from_dask
+from dask_blackbox.analyse.frames import raised_apart_from_dask, user_frame
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
@@ -35,6 +35,7 @@ from dask_blackbox.analyse.run_state import (
 from dask_blackbox.analyse.side_effects import (
     closings_of_driver,
     signal_of_a_task,
+    signal_to_itself,
     whose,
 )
 from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
@@ -801,9 +802,25 @@ def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
 def _interrupted(case: Case) -> Finding:
     where = ""
     if case.exception is not None and case.exception.file:
-        where = f" The driver was at {case.exception.file}:{case.exception.line}."
+        frame = user_frame(case.exception.traceback)
+        code = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+        where = f" The driver was at {case.exception.file}:{case.exception.line}{code}."
     stalled = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
+    if (sent := signal_to_itself(case)) is not None:
+        line = f" sent at {Path(sent.file).name}:{sent.line}" if sent.file else ""
+        at = f"{sent.file}:{sent.line}" if sent.file else "one of its threads"
+        return CANCELLED.found(
+            f"The job's own code interrupted the driver ({sent.signal}{line})",
+            cause=f"The driver's own process sent {sent.signal} to itself, from {at}, and got "
+            f"{name}.{where}{stalled}",
+            remedy=f"Check why the job sends {sent.signal}, from {at}: it may have a time limit "
+            "of its own, or a wrong process id. If it is a time limit, give the run more time "
+            "or less work.",
+            confidence="high",
+            retry_advice="unknown",
+            evidence=case.exception_evidence(),
+        )
     return CANCELLED.found(
         "The driver was interrupted (Ctrl-C or SIGINT)",
         cause=f"The driver got {name}: a person or the host stopped it.{where}{stalled}",

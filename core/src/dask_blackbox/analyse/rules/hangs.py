@@ -32,7 +32,7 @@ from dask_blackbox.analyse.run_state import (
     last_sign_of_life,
     signal_of_driver,
 )
-from dask_blackbox.analyse.side_effects import signal_of_a_task
+from dask_blackbox.analyse.side_effects import signal_of_a_task, signal_to_itself
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
@@ -69,7 +69,7 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
-    if signal_of_a_task(case) is not None:
+    if signal_of_a_task(case) is not None or signal_to_itself(case) is not None:
         return  # no time limit was reached
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
@@ -455,7 +455,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
     )
     yield WORKERS_PAUSED.found(
         f"{every} {were} paused for lack of memory, and "
-        f"{counted(hang.wanted, 'task')}{_of_which_prefixes(case, hang)} waited",
+        f"{counted(hang.wanted, 'task')} waited",
         cause=(
             f"{every} exceeded the share of memory at which Dask stops starting tasks "
             f"(`distributed.worker.memory.pause`{_paused_at(case)}), and "
@@ -479,6 +479,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
                 for each in full[:3]
             ),
             *log_evidence(case, WORKER_PAUSED, UNMANAGED_MEMORY_HIGH),
+            *_waiting_evidence(case, hang),
             *evidence_of_hang(case, hang),
         ),
     )
@@ -508,13 +509,16 @@ def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
     return short(found["what"], 40), int(most[0]["by"])
 
 
-def _of_which_prefixes(case: Case, hang: Hang) -> str:
-    """Return which tasks did not finish: those that workers had, else those sent last."""
+def _waiting_evidence(case: Case, hang: Hang) -> Iterator[Evidence]:
+    """Yield which tasks did not finish: those that workers had, else those sent last."""
     prefixes = {task.prefix for task in hang.tasks}
     graphs = [graph for graph in case.run.of(GraphUpdated) if graph.at <= hang.at]
     if not prefixes and graphs:
         prefixes = set(graphs[-1].new)
-    return f" of {quoted(sorted(prefixes), most=2, longest=40)}" if prefixes else ""
+    if prefixes:
+        names = quoted(sorted(prefixes), most=2, longest=40)
+        text = f"{counted(hang.wanted, 'task')} of {names} waited."
+        yield Evidence(text=text, source="events", at=hang.at)
 
 
 def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:

@@ -261,7 +261,7 @@ def _signalled(event: str, args: tuple[Any, ...], own: FrameType) -> None:
     target, number = int(args[0]), int(args[1])
     # Nannies end their workers from this process, too: what they do is Dask's.
     frame = users_frame(own, stop=_DASKS)
-    if not number or target == os.getpid():
+    if not number:
         return
     if frame is None and not _in_a_users_thread(own):
         return
@@ -343,6 +343,9 @@ def _install() -> None:
         _watched(Future._result, _client_of_future),
     )
     _patches.replace(
+        Future, "exception", Future.exception, _watched_exception(Future.exception)
+    )
+    _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
     ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
@@ -363,6 +366,24 @@ def _watched_sync(inner: Any) -> object:
             raise
 
     return sync
+
+
+def _watched_exception(inner: Any) -> object:
+    """Return `Future.exception` that reports what it returns: the driver has received it."""
+
+    @functools.wraps(inner)
+    def exception(self: object, *args: object, **kwargs: object) -> object:
+        try:
+            found = inner(self, *args, **kwargs)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+        if isinstance(found, BaseException):
+            _failed(self, "exception", found)
+        return found
+
+    return exception
 
 
 def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
