@@ -78,9 +78,8 @@ def stop_of(
         limit: Its `timeout_seconds`.
         began: When it began, by `time.monotonic`.
     """
-    if isinstance(
-        error, Pause
-    ):  # a pause waits in the flow's process, and raises nothing
+    # A pause waits in the flow's process, and raises nothing.
+    if isinstance(error, Pause):
         return HostStop(reason="suspended")
     state = flow_run.state
     timed_out = state is not None and state.name == "TimedOut"

@@ -87,9 +87,8 @@ def _missing_from_ending(run: RunTables) -> Iterator[tuple[str, str]]:
         if lost:
             yield source, f"{counted(lost, 'batch', 'batches')} never arrived"
         for kind, number in account.dropped.items():
-            if (
-                number and kind != _LINES
-            ):  # those are reported with the gaps in their numbers
+            # Lines are reported with the gaps in their numbers.
+            if number and kind != _LINES:
                 yield source, f"{counted(number, f'{kind} row')} dropped"
     for segment, why in ending.lost_segments.items():
         yield "store", f"{segment} could not be read: {short(why, 120)}"

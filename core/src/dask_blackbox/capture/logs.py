@@ -200,9 +200,8 @@ class LogTap:
             if getattr(sys, name) is tee:  # else someone wrapped ours: leave theirs
                 inner = tee.inner
                 while getattr(inner, "muted", False) is True:
-                    inner = (
-                        inner.inner
-                    )  # of a recording that ended while ours continued
+                    # One that a recording set, which ended while ours continued.
+                    inner = inner.inner
                 setattr(sys, name, inner)
             tee.mute()
         self._streams.clear()
@@ -273,12 +272,12 @@ class LogTap:
         if self._mask is not None:
             text = self._mask(text)
         key = None if thread is None else self._key_of_thread(thread)
-        at = self.ordered_links(at + self._delay())
+        at = self.not_before_last(at + self._delay())
         self._sink(
             [at, role, source, self._pid, next(numbers), logger, level, text, key]
         )
 
-    def ordered_links(self, at: float) -> float:
+    def not_before_last(self, at: float) -> float:
         """Return the moment of a line, which is not before the one before it."""
         if 0 < self.at - at < _JITTER:
             at = self.at
@@ -292,9 +291,8 @@ class LogTap:
             source = self._source(role)
             who = (self._mark, source, self._pid)
             numbers = _COUNTS.get(who) or _COUNTS.setdefault(who, count(1))
-            while (
-                len(_COUNTS) > _MOST_COUNTS
-            ):  # the oldest are those of ended recordings
+            # The oldest are those of ended recordings.
+            while len(_COUNTS) > _MOST_COUNTS:
                 _COUNTS.pop(next(iter(_COUNTS)), None)
             found = self._known[role] = (source, numbers)
         return found

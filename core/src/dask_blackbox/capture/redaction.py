@@ -456,9 +456,8 @@ def _blank_named(match: re.Match[str]) -> str:
 
 def _blank_value(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
-    if _is_count(name, value) or value == _bare(
-        name
-    ):  # a line of code: `password=password`
+    # A value that is the name is a line of code: `password=password`.
+    if _is_count(name, value) or value == _bare(name):
         return match[0]
     return name + BLANK
 

@@ -215,9 +215,8 @@ class S3Store:
             page = self._ask(lambda: next(pages, None), request)
             if page is None:
                 return
-            if (
-                "IsTruncated" not in page
-            ):  # half an answer must not pass for an empty one
+            # Half an answer must not pass for an empty one.
+            if "IsTruncated" not in page:
                 raise incomplete(page, request)
             yield page
 

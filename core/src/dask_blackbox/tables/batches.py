@@ -28,7 +28,7 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
     rows and columns that this version does not know are left out.
     """
     chosen = list(_once(batches))
-    frames = ordered_links(
+    frames = by_time(
         {
             TABLES[kind]: _frame(
                 TABLES[kind],
@@ -179,7 +179,7 @@ _ORDER = {
 
 def frames_of(rows: Rows) -> dict[str, pl.DataFrame]:
     """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some rows."""
-    return ordered_links(
+    return by_time(
         {
             TABLES[kind]: _frame_of(TABLES[kind], columns, rows.get(kind, ()))
             for kind, columns in COLUMNS.items()
@@ -187,7 +187,7 @@ def frames_of(rows: Rows) -> dict[str, pl.DataFrame]:
     )
 
 
-def ordered_links(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def by_time(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the tables by time; rows of the same moment stay as they came.
 
     Results have the sizes that were measured, so that what is stored has them, too.

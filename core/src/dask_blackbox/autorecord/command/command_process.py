@@ -307,9 +307,8 @@ def report_code(code: int, frame: FrameType | None) -> None:
         handled = sys.exception()
         fields = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
         _send_event(_shared_link(), "driver-exit", fields | place)
-        if (
-            handled is not None
-        ):  # the process ends because of it, and no hook learns of it
+        # The process ends because of it, and no hook learns of it.
+        if handled is not None:
             report(handled)
 
 

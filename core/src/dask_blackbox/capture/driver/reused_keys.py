@@ -82,9 +82,7 @@ class ReusedKeys:
                     self._note(_reused(key, definition[0]))
             while len(self._tasks) > _MOST:
                 self._tasks.popitem(last=False)
-        except (
-            Exception
-        ):  # the user's own call reports what is wrong with its arguments
+        except Exception:  # the user's own call reports wrong arguments
             pass
 
 

@@ -225,9 +225,8 @@ def _status_by_handle(handle: int) -> int | None:
 
     asked = bytearray(_INFO_SIZE)
     struct.pack_into("<Q", asked, 0, _INFO_EXIT)
-    for _ in range(
-        20
-    ):  # the parent has just been notified: the kernel is about to write it
+    # The parent has just been notified: the kernel is about to write it.
+    for _ in range(20):
         try:
             fcntl.ioctl(handle, _GET_INFO, asked)
         except OSError:

@@ -81,7 +81,7 @@ class PrintedLines:
                 text = values.sub(BLANK, text)
             at += worker.scheduler_delay
             if at < tap.at:
-                at = tap.ordered_links(at)
+                at = tap.not_before_last(at)
                 secrets.until = 0.0  # the clock may have jumped
             else:
                 tap.at = at

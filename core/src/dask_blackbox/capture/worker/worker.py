@@ -411,9 +411,7 @@ class WorkerCapture(WorkerPlugin):
         self._secrets.until = 0.0  # lines that are printed from now on do not hold it
         try:
             self._worker.log_event(f"{self.name}{MASKED}", list(values))
-        except (
-            Exception
-        ):  # the connection is gone, and nothing else gets through either
+        except Exception:  # the connection is gone
             pass
 
     def _report(self, key: Key, *, released: bool) -> None:
