@@ -70,7 +70,7 @@ class ReusedKeys:
 
         return call
 
-    def _compare(self, client: Any, tasks: Iterable[tuple[Any, Any]]) -> None:
+    def _compare(self, client: Any, tasks: Iterable[_Task]) -> None:
         try:
             for key, definition in islice(tasks, _MOST):
                 place = (id(client), key)
@@ -86,17 +86,18 @@ class ReusedKeys:
             pass
 
 
-_TasksOf = Callable[[tuple[Any, ...], dict[str, Any]], Iterator[tuple[Any, Any]]]
+_Task = tuple[Hashable, tuple[str, Hashable, Hashable]]
+"""A key, and the name of the function with what distinguishes its arguments."""
+
+_TasksOf = Callable[[tuple[Any, ...], dict[str, Any]], Iterator[_Task]]
 
 
-def _submitted(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Iterator[tuple[Any, Any]]:
+def _submitted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[_Task]:
     """Yield key and definition of the task of a `submit`."""
     yield kwargs["key"], _definition(args[0], args[1:], kwargs)
 
 
-def _mapped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+def _mapped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[_Task]:
     """Yield keys and definitions of the tasks of a `map` that is given a list of keys."""
     keys, columns = kwargs["key"], args[1:]
     # An iterator can be read only once, and a string is a prefix, to which Dask adds a token.
@@ -105,7 +106,9 @@ def _mapped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any
             yield key, _definition(args[0], tuple(values), kwargs)
 
 
-def _definition(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _definition(
+    func: object, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[str, Hashable, Hashable]:
     name = getattr(func, "__qualname__", type(func).__name__)
     named = tuple(
         (each, _value(value)) for each, value in kwargs.items() if each not in _OF_DASK
