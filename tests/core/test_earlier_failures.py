@@ -423,6 +423,7 @@ RAISES = (
         ("ValueError", "All arrays must be of the same length", True, "driver"),
         ("OSError", "no mail could be sent: refused by smtp", False, "driver"),
         ("Incomplete", "1 feed rejected: invalid", True, "task"),
+        ("Incomplete", "1 of 12 feeds not published", True, "task"),
         ("Incomplete", "1 feed of 12 is late", True, "driver"),
         ("Incomplete", "12 feeds rejected: invalid", True, "driver"),
     ],

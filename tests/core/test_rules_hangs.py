@@ -1052,5 +1052,8 @@ def test_memory_that_grew_when_a_worker_plugin_started_is_attributed_to_it() -> 
     )
     assert "'lexicon'" in (found.remedy or "")
 
+    long_before = a_log_line("Starting Worker plugin lexicon", at=4.0)
+    assert "'lexicon'" not in verdict(hung(long_before, *samples, paused)).cause
+
     busy = a_task("inc-1", start=20.6)
     assert "'lexicon'" not in verdict(hung(started, *samples, busy, paused)).cause

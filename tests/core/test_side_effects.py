@@ -511,7 +511,7 @@ def test_a_forked_process_that_the_driver_waited_for_is_named(
     assert verdict is not None
     assert (verdict.rule, verdict.confidence) == ("driver-exception", "medium")
     assert "it had waited for a process that it had started for " in verdict.cause
-    assert "(`child.join(9)`). The process was forked at " in verdict.cause
+    assert "(`child.join(9)`). The driver had forked a process at " in verdict.cause
     assert "get_context('spawn')" in (verdict.remedy or "")
 
 

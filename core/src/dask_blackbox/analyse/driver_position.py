@@ -79,6 +79,11 @@ class DriverPosition(HasStack):
         """Whether the driver waited for a process that it had started."""
         return any(frame.file.endswith(_PROCESSES) for frame in self.beyond)
 
+    @property
+    def in_multiprocessing(self) -> bool:
+        """Whether that process was one of `multiprocessing`, which may have been forked."""
+        return any("/multiprocessing/" in frame.file for frame in self.beyond)
+
     def in_client(self, *methods: str) -> bool:
         """Return whether the driver was in one of these methods of its client."""
         return any(

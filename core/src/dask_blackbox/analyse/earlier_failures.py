@@ -441,10 +441,10 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
         found += [*of_tasks, *_processes(case), *_deaths(case)]
-    if symptom or _ended_with(case, lacks_something):
-        found += _restarts(case)
     else:
         found += [each for each in of_tasks if each.spoils]
+    if symptom or _ended_with(case, lacks_something):
+        found += _restarts(case)
     if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
         found += [*_printed(case), *_logged(case), *_programs(case)]
     for each in found:
@@ -538,8 +538,8 @@ def _killed(case: Case) -> Iterator[_Earlier]:
     if not deaths:
         return
     how = how_died(case, deaths)
-    times = f" {len(deaths)} times" if len(deaths) > 1 else ""
-    headline = f"Workers died{times}{how} while running '{short(first.prefix, 40)}'"
+    who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
+    headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
         at=deaths[0].at,
         text=f"{headline} ({case.cause_of(deaths[-1]).because}); the driver had received "
@@ -554,7 +554,7 @@ def _killed(case: Case) -> Iterator[_Earlier]:
 
 
 def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
-    """Say whether the driver's own code met, or counted, what failed tasks did not return.
+    """Return whether the driver's own code met, or counted, what failed tasks did not return.
 
     Where no call received their exception, the driver continued without their results, and an
     exception that reports too few of something follows; a check that names how many failed

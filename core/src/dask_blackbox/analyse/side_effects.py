@@ -14,7 +14,11 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.teardown import task_signal_to
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.run_state import last_sign_of_life, signal_of_driver
+from dask_blackbox.analyse.run_state import (
+    ASKED,
+    last_sign_of_life,
+    signal_of_driver,
+)
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
@@ -151,6 +155,7 @@ def signal_to_itself(case: Case) -> DriverSignalled | None:
         sent
         for sent in case.run.of(DriverSignalled)
         if sent.target == sent.pid
+        and sent.signal in ASKED
         and decided is not None
         and 0 <= decided - sent.at <= _INTERRUPTS
     ]

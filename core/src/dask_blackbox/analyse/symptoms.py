@@ -74,7 +74,7 @@ def lacks_something(exception: str, message: str) -> bool:
 
 
 def is_incomplete(exception: str, message: str) -> bool:
-    """Say whether an exception reports that parts are absent, or do not fit together."""
+    """Return whether an exception reports that parts are absent, or do not fit together."""
     return is_absence(exception, message) or bool(_UNEQUAL.search(message))
 
 

@@ -151,7 +151,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
         # Its host knows what it is: no service that is down.
         advice, certainty = OF_UNKNOWN
     wait = _wait_until_then(case, exception)
-    forks = case.run.of(DriverForked) if wait and wait.for_a_process else ()
+    forks = case.run.of(DriverForked) if wait and wait.in_multiprocessing else ()
     forked = forks[-1] if forks else None
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
@@ -204,7 +204,8 @@ def _wait_until_then(case: Case, exception: DriverException) -> DriverPosition |
     frame = None if wait is None else wait.own_frame
     if frame is None or (frame.file, frame.line) == (exception.file, exception.line):
         return None
-    return wait
+    # Another process of the command may have been blocked meanwhile.
+    return wait if f'File "{frame.file}"' in exception.traceback else None
 
 
 def _waited_text(
@@ -213,12 +214,12 @@ def _waited_text(
     if wait is None:
         return
     frame = wait.own_frame
-    child = " for a process that it had started" if wait.for_a_process else ""
+    was = "waited for a process that it had started" if wait.for_a_process else "been"
     line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
-    yield f"Until then, it had waited{child} for {duration(wait.lasted)} at {frame}{line}"
+    yield f"Until then, it had {was} for {duration(wait.lasted)} at {frame}{line}"
     if forked is not None:
         yield (
-            f"The process was forked at {forked.file}:{forked.line} while the driver had a Dask "
+            f"The driver had forked a process at {forked.file}:{forked.line} while it had a Dask "
             "client, which does not work in a forked process: a call to it there never returns"
         )
 

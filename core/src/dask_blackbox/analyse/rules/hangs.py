@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 import polars as pl
@@ -367,6 +368,8 @@ STALLED = documented("stalled", ask=_ask_stalled)
 # workers-paused
 
 _LEAKING = 0.5
+_SETTING_UP = 15.0
+"""Seconds after the start of a plugin in which a sample shows what it has allocated."""
 
 
 class Full(NamedTuple):
@@ -486,7 +489,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
 
 
 def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
-    """Return the plugin that was started last before a worker grew most, and by how much.
+    """Return the plugin that was started just before a worker grew most, and by how much.
 
     None if it grew little, or ran a task in between.
     """
@@ -498,7 +501,9 @@ def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
     ).sort("at")
     if not most or most[0]["by"] < _LEAKING * most[0]["memory"]:
         return None
-    before = lines.filter(pl.col("at") <= most[0]["at"]).tail(1).to_dicts()
+    since = most[0]["at"] - timedelta(seconds=_SETTING_UP)
+    recent = lines.filter(pl.col("at").is_between(since, most[0]["at"]))
+    before = recent.tail(1).to_dicts()
     if not before:
         return None
     between = (pl.col("start") >= before[0]["at"]) & (pl.col("start") <= most[0]["at"])
@@ -826,7 +831,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
 
 
 def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
-    """Say whether the driver waited for workers, of which none was left."""
+    """Return whether the driver waited for workers, of which none was left."""
     gone = not case.run.workers["left"].null_count()
     return gone and position.in_client("wait_for_workers")
 

@@ -527,7 +527,7 @@ def _held_results(case: Case, least: float) -> _HeldResults | None:
 
 
 def _reduced(case: Case, first: Row, mine: pl.DataFrame, after: pl.DataFrame) -> bool:
-    """Return whether what followed was there from the beginning, and made the pile small."""
+    """Return whether the tasks that followed were known from the start, and reduced the data."""
     if len(after) < first["number"] / 2:
         return False
     if float(after["nbytes"].sum() or 0) > 0.25 * float(first["nbytes"] or 0):
