@@ -141,10 +141,25 @@ def lose_the_recorder(c: Client) -> None:
     from scenario_reports import recorders, until
 
     [recorder] = recorders(os.getppid())
+    spool = Path(os.environ["TMPDIR"])
+    # What it has received and not written is lost with it, and counted.
+    until(lambda: _has_line(spool, "sum "), "the first line in the spool")
     os.kill(recorder, signal.SIGKILL)
     print("tripled", sum(c.gather(c.map(triple, range(4)))))
-    spool = Path(os.environ["TMPDIR"])
     until(lambda: _pulled_by_another(spool, recorder), "another recorder's rows")
+
+
+def _has_line(folder: Path, begin: str) -> bool:
+    """Return whether the spool has a line of the driver's that begins so."""
+    from dask_blackbox.segments import read_segment
+
+    return any(
+        row[7].startswith(begin)
+        for each in folder.glob("dask-blackbox-*/spool/*/segments/*.seg")
+        for frame in read_segment(each.read_bytes()).frames
+        for row in frame.rows.get("log", ())
+        if row[1] == "driver"
+    )
 
 
 def _pulled_by_another(folder: Path, recorder: int) -> bool:
