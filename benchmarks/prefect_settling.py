@@ -53,7 +53,7 @@ def measured(way: str, runs: int) -> float:
     prefect: Any = import_module("prefect")
     states: Any = import_module("prefect.states")
     get_client: Any = import_module("prefect.client.orchestration").get_client
-    settling: Any = import_module("prefect_dask_blackbox.settling")
+    settling: Any = import_module("prefect_dask_blackbox.final_states")
 
     def load() -> None: ...
 

@@ -61,7 +61,7 @@ def test_a_killed_try_is_linked_as_the_setting_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: str
 ) -> None:
     from airflow_dask_blackbox.addresses import TaskKey, tab_of
-    from airflow_dask_blackbox.attempts import EarlierTries
+    from airflow_dask_blackbox.earlier_tries import EarlierTries
     from dask_blackbox import RunCard
     from dask_blackbox.identity import Identity
     from dask_blackbox.layout import RunAddress

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox import listener
-from airflow_dask_blackbox.after_import import after_import
+from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
 from dask_blackbox.layout import RunAddress
 

@@ -5,7 +5,7 @@ import pickle
 import sys
 
 import pytest
-from dask_blackbox.capture import ship
+from dask_blackbox.capture import shipping
 
 PLUGINS = {
     "worker.worker": "WorkerCapture",
@@ -28,9 +28,9 @@ def imported(module: str, text: str) -> set[str]:
 
 @pytest.mark.parametrize("module", [*PLUGINS, "nanny.worker_watcher"])
 def test_a_plugin_brings_all_that_it_imports_in_order(module: str) -> None:
-    _, everything = ship._sources()
+    _, everything = shipping._sources()
 
-    brought = dict(ship._needed_by(module))
+    brought = dict(shipping._needed_by(module))
 
     here: set[str] = set()
     for name, text in brought.items():
@@ -41,20 +41,22 @@ def test_a_plugin_brings_all_that_it_imports_in_order(module: str) -> None:
 
 
 def test_a_plugin_leaves_at_home_what_it_does_not_import() -> None:
-    _, everything = ship._sources()
+    _, everything = shipping._sources()
 
-    assert len(ship._needed_by("nanny.nanny")) < len(everything) / 4
-    assert "scheduler.scheduler" not in dict(ship._needed_by("worker.worker"))
+    assert len(shipping._needed_by("nanny.nanny")) < len(everything) / 4
+    assert "scheduler.scheduler" not in dict(shipping._needed_by("worker.worker"))
 
 
 def test_a_second_plugin_adds_its_modules_to_those_of_the_first() -> None:
-    package, _ = ship._sources()
+    package, _ = shipping._sources()
     config = {"name": "a tap", "recording": "a recording"}
     worker = config | {"ring_bytes": 65_536, "stdout": False}
 
-    nanny_plugin = pickle.loads(ship.shipped("nanny.nanny", "NannyCapture", config))
+    nanny_plugin = pickle.loads(shipping.shipped("nanny.nanny", "NannyCapture", config))
     before = sys.modules[f"{package}.nanny.worker_exit"]
-    worker_plugin = pickle.loads(ship.shipped("worker.worker", "WorkerCapture", worker))
+    worker_plugin = pickle.loads(
+        shipping.shipped("worker.worker", "WorkerCapture", worker)
+    )
 
     assert type(nanny_plugin).__name__ == "NannyCapture"
     assert type(worker_plugin).__name__ == "WorkerCapture"

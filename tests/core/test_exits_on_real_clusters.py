@@ -12,7 +12,7 @@ import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of, tasks_at_exit
-from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 
 pytestmark = pytest.mark.nightly

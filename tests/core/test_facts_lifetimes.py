@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse import Case, findings_in
-from dask_blackbox.analyse.facts.worker_exits import (
+from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     most_at_once,
     spilled_at_once,

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.facts.suspects import (
     suspects_of,
     tasks_at_exit,
 )
-from dask_blackbox.analyse.facts.worker_exits import deaths_of
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (

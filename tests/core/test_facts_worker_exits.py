@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     MIB,

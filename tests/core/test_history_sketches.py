@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_of
 from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
-from dask_blackbox.analyse.sketching.normal import normal_message
+from dask_blackbox.analyse.sketching.normalisation import normal_message
 from dask_blackbox.analyse.sketching.prefixes import with_cpu
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name

@@ -24,8 +24,8 @@ from dask._task_spec import Dict, List, Task, TaskRef
 from dask.utils import apply
 from dask_blackbox import Run
 from dask_blackbox.analyse.task_bundles import bundles_of
-from dask_blackbox.capture.worker.kept_tasks import place_for
-from dask_blackbox.capture.worker.task_bundle import read_bundle
+from dask_blackbox.capture.worker.bundle_file import read_bundle
+from dask_blackbox.capture.worker.task_bundles import place_for
 from dask_blackbox.capture.worker.task_pickling import (
     Policy,
     TooLongError,

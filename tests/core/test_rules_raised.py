@@ -12,7 +12,7 @@ import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.frames import untangled
 from dask_blackbox.capture.driver.driver import describe_exception
-from dask_blackbox.capture.logs import words_of
+from dask_blackbox.capture.exceptions import message_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
@@ -520,7 +520,7 @@ def test_a_unicode_error_keeps_its_text_through_pickle() -> None:
     except UnicodeDecodeError as error:
         arrived = pickle.loads(pickle.dumps(error))
 
-    assert "can't decode byte 0xe9 in position 3" in words_of(arrived)
+    assert "can't decode byte 0xe9 in position 3" in message_of(arrived)
 
 
 def test_a_program_that_failed_keeps_its_stderr_through_pickle() -> None:
@@ -528,7 +528,7 @@ def test_a_program_that_failed_keeps_its_stderr_through_pickle() -> None:
         subprocess.run(["ls", "/no/such"], check=True, capture_output=True)
     arrived = pickle.loads(pickle.dumps(failed.value))
 
-    _, _, printed = words_of(arrived).partition("\nstderr: ")
+    _, _, printed = message_of(arrived).partition("\nstderr: ")
     assert printed == failed.value.stderr.decode().strip()
 
 

@@ -16,7 +16,7 @@ from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
 from msgspec.structs import replace
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
-from prefect_dask_blackbox.live import until_next
+from prefect_dask_blackbox.live_artifacts import until_next
 from prefect_dask_blackbox.page import (
     Ended,
     TaskLine,

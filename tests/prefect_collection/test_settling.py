@@ -9,7 +9,7 @@ from prefect import flow, task
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Crashed, Running
-from prefect_dask_blackbox.settling import FinalState, read_runs, settle
+from prefect_dask_blackbox.final_states import FinalState, read_runs, settle
 
 MANY = 12
 DEAD = "Lost: its worker was killed."

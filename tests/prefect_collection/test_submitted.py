@@ -7,7 +7,7 @@ from dask_blackbox import RunCard
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.finding import Cost, Finding, Subject
 from prefect_dask_blackbox.lost_tasks import finding_about
-from prefect_dask_blackbox.submitted import in_short
+from prefect_dask_blackbox.submitted_tasks import in_short
 
 
 @pytest.mark.parametrize(

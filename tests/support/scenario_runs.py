@@ -219,7 +219,7 @@ def messages(logs: pl.DataFrame, containing: str) -> list[str]:
 
 def every_byte(folder: Path) -> bytes:
     """Return all that lies in a folder, compressed blobs and columns unpacked as well."""
-    from dask_blackbox.capture.worker.task_bundle import read_bundle
+    from dask_blackbox.capture.worker.bundle_file import read_bundle
     from dask_blackbox.segments import read_segment
 
     found = []

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.announcing import LinkPublisher
 from airflow_dask_blackbox.compat import SIGNALS, conf
 from airflow_dask_blackbox.identity import current_context
 from airflow_dask_blackbox.masking import follow_airflow_masks
@@ -28,6 +27,7 @@ from airflow_dask_blackbox.stopping import (
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import exception_note, verdict_of
+from airflow_dask_blackbox.xcoms import LinkPublisher
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.

@@ -19,9 +19,9 @@ from typing import Any, Final, Self
 
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.after_import import after_import
 from airflow_dask_blackbox.compat import conf
 from airflow_dask_blackbox.identity import parameters_of
+from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.results import ResultError, refused_result
 from airflow_dask_blackbox.shipping import (
     hidden_main,

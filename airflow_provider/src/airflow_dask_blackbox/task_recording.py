@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey, tab_of
-from airflow_dask_blackbox.announcing import LinkPublisher
-from airflow_dask_blackbox.attempts import EarlierTries, remember
 from airflow_dask_blackbox.compat import SIGNALS, AirflowTaskTimeout
+from airflow_dask_blackbox.earlier_tries import EarlierTries, remember
 from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.masking import follow_airflow_masks
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
@@ -37,6 +36,7 @@ from airflow_dask_blackbox.task_log import (
     show_beginning,
     show_card,
 )
+from airflow_dask_blackbox.xcoms import LinkPublisher
 
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.

@@ -26,7 +26,7 @@ from prefect.client.schemas.objects import Artifact
 from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
 from prefect_dask_blackbox.lost_tasks import cause_of
 from prefect_dask_blackbox.page import TaskLine, attempt_line, card_page
-from prefect_dask_blackbox.submitted import SubmittedTask
+from prefect_dask_blackbox.submitted_tasks import SubmittedTask
 
 __all__ = ["FlowRunPage", "PageItem", "key_of", "slug"]
 

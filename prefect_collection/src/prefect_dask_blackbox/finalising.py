@@ -27,10 +27,10 @@ from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.cancelling import cancel_words
-from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
+from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
+from prefect_dask_blackbox.final_states import FinalState, settle
 from prefect_dask_blackbox.identity import page_of, prefect_client
 from prefect_dask_blackbox.page import TaskLine
-from prefect_dask_blackbox.settling import FinalState, settle
 
 __all__ = ["finalise", "finalise_run"]
 

@@ -212,7 +212,7 @@ def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
 
         began = monotonic()  # as its time limit did: the import below takes long
         try:
-            from prefect_dask_blackbox.watch import watching
+            from prefect_dask_blackbox.flow_function import watching
         except ImportError:
             return fn(*args, **kwargs)
         with watching(options, began=began) as watch:
@@ -225,7 +225,7 @@ def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
 
         began = monotonic()
         try:
-            from prefect_dask_blackbox.watch import watching
+            from prefect_dask_blackbox.flow_function import watching
         except ImportError:
             return await fn(*args, **kwargs)
         async with watching(options, began=began) as watch:
@@ -249,7 +249,7 @@ def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
 def _crashed_flow_hook() -> Callable[[Any, Any, Any], None]:
     # Nested, for the same reason.
     def show_card_of_dask_run(flow: Any, flow_run: Any, state: Any) -> None:
-        from prefect_dask_blackbox.late import show_late_card
+        from prefect_dask_blackbox.runner_hook import show_late_card
 
         show_late_card(flow, flow_run)
 

@@ -12,7 +12,7 @@ from prefect.states import Cancelled, Crashed
 from prefect_dask.task_runners import PrefectDaskFuture
 
 from prefect_dask_blackbox.lost_tasks import LostTasks
-from prefect_dask_blackbox.submitted import SubmittedTask, is_lost
+from prefect_dask_blackbox.submitted_tasks import SubmittedTask, is_lost
 
 __all__ = ["BlackboxFuture"]
 

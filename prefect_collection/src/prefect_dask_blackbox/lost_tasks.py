@@ -18,10 +18,10 @@ from distributed import KilledWorker
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed
 
+from prefect_dask_blackbox.final_states import FinalState, error_line, read_runs, settle
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.returned_states import reason_of
-from prefect_dask_blackbox.settling import FinalState, error_line, read_runs, settle
-from prefect_dask_blackbox.submitted import (
+from prefect_dask_blackbox.submitted_tasks import (
     Ledger,
     SubmittedTask,
     one_line,

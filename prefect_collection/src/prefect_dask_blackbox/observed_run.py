@@ -34,7 +34,6 @@ from prefect_dask.task_runners import PrefectDaskFuture
 
 from prefect_dask_blackbox import own_clients
 from prefect_dask_blackbox.artifacts import FlowRunPage
-from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.endings import (
     HostStop,
     dies_unreported,
@@ -44,10 +43,12 @@ from prefect_dask_blackbox.endings import (
 )
 from prefect_dask_blackbox.environment import host_environment, secrets_of_prefect
 from prefect_dask_blackbox.errors import LostTasksError, NeverRanError, also
+from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.fast_submit import FastSubmit
+from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
-from prefect_dask_blackbox.live import Live
+from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.page import TaskLine
@@ -58,15 +59,14 @@ from prefect_dask_blackbox.returned_states import (
     exception_of_state,
     reason_of,
 )
-from prefect_dask_blackbox.settling import read_runs
-from prefect_dask_blackbox.submitted import (
+from prefect_dask_blackbox.submitted_tasks import (
     Ledger,
     SubmittedTask,
     one_line,
     shown_name,
 )
 from prefect_dask_blackbox.task_attempts import earlier_failures
-from prefect_dask_blackbox.unasked import (
+from prefect_dask_blackbox.unrequested_failures import (
     ask_for_failed,
     is_unfinished_run,
     raised_by,

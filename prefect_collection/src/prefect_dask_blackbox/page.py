@@ -20,7 +20,7 @@ from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 
 from prefect_dask_blackbox.stalls import stall_words
-from prefect_dask_blackbox.submitted import shown_name, with_names
+from prefect_dask_blackbox.submitted_tasks import shown_name, with_names
 
 __all__ = [
     "Ended",

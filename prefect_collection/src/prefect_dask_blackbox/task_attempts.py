@@ -15,9 +15,9 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.sorting import LogSort
 
+from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.returned_states import in_words
-from prefect_dask_blackbox.settling import read_runs
-from prefect_dask_blackbox.submitted import one_line
+from prefect_dask_blackbox.submitted_tasks import one_line
 
 __all__ = ["earlier_failures"]
 

@@ -27,7 +27,7 @@ from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
 from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of, returned_error_of
 from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import deaths_of
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
 from dask_blackbox.analyse.failures import (
     NoneResult,
     TaskFailure,

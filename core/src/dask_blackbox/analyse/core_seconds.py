@@ -14,7 +14,7 @@ from functools import cached_property
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.analyse.facts.worker_exits import threads_of, worker_exits_of
+from dask_blackbox.analyse.facts.worker_exit_sources import threads_of, worker_exits_of
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import nanny_log_of
+from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import pythons_apart
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, printed_by

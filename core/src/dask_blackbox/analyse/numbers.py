@@ -11,7 +11,7 @@ from dask_blackbox.analyse.facts.executions import (
     executions_of,
 )
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
-from dask_blackbox.analyse.facts.worker_exits import (
+from dask_blackbox.analyse.facts.worker_exit_sources import (
     most_at_once,
     spilled_at_once,
     threads_of,

@@ -10,7 +10,7 @@ from functools import cached_property
 import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import (
+from dask_blackbox.analyse.facts.worker_exit_sources import (
     most_at_once,
     threads_of,
     worker_exits_of,

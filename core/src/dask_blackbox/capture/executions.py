@@ -1,12 +1,8 @@
-"""One execution of a task: its parts, and its exception as far as the scheduler knows it."""
+"""The parts of one execution of a task: compute, transfer, disk, deserialize."""
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
-
-from .classes import qualified
-from .logs import words_of
 
 
 def split(startstops: Any) -> tuple[float | None, ...]:
@@ -30,20 +26,3 @@ def split(startstops: Any) -> tuple[float | None, ...]:
         else:
             disk += stop - start
     return (begin, end, compute, transfer, disk, deserialize)
-
-
-def texts(facts: dict[str, object]) -> tuple[str, str, str]:
-    """Return class, message and traceback of an exception of which only texts are known."""
-    text = str(facts.get("exception_text") or "")
-    name, bracket, rest = text.partition("(")
-    message = rest.rstrip(")").strip("'\"") if bracket else text
-    return name or "Exception", message, str(facts.get("traceback_text") or "")
-
-
-def scheduler_exception(pickled: bytes) -> tuple[str, str]:
-    """Return class and text of an exception that this very scheduler has pickled."""
-    try:
-        error = pickle.loads(pickled)
-    except Exception as problem:
-        return "Exception", f"could not be read: {problem!r}"
-    return qualified(type(error)), words_of(error)

@@ -12,8 +12,8 @@ from itertools import islice
 from types import FrameType
 from typing import Any, NamedTuple
 
-from .logs import words_of
-from .users_frames import calling_frame, place_of
+from .exceptions import message_of
+from .user_frames import calling_frame, place_of
 from .working_directory import absolute, change_for
 
 _MOST_CHAINED = 20
@@ -47,7 +47,7 @@ def _path_of(error: FileNotFoundError) -> str | None:
         return os.path.join(_SHARED_MEMORY, named.lstrip("/"))
     if error.errno == errno.ENOENT and isinstance(named, str | bytes | os.PathLike):
         return os.fsdecode(named)
-    quoted = _QUOTED.search(words_of(error))  # Arrow sets no file name
+    quoted = _QUOTED.search(message_of(error))  # Arrow sets no file name
     return None if quoted is None else quoted["path"]
 
 

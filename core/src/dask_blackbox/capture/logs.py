@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -20,7 +19,6 @@ from itertools import count
 from typing import Any, Callable, Iterator
 
 LONGEST = 32_768
-_LONGEST_ERRORS = 1_000
 _OURS = "dask_blackbox"
 # A worker without file descriptors says the same 2,000 times a second.
 _MAY_FLOOD = ("asyncio", "distributed", "tornado")
@@ -63,30 +61,6 @@ def cut(text: str, longest: int) -> str:
     """Return the beginning of `text`, and how much of it that leaves out."""
     gone = len(text) - longest
     return text if gone <= 0 else f"{text[:longest]} … cut {gone} characters"
-
-
-def words_of(error: BaseException) -> str:
-    """Return an exception's message, whatever its `__str__` does."""
-    try:
-        text = str(error)
-        if not text and isinstance(error, UnicodeError) and error.args:
-            # On its way through pickle it lost what its text is made of, not its arguments.
-            text = str(type(error)(*error.args))
-        return plain(text + _errors_of_program(error))
-    except Exception as problem:
-        return f"<its text cannot be rendered: {type(problem).__name__}>"
-
-
-def _errors_of_program(error: BaseException) -> str:
-    """Return the end of what a program that failed printed, where `subprocess` has it."""
-    if not isinstance(error, subprocess.SubprocessError):
-        return ""
-    stderr = getattr(error, "stderr", None) or b""
-    stderr = (
-        stderr.decode(errors="replace") if isinstance(stderr, bytes) else str(stderr)
-    )
-    stderr = stderr.rstrip()[-_LONGEST_ERRORS:]
-    return f"\nstderr: {stderr}" if stderr.strip() else ""
 
 
 def role_of(logger: str, otherwise: str) -> str:

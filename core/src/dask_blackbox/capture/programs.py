@@ -21,7 +21,7 @@ from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
 from .logs import cut, plain
-from .users_frames import calling_frame, place_of
+from .user_frames import calling_frame, place_of
 
 _MOST = 200
 _LONGEST = 400

@@ -10,7 +10,7 @@ import time
 from types import FrameType
 from typing import NamedTuple
 
-from .users_frames import calling_frame, place_of
+from .user_frames import calling_frame, place_of
 
 _THROUGH = (f"{os.sep}contextlib.py",)
 

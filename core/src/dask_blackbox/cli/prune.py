@@ -18,7 +18,7 @@ from dask_blackbox.cli.options import (
 from dask_blackbox.formatting import age_of
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.reader.erasing import Erasure
+    from dask_blackbox.reader.deletion import Erasure
     from dask_blackbox.store import Store
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -39,7 +39,7 @@ def deleting_options(command: _F) -> _F:
 def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> None:
     """Delete runs, after a question; those that are being recorded stay."""
     from dask_blackbox.formatting import counted
-    from dask_blackbox.reader.erasing import erase
+    from dask_blackbox.reader.deletion import erase
 
     alive = [each for each in found if each.alive]
     going = [each for each in found if not each.alive]
@@ -126,7 +126,7 @@ def prune(
 
     Runs that are being recorded are kept.
     """
-    from dask_blackbox.reader.erasing import old_erasures
+    from dask_blackbox.reader.deletion import old_erasures
     from dask_blackbox.reader.run_lookup import find_job
 
     before = time.time() - age_of(older_than, "--older-than")

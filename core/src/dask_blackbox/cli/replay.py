@@ -22,7 +22,7 @@ from dask_blackbox.cli.options import (
 from dask_blackbox.errors import ConfigurationError, RecordingError
 
 if TYPE_CHECKING:  # heavy: imported when it runs
-    from dask_blackbox.capture.worker.task_bundle import TaskBundle
+    from dask_blackbox.capture.worker.bundle_file import TaskBundle
     from dask_blackbox.reader import Run
 
 import io

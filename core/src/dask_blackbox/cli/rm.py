@@ -12,7 +12,7 @@ from dask_blackbox.cli.prune import delete, deleting_options
 from dask_blackbox.errors import ConfigurationError, RunNotFoundError
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.reader.erasing import Erasure
+    from dask_blackbox.reader.deletion import Erasure
     from dask_blackbox.store import Store
 
 
@@ -43,7 +43,7 @@ def rm(
     JOB/RUN deletes all attempts of a run, JOB/RUN/ATTEMPT one of them. The cards of
     later runs of the job may still mention it ("what changed").
     """
-    from dask_blackbox.reader.erasing import job_erasures, run_erasures
+    from dask_blackbox.reader.deletion import job_erasures, run_erasures
     from dask_blackbox.reader.run_lookup import find_addresses
 
     if bool(names) == (job is not None):
@@ -78,7 +78,7 @@ def _check_that_it_names_a_run(name: str) -> None:
 def _only_sketched(store: Store, name: str) -> list[Erasure]:
     """Return what is left of a run whose recording is gone, named in full."""
     from dask_blackbox.layout import safe
-    from dask_blackbox.reader.erasing import job_erasures
+    from dask_blackbox.reader.deletion import job_erasures
 
     for slash in re.finditer("/", name):
         job, rest = name[: slash.start()], name[slash.end() :]

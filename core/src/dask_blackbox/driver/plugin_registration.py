@@ -21,7 +21,7 @@ from dask_blackbox.settings import (
 if TYPE_CHECKING:
     from distributed import Client
 
-    from dask_blackbox.capture.ship import ShippedScheduler
+    from dask_blackbox.capture.shipping import ShippedScheduler
 
 _CONNECTING, _INSTALLING = 10.0, 15.0
 _LATE = 5.0  # seconds after a recording in which its workers' messages may still arrive
@@ -143,7 +143,7 @@ async def install_at(address: str, security: Any, recording: str) -> Attach:
 
 
 def _plugin(recording: str, client: str | None) -> ShippedScheduler:
-    from dask_blackbox.capture.ship import ShippedScheduler
+    from dask_blackbox.capture.shipping import ShippedScheduler
 
     # One per recording and scheduler: a second client of the same recording finds it.
     tap = _name_of(recording)
@@ -162,7 +162,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
     Args:
         name: Of both, and of the topic on which they speak.
     """
-    from dask_blackbox.capture.ship import shipped
+    from dask_blackbox.capture.shipping import shipped
 
     worker = {
         "name": name,

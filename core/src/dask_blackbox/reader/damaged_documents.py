@@ -25,7 +25,7 @@ from dask_blackbox.manifest import (
     seal_is_whole,
 )
 from dask_blackbox.reader.documents import GONE, WRONG
-from dask_blackbox.reader.reading import checksum_fits
+from dask_blackbox.reader.recording_tables import checksum_fits
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Segment, read_segment
 from dask_blackbox.store import Store

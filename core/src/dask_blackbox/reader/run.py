@@ -35,7 +35,7 @@ from dask_blackbox.reader.documents import (
     read_manifest,
     url_of,
 )
-from dask_blackbox.reader.reading import Frames, checksum_fits, each_blob
+from dask_blackbox.reader.recording_tables import Frames, checksum_fits, each_blob
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store, open_store

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dask_blackbox.analyse.task_bundles import bundles_of, lost_bundles
-from dask_blackbox.capture.worker.task_bundle import TaskBundle, read_bundle
+from dask_blackbox.capture.worker.bundle_file import TaskBundle, read_bundle
 from dask_blackbox.errors import (
     BlobNotFoundError,
     MalformedRecordingError,

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dask_blackbox.capture.driver.code_version import version_of_code
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
@@ -43,6 +42,7 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
+from dask_blackbox.recorder.code_version import version_of_code
 from dask_blackbox.recorder.earlier_recordings import (
     close_clusters_of,
     earlier_attempts,

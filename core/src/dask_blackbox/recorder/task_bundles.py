@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
-from dask_blackbox.capture.worker.kept_tasks import place_for
-from dask_blackbox.capture.worker.task_bundle import read_bundle
+from dask_blackbox.capture.worker.bundle_file import read_bundle
+from dask_blackbox.capture.worker.task_bundles import place_for
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import BundleAnnounced, Rows, event_rows, of_kind
 from dask_blackbox.recorder.opening import Opening

@@ -18,7 +18,7 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import Run
 from dask_blackbox.reader.damaged_documents import read_card
 from dask_blackbox.reader.documents import GONE, WRONG
-from dask_blackbox.reader.reading import checksum_fits
+from dask_blackbox.reader.recording_tables import checksum_fits
 from dask_blackbox.store import Store
 
 _MOST_KEPT = 2000

@@ -21,7 +21,7 @@ from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
-from dask_blackbox.analyse.modules import missing_module
+from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import capital, counted, short, size

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
 from dask_blackbox.events import COLUMNS, ResultCached
 from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run_tables import RunTables

@@ -15,7 +15,7 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug, pythons_apart
-from dask_blackbox.analyse.modules import (
+from dask_blackbox.analyse.missing_modules import (
     OwnModule,
     driver_has_package,
     lacking_module,

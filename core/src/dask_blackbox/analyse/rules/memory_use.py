@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, dask_setting
-from dask_blackbox.analyse.facts.worker_exits import limits_at_once, spilled_at_once
+from dask_blackbox.analyse.facts.worker_exit_sources import (
+    limits_at_once,
+    spilled_at_once,
+)
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.events import SchedulerInfo

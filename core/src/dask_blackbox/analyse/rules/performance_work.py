@@ -14,7 +14,7 @@ from dask_blackbox.analyse.core_seconds import (
     computed_by_prefix,
     evidence_of_prefixes,
 )
-from dask_blackbox.analyse.facts.worker_exits import limits_at_once
+from dask_blackbox.analyse.facts.worker_exit_sources import limits_at_once
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad, TaskTimedOut

@@ -23,7 +23,11 @@ from dask_blackbox.analyse.hang_evidence import (
     log_evidence,
 )
 from dask_blackbox.analyse.hangs import Hang, HangingTask
-from dask_blackbox.analyse.modules import driver_has_package, missing_module, own_module
+from dask_blackbox.analyse.missing_modules import (
+    driver_has_package,
+    missing_module,
+    own_module,
+)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (

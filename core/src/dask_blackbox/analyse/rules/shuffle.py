@@ -13,7 +13,10 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exits import most_at_once, worker_exits_of
+from dask_blackbox.analyse.facts.worker_exit_sources import (
+    most_at_once,
+    worker_exits_of,
+)
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text

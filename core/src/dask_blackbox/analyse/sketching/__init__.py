@@ -23,7 +23,7 @@ from dask_blackbox.analyse.sketching.environment import (
     parts_of,
     recorded_sources,
 )
-from dask_blackbox.analyse.sketching.normal import (
+from dask_blackbox.analyse.sketching.normalisation import (
     normal_message,
     normal_prefix,
     normal_value,

@@ -14,8 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from dask_blackbox.analyse.facts.worker_exits import most_at_once, worker_exits_of
-from dask_blackbox.analyse.sketching.normal import normal_value, own_name
+from dask_blackbox.analyse.facts.worker_exit_sources import (
+    most_at_once,
+    worker_exits_of,
+)
+from dask_blackbox.analyse.sketching.normalisation import normal_value, own_name
 from dask_blackbox.events import (
     DriverAttached,
     DriverCode,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import polars as pl
 
-from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
+from dask_blackbox.analyse.sketching.normalisation import normal_prefix, own_name
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch

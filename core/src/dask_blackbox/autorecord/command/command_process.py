@@ -30,7 +30,7 @@ from dask_blackbox.capture.driver.driver import (
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
 from dask_blackbox.capture.masked_values import follow_masked_values
-from dask_blackbox.capture.users_frames import place_of, users_frame
+from dask_blackbox.capture.user_frames import place_of, users_frame
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import install

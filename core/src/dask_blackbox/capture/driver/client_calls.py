@@ -24,11 +24,11 @@ from types import FrameType
 from typing import Any
 
 from .. import os_calls, programs, working_directory
-from ..classes import bases_of, qualified
+from ..exceptions import bases_of, message_of, qualified
 from ..files import EVENTS as REMOVALS
 from ..files import RemovedFiles, missing_file_of, surroundings_of
-from ..logs import cut, words_of
-from ..users_frames import place_of, users_frame
+from ..logs import cut
+from ..user_frames import place_of, users_frame
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
@@ -125,7 +125,7 @@ def note_causes(error: BaseException) -> None:
     for _ in range(_MOST_CHAINED):
         if current is None:
             break
-        texts.append(words_of(current))
+        texts.append(message_of(current))
         current = current.__cause__ or current.__context__
     for each in _removed.named_in("\n".join(texts)):
         at, _, detail = each.row()
@@ -171,7 +171,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "call": _call(owner, name),
                 "exception": qualified(kind),
                 "bases": bases_of(error),
-                "message": cut(words_of(error), _LONGEST),
+                "message": cut(message_of(error), _LONGEST),
                 "key": key,
                 "identity": identity_of(error),
                 "main": threading.current_thread() is threading.main_thread(),

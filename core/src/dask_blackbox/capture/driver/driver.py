@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ..bytecode import code_hash, signed
-from ..classes import bases_of, qualified
-from ..logs import LogTap, cut, plain, words_of
+from ..exceptions import bases_of, message_of, qualified
+from ..logs import LogTap, cut, plain
 from ..process import ancestry, image_variables, installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
@@ -130,11 +130,13 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         )
     text = plain("".join(traceback.format_exception(error)))
     where = _place_of(error)
-    handled = [f"{qualified(type(e))}: {words_of(e)}"[:_SHORT] for e in _hidden(error)]
+    handled = [
+        f"{qualified(type(e))}: {message_of(e)}"[:_SHORT] for e in _hidden(error)
+    ]
     return {
         "exception": qualified(type(error)),
         "bases": bases_of(error),
-        "message": cut(words_of(error), _LONGEST),
+        "message": cut(message_of(error), _LONGEST),
         "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
         "chain": chain,
         "chain_ids": list(seen.values()),

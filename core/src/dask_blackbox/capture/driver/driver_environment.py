@@ -1,6 +1,6 @@
-"""The driver's environment: its own modules, its repository, machine and cluster.
+"""The driver's environment: its own modules, machine and cluster.
 
-This reads files and starts `git`, so it runs in a thread of its own (`driver.own_code`).
+This reads files, so it runs in a thread of its own (`driver.own_code`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ..users_frames import place_of, users_frame
+from ..user_frames import place_of, users_frame
 from .patches import Patches
 
 _MOST = 10_000

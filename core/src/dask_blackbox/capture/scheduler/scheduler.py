@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any, Collection
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from ..executions import scheduler_exception, split, texts
-from ..handlers import Handler
+from ..exceptions import scheduler_exception, texts
+from ..executions import split
 from ..logs import LogTap
 from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
+from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .attempts import Attempts
 from .code_hashes import CodeMarks
 from .dask_events import closing_of, reported_by_dask, unwatch_closing, watch_closing
 from .graphs import GroupCounts, empty_reads
 from .inventory import Inventory, scheduler_facts, worker_facts
-from .measures import Measures
 from .nanny_checks import NannyCheck, silent_workers
 from .ownership import ForeignLines, Ownership
 from .plugin_registration import register_everywhere, unregister_everywhere
 from .row_buffer import RowBuffer
+from .samples import Measures
 from .stalls import StallWatch, UnrunnableWatch
 from .task_files import TaskFiles
 

@@ -7,9 +7,9 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from ..classes import bases_of, qualified
+from ..exceptions import bases_of, message_of, qualified
 from ..executions import split
-from ..logs import cut, plain, words_of
+from ..logs import cut, plain
 
 if TYPE_CHECKING:
     from dask.typing import Key
@@ -43,7 +43,7 @@ def report_of(
         name, message = "Exception", str(getattr(raised, "exception_text", ""))
         text, bases = str(getattr(raised, "traceback_text", "")), None
     else:
-        name, message = qualified(type(error)), words_of(error)
+        name, message = qualified(type(error)), message_of(error)
         bases = ", ".join(bases_of(error))
         error = error.with_traceback(_loaded(getattr(raised, "traceback", None)))
         text = "".join(traceback.format_exception(error))

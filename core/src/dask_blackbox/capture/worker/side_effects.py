@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .. import os_calls, programs, working_directory
 from ..files import RemovedFiles, missing_file_of, surroundings_of
 from ..process import parent_of
-from ..users_frames import place_of, users_frame
+from ..user_frames import place_of, users_frame
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from ..handlers import Handler
 from ..logs import LogTap
 from ..masked_values import (
     MASKED,
@@ -37,14 +36,15 @@ from ..nanny.worker_exit import (
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
 from ..process import ProcessState, ancestry, environment, settings_and_image
+from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .fault_stacks import stop_writing_stacks_to, write_stacks_to
-from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory, TaskThreads
 from .ring import Ring
 from .side_effects import SideEffects, missing_file_row
+from .task_bundles import BundleCollector
 from .wrapped_results import WrappedResults
 
 if TYPE_CHECKING:

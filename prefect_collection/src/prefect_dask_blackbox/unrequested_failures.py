@@ -22,7 +22,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import UnfinishedRun
 
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
+from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
 __all__ = ["ask_for_failed", "is_unfinished_run", "raised_by"]
 

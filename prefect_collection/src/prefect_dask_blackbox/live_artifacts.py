@@ -21,18 +21,18 @@ from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import LogLine, Progress
 from prefect.client.schemas.actions import LogCreate
 
-from prefect_dask_blackbox.diagnosed import STALL_OVER, STALLED, emit
+from prefect_dask_blackbox.events import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.page import Ended, ended_text, live_page
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled_keys
-from prefect_dask_blackbox.submitted import keys_in, with_names
+from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
 
 if TYPE_CHECKING:
     from dask_blackbox.events import Stall
 
     from prefect_dask_blackbox.artifacts import FlowRunPage
     from prefect_dask_blackbox.lost_tasks import LostTasks
-    from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
+    from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
 __all__ = ["Live", "ended_by_task", "until_next"]
 

@@ -16,9 +16,9 @@ from collections import Counter
 from itertools import count
 from typing import IO, TYPE_CHECKING, Any, Sequence
 
-from ..handlers import Handler
 from ..process import environment
-from .task_bundle import BundleWriter, TooLargeError
+from ..rpc_handlers import Handler
+from .bundle_file import BundleWriter, TooLargeError
 from .task_pickling import Policy, TooLongError, dump, dump_task, may_hold_secrets
 
 if TYPE_CHECKING:
