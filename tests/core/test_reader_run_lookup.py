@@ -170,6 +170,17 @@ def test_a_url_finds_a_run_of_this_store_or_of_another(tmp_path: Path) -> None:
     assert find_run(there, address.folder).manifest.job == "elsewhere"
 
 
+def test_a_path_relative_to_the_working_directory_finds_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = recorded(open_store(tmp_path / "there"), job="elsewhere")
+    monkeypatch.chdir(tmp_path)
+
+    found = find_run(open_store(tmp_path / "here"), f"there/{address.folder}")
+
+    assert found.manifest.job == "elsewhere"
+
+
 def test_a_url_in_this_store_is_opened_with_its_settings() -> None:
     with embedded_s3() as server:
         store = open_store(f"{server.url}/x", settings=server.settings)

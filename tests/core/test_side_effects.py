@@ -21,7 +21,13 @@ from dask_blackbox.capture.files import (
     missing_file_of,
     surroundings_of,
 )
-from dask_blackbox.events import DriverSignalled, FileRemoved, ProgramFailed, decoded
+from dask_blackbox.events import (
+    ActorMethod,
+    DriverSignalled,
+    FileRemoved,
+    ProgramFailed,
+    decoded,
+)
 from runs_from_rows import (
     START,
     a_run,
@@ -485,6 +491,8 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the process group of the driver at ", "side_effects.py:"], "high"),
         ("signals_itself", 1, ["got SIGKILL from task 'end_worker'"], "high"),
         ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
+        ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
+        ("actors_wait", 1, ["The driver waited for 'a.settle', a method of an actor that waited for an actor"], "medium"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],
@@ -522,6 +530,17 @@ def test_an_exception_that_the_driver_asked_for_is_received(
 
     (found,) = (each for each in card.findings if each.rule == "task-exception")
     assert found.severity == "notice"
+
+
+def test_calls_of_an_actor_in_a_row_are_not_taken_for_one(
+    card_of_command: Callable[[str, int], RunCard],
+) -> None:
+    card = card_of_command("busy_actor", 1)
+
+    run = Run.open(card.links["recording"])
+    assert run.of(ActorMethod) == ()
+    assert card.verdict is not None
+    assert card.verdict.title.startswith("LookupError in the driver: no entry in the")
 
 
 def test_what_a_command_prints_as_it_exits_is_recorded(

@@ -19,6 +19,7 @@ import threading
 import time
 from multiprocessing import shared_memory
 from pathlib import Path
+from typing import Any
 
 import dask
 from dask.distributed import Client, LocalCluster
@@ -409,6 +410,53 @@ def counts(folder: str) -> None:
                 failed += 1
     print(f"{failed} order(s) failed")
     sys.exit(1)
+
+
+def another_python(folder: str) -> None:
+    """Continue in a Python that does not load the hook of `dask blackbox run`."""
+    code = f"import ledger_of_{len(folder)}"
+    os.execv(sys.executable, [sys.executable, "-I", "-c", code])
+
+
+class Ledger:
+    """An actor that another one of its kind waits for."""
+
+    def __init__(self) -> None:
+        self.other: Any = None
+
+    def pair(self, other: Any) -> None:
+        self.other = other
+
+    def book(self) -> int:
+        """Return soon."""
+        return 1
+
+    def settle(self) -> int:
+        """Wait for the other's method, which waits for this one."""
+        return int(self.other.settle().result())
+
+
+def actors_wait(folder: str) -> None:
+    """Have two actors call each other."""
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as c:
+        workers = list(c.scheduler_info()["workers"])
+        one, other = (
+            c.submit(Ledger, actor=True, key=key, workers=[worker]).result()
+            for key, worker in zip("ab", workers, strict=True)
+        )
+        one.pair(other).result()
+        other.pair(one).result()
+        one.settle().result(timeout=12)
+
+
+def busy_actor(folder: str) -> None:
+    """Call a method of an actor for longer than one call may take, then fail."""
+    with client() as c:
+        actor = c.submit(Ledger, actor=True).result()
+        end = time.monotonic() + 9
+        while time.monotonic() < end:
+            assert actor.book().result() == 1
+        raise LookupError("no entry in the ledger")
 
 
 def prints_last(folder: str) -> None:

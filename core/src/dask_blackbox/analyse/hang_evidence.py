@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from dask_blackbox.analyse.frames import Frame
 from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
+from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 
@@ -38,7 +40,7 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
         f"{f' ({statuses})' if statuses else ''}; tasks: {states or 'none'}."
     )
     reported = Evidence(text=text, source="events", at=hang.since)
-    return (reported, *case.exception_evidence())
+    return (reported, *evidence_of_actors(case), *case.exception_evidence())
 
 
 def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
@@ -102,10 +104,10 @@ _OF_AN_ACTOR = Wait(
 )
 
 
-def awaited(position: DriverPosition) -> Wait | None:
+def awaited(case: Case, position: DriverPosition) -> Wait | None:
     """Return for what of Dask's the driver waited, if it did."""
     if any(frame.file.endswith("distributed/actor.py") for frame in position.beyond):
-        return _OF_AN_ACTOR
+        return _of_actors(case, running_actor_methods(case)) or _OF_AN_ACTOR
     if position.shared:
         what, ends = position.shared
         return Wait(
@@ -115,6 +117,55 @@ def awaited(position: DriverPosition) -> Wait | None:
             "used another name. Add a timeout to the wait.",
         )
     return _IN_RUN if position.in_client("run", "_run") else None
+
+
+def _of_actors(case: Case, methods: Sequence[ActorMethod]) -> Wait | None:
+    """Return the wait for the method of an actor that had been running for longest."""
+    if not methods:
+        return None
+    longest = min(methods, key=lambda each: each.since)
+    name = short(longest.method, 60)
+    because = f"actor methods are not tasks, and {_had_been_running(case, longest)}"
+    if all(each.calls_actor for each in methods):
+        return Wait(
+            f"for '{name}', a method of an actor that waited for an actor",
+            because,
+            "the actors of a worker share one thread for their methods, so actors that call "
+            "each other wait for each other. Have the driver or a task call both, or make "
+            "the inner call without waiting for its result.",
+        )
+    return Wait(
+        f"for '{name}', a method of an actor",
+        because,
+        "find what that method waits for, and add a timeout there. Further calls of actors "
+        "on that worker wait for it: they share one thread.",
+    )
+
+
+def _had_been_running(case: Case, method: ActorMethod) -> str:
+    return (
+        f"'{short(method.method, 60)}' had been running on "
+        f"{case.name_of(method.subject)} for {duration(method.at - method.since)}"
+        + (f", at {method.file}:{method.line}" if method.file else "")
+        + (", waiting for a method of an actor" if method.calls_actor else "")
+    )
+
+
+def running_actor_methods(case: Case) -> list[ActorMethod]:
+    """Return the last report on each method of an actor that had not returned."""
+    last = {
+        (each.subject, each.method, each.since): each
+        for each in case.run.of(ActorMethod)
+    }
+    return [each for each in last.values() if not each.returned]
+
+
+def evidence_of_actors(case: Case) -> tuple[Evidence, ...]:
+    """Return what is recorded of methods of actors that had not returned."""
+    return tuple(
+        Evidence(text=f"{_had_been_running(case, each)}.", source="events", at=each.at)
+        for each in running_actor_methods(case)
+    )
 
 
 _FILES = (

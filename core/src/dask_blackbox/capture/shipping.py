@@ -46,6 +46,7 @@ _MODULES = (
     "worker.wrapped_results",
     "worker.failed_attempts",
     "worker.side_effects",
+    "worker.actor_methods",
     "worker.printed_lines",
     "worker.fault_stacks",
     "worker.worker",

@@ -103,6 +103,7 @@ from dask_blackbox.events.scheduler import (
 )
 from dask_blackbox.events.workers import (
     ActorLost,
+    ActorMethod,
     ExecutingTask,
     InstalledPackages,
     MemorySample,
@@ -141,6 +142,7 @@ __all__ = [
     "COLUMNS",
     "KINDS",
     "ActorLost",
+    "ActorMethod",
     "BundleAnnounced",
     "BundleLost",
     "BundleStored",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from dask_blackbox.events.base import Event, Part
+from dask_blackbox.events.base import Event, Part, UserCodeEvent
 
 
 class WorkerAdded(Event, frozen=True, kw_only=True):
@@ -263,6 +263,30 @@ class ActorLost(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "actor-lost"
 
     worker: str | None = None
+
+
+class ActorMethod(UserCodeEvent, frozen=True, kw_only=True):
+    """A method of an actor ran for long; the address of its worker is the subject.
+
+    Reported after 5 s, then each time that its time has doubled, and once it has returned;
+    of each worker, 100 times at most.  Coroutines are not reported.
+
+    Attributes:
+        method: Name of the actor's class, or of its key, and of the method.
+        since: When it was seen first.
+        returned: It does not run any more.
+        calls_actor: It was waiting for a method of an actor.
+        file: File of the user's own line that it was at.
+        line: Number of that line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "actor-method"
+
+    method: str = ""
+    since: float = 0.0
+    returned: bool = False
+    calls_actor: bool = False
 
 
 class InstalledPackages(Event, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.reader.run import Run
 from dask_blackbox.store import Store
 
-_URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|runs/job=")
+_URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|(?:.*/)?runs/job=")
 _MOST = 10
 _MOST_ALIKE = 3
 _MOST_COMPARED = 2_000  # names, for one that was misspelt

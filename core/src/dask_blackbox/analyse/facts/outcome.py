@@ -14,6 +14,12 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from dask_blackbox.analyse.driver_output import (
+    PrintedFailure,
+    last_error_before,
+    printed_failures,
+)
+from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
@@ -46,6 +52,7 @@ Source = Literal[
     "handler",
     "exception-hook",
     "signal",
+    "output",
     "process-end",
 ]
 """What the moment was read from, the most exact one first."""
@@ -55,6 +62,8 @@ CLOCKS = 1.0
 
 _INTERRUPT = "KeyboardInterrupt"
 _PRINTED = 5.0
+_UNCAUGHT = 1
+"""The exit code of a Python process that an exception ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +151,11 @@ def outcome_of(run: RunTables) -> Outcome:
     exit_call = _exit_call(run, ending.exit_code)
     own = _identities(exception, exit_call)
     last: tuple[float, Source] = (ending.ended, "process-end")
+    printed = None
+    if exception is None and exit_call is None:
+        printed = _printed_at_the_end(run, received)
+    if printed is not None:
+        exception, last = _as_printed(printed), (printed.at, "output")
     at, source = next(_moments(run, received, own, exit_call), last)
     raised = [each for each in received if each.identity in own]
     # What ended another process of the command, or a thread, was not handled.
@@ -151,7 +165,7 @@ def outcome_of(run: RunTables) -> Outcome:
         else frozenset()
     )
     return Outcome(
-        kind="exception" if handled is not None else _kind(run),
+        kind="exception" if handled is not None or printed else _kind(run),
         decided_at=min(at, ending.ended),
         source=source,
         stopped_after=handled is not None
@@ -367,6 +381,43 @@ def _exceptions_of_threads(run: RunTables) -> frozenset[str]:
         call.identity
         for call in calls
         if call.identity and any(-CLOCKS <= at - call.at <= _PRINTED for at in moments)
+    )
+
+
+def _printed_at_the_end(
+    run: RunTables, received: tuple[DriverCallFailed, ...]
+) -> PrintedFailure | None:
+    """Return the exception whose traceback is the last that the command printed on stderr.
+
+    A Python process of another environment does not load our hook, and a script can print
+    an exception itself before it ends its process.  What a call to Dask had raised before
+    is not meant: the driver has received that, and continued.
+    """
+    ending = run.ending
+    if ending is None or ending.exit_code != _UNCAUGHT or signal_of_driver(run):
+        return None
+    last = last_error_before(run, ending.ended + CLOCKS, within=_PRINTED)
+    for each in reversed(printed_failures(run)):
+        if not each.exception or each.place or last is None:
+            return None
+        was_received = any(
+            r.exception.rpartition(".")[2] == each.exception
+            and _is_same_text(r.message, each.message)
+            for r in received
+        )
+        return each if last.startswith(each.text) and not was_received else None
+    return None
+
+
+def _as_printed(printed: PrintedFailure) -> DriverException:
+    frame = user_frame(printed.traceback)
+    return DriverException(
+        exception=printed.exception,
+        message=printed.message,
+        traceback=printed.traceback,
+        file=None if frame is None else frame.file,
+        line=None if frame is None else frame.line,
+        function=None if frame is None else frame.function,
     )
 
 

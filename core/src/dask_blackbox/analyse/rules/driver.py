@@ -415,6 +415,16 @@ def _released(case: Case) -> str:
     )
 
 
+_NO_PATH = ", and check that the path exists where the driver runs."
+_MISSING = {
+    "ModuleNotFoundError": ". Install the module in the environment of the Python that runs "
+    "the command, or run the command with the Python that has it.",
+    "FileNotFoundError": _NO_PATH,
+    "NotADirectoryError": _NO_PATH,
+}
+"""What to do in the driver about what is not there, by the exception's class."""
+
+
 def _remedy(
     exception: DriverException,
     name: str,
@@ -453,8 +463,8 @@ def _remedy(
     fix = hosts or (known.fix if known else None)
     if hint := fix or hint_on(exception.message):
         return f"{look}. {hint}"
-    if name in ("FileNotFoundError", "NotADirectoryError"):
-        return f"{look}, and check that the path exists where the driver runs."
+    if name in _MISSING:
+        return look + _MISSING[name]
     more = "."
     if _checked(exception):
         more = (

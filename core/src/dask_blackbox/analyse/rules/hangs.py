@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_position import (
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.hang_evidence import (
     awaited,
+    evidence_of_actors,
     evidence_of_hang,
     evidence_of_stack,
     how_it_ended,
@@ -166,7 +167,7 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
         position = position_in(case.run, exception.traceback, end)
     if position is None or not case.recorded_cluster:
         return
-    wait = awaited(position)
+    wait = awaited(case, position)
     if wait is None:
         return
     frame = position.own_frame
@@ -181,7 +182,11 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
         ),
         remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + wait.remedy,
         confidence="medium",
-        evidence=(evidence_of_position(position), *case.exception_evidence()),
+        evidence=(
+            evidence_of_position(position),
+            *evidence_of_actors(case),
+            *case.exception_evidence(),
+        ),
     )
 
 

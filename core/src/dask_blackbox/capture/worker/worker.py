@@ -38,6 +38,7 @@ from ..own_modules import worker_code
 from ..process import ProcessState, ancestry, environment, settings_and_image
 from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
+from .actor_methods import ActorMethods
 from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .fault_stacks import stop_writing_stacks_to, write_stacks_to
 from .printed_lines import PrintedLines
@@ -94,6 +95,7 @@ class WorkerCapture(WorkerPlugin):
         self._dropped = 0
         self._executing: dict[str, float] = {}
         self._threads = TaskThreads(worker)
+        self._actor_methods = ActorMethods(worker)
         self._results = WrappedResults(worker, self._take_size)
         # What tasks do in the driver's own process is noted there as the driver's.
         self._acts = (
@@ -481,6 +483,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _keep_acts(self) -> None:
         rows = [] if self._acts is None else self._acts.taken()
+        rows += self._actor_methods.rows()
         if rows:
             with self._lock:
                 for row in rows:
