@@ -59,6 +59,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("eleventh", 40, 10),
         ("twelfth", 40, 10),
         ("thirteenth", 43, 12),
+        ("fourteenth", 40, 12),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
