@@ -700,15 +700,20 @@ def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
     name = next(iter(fact.argv), "")
     missing = fact.exit_code == _NOT_FOUND
     what = "was not found" if missing else f"could not be started: {fact.error}"
+    remedy = "Check that the file is a program, and that this user may execute it."
+    if name.endswith(".py"):
+        remedy = (
+            f"If that is a script of Python, begin the command with `python {name}`."
+        )
+    elif missing:
+        remedy = (
+            "Check how the command is spelled, and that the program is on the PATH of this "
+            "environment."
+        )
     return DRIVER_EXCEPTION.found(
         f"The command {short(repr(name), 80)} {what}",
         cause=f"`dask blackbox run` could not start {name!r}: {fact.error}.",
-        remedy=(
-            "Check how the command is spelled, and that the program is on the PATH of this "
-            "environment."
-            if missing
-            else "Check that the file is a program, and that this user may execute it."
-        ),
+        remedy=remedy,
         confidence="high",
         retry_advice="environment",
         evidence=(
