@@ -152,9 +152,11 @@ def test_a_title_that_is_the_headline_is_not_repeated() -> None:
     assert card.verdict is not None
     whole = msgspec.structs.replace(card, headline=card.verdict.title)
     cut = msgspec.structs.replace(card, headline=f"{card.verdict.title[:5]}…")
+    other = msgspec.structs.replace(card, headline="Recorded in part")
 
     assert "### Why\n" in markdown(whole)
-    assert f"### Why: {card.verdict.title}" in markdown(cut)
+    assert markdown(cut) == markdown(whole)
+    assert f"### Why: {card.verdict.title}" in markdown(other)
 
 
 def test_what_stands_around_an_address_is_no_part_of_it() -> None:

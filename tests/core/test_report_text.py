@@ -60,6 +60,21 @@ def test_a_failed_run_gives_the_reason_and_the_remedy() -> None:
     ]
 
 
+def test_a_title_that_is_the_headline_is_printed_once_and_whole() -> None:
+    title = "A worker reached its memory limit"
+
+    cut = text(a_card(headline="A worker reached its…")).splitlines()
+
+    assert cut == text(a_card(headline=title)).splitlines()
+    assert cut[1:5] == [
+        title,
+        "",
+        "  why         tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'  "
+        "(worker-memory-limit)",
+        "  do          Give each worker 24 GiB",
+    ]
+
+
 def test_lines_keep_to_the_width_but_links_stay_whole() -> None:
     card = a_card(
         headline="word " * 60,

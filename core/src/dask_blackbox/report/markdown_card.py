@@ -24,6 +24,7 @@ from dask_blackbox.report.wording import (
     coverage_text,
     diffs_of,
     explained_text,
+    full_headline,
     good_run_text,
     habits_text,
     missing_data,
@@ -92,7 +93,7 @@ def markdown_parts(card: RunCard) -> MarkdownParts:
     missing, verdict = missing_data(card), card.verdict
     lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
     return MarkdownParts(
-        head=f"## {STATE_SIGN[card.state]} {escaped(card.headline)}",
+        head=f"## {STATE_SIGN[card.state]} {escaped(full_headline(card))}",
         identity=(
             f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
             f" · attempt {card.attempt}"
@@ -115,8 +116,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
-    # It need not be repeated; but a headline may be cut.
-    same = card.headline == verdict.title
+    same = full_headline(card) == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
     if chain := chain_beyond_headline(card):
         yield f"**Chain:** {escaped(chain_text(chain))}"

@@ -20,12 +20,14 @@ from dask_blackbox.report.wording import (
     CONFIDENCE,
     STATE_SIGN,
     blame_text,
+    chain_beyond_headline,
     chain_text,
     change_text,
     coverage_text,
     damage_text,
     diffs_of,
     explained_text,
+    full_headline,
     good_run_text,
     habits_text,
     missing_data,
@@ -86,7 +88,7 @@ def _head(console: Console, card: RunCard) -> None:
     console.print(head, overflow="fold")
     if damaged := damage_text(card):
         console.print(Text(f"! {damaged}", style="bold yellow"), overflow="fold")
-    console.print(Text(plain(card.headline), style="bold"), overflow="fold")
+    console.print(Text(plain(full_headline(card)), style="bold"), overflow="fold")
     if not card.completeness.get("recorded", True):
         for sentence in missing_data(card):
             console.print(Text(f"! {sentence}", style="bold yellow"), overflow="fold")
@@ -94,9 +96,9 @@ def _head(console: Console, card: RunCard) -> None:
 
 def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
-        yield from _verdict(card.verdict)
-    if card.chain:
-        yield "chain", Text(chain_text(card.chain))
+        yield from _verdict(card, card.verdict)
+    if chain := chain_beyond_headline(card):
+        yield "chain", Text(chain_text(chain))
     yield from _past(card)
     findings = [
         Text(f"{_SEVERITY_SIGN[found.severity]} {plain(found.title)} ({found.rule})")
@@ -112,12 +114,15 @@ def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
         yield from _listed("missing", [Text(line) for line in missing_data(card)])
 
 
-def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
+def _verdict(card: RunCard, verdict: Finding) -> Iterator[tuple[str, Text]]:
     title = Text(plain(verdict.title), style="bold")
-    title.append(f"  ({verdict.rule})", style="not bold dim")
-    yield "why", title
-    if verdict.cause:
-        yield "", Text(plain(verdict.cause))
+    cause = Text(plain(verdict.cause))
+    repeated = verdict.cause and full_headline(card) == verdict.title
+    reason = cause if repeated else title
+    reason.append(f"  ({verdict.rule})", style="not bold dim")
+    yield "why", reason
+    if verdict.cause and not repeated:
+        yield "", cause
     if verdict.remedy:
         yield "do", Text(plain(verdict.remedy))
     yield "retry", Text(retry_text(verdict))

@@ -89,10 +89,17 @@ def explained_text(change: Change) -> str:
     return f"explains {text}"
 
 
+def full_headline(card: RunCard) -> str:
+    """Return a card's headline; the title of its verdict where that was cut to make it."""
+    title = card.verdict.title if card.verdict else ""
+    cut = card.headline.removesuffix("…")
+    return title if title.startswith(cut) else card.headline
+
+
 def chain_beyond_headline(card: RunCard) -> Sequence[ChainStep]:
     """Return a card's chain; none where it is the headline and how the run ended."""
     alone = len(card.chain) <= 2  # noqa: PLR2004 - see above
-    repeats = alone and any(step.text == card.headline for step in card.chain[:1])
+    repeats = alone and any(step.text == full_headline(card) for step in card.chain[:1])
     return () if repeats else card.chain
 
 
