@@ -492,7 +492,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("signals_itself", 1, ["got SIGKILL from task 'end_worker'"], "high"),
         ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
         ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
-        ("actors_wait", 1, ["The driver waited for 'a.settle', a method of an actor that waited for an actor"], "medium"),
+        ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],

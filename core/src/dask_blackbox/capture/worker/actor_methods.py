@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..users_frames import place_of, users_frame
+from ..user_frames import place_of, users_frame
 
 if TYPE_CHECKING:
     from types import FrameType
