@@ -69,8 +69,10 @@ def test_a_title_that_is_the_headline_is_printed_once_and_whole() -> None:
     assert cut[1:5] == [
         title,
         "",
-        "  why         tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'  "
-        "(worker-memory-limit)",
+        (
+            "  why         tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'  "
+            "(worker-memory-limit)"
+        ),
         "  do          Give each worker 24 GiB",
     ]
 
