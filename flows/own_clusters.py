@@ -11,7 +11,7 @@ from prefect_dask_blackbox import observed_flow
 
 
 def is_prime(number: int) -> bool:
-    """Say whether a number has no divisor."""
+    """Return whether a number has no divisor."""
     return number > 1 and all(number % d for d in range(2, int(number**0.5) + 1))
 
 

@@ -191,7 +191,7 @@ def install(environment: Path, *what: str) -> None:
 
 
 def reachable(url: str) -> bool:
-    """Say whether there is something at an address."""
+    """Return whether there is something at an address."""
     try:
         with urllib.request.urlopen(url, timeout=20):  # noqa: S310 - Airflow's constraints
             return True

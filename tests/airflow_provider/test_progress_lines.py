@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow_dask_blackbox.progress_lines import ProgressLines, progress_words
+from airflow_dask_blackbox.progress_lines import ProgressLines, progress_text
 from dask_blackbox.events import Stall
 from dask_blackbox.protocol.messages import LogLine, Progress
 
@@ -84,7 +84,7 @@ def test_what_has_not_changed_is_not_said_again() -> None:
 
 
 def test_one_task_is_one_task() -> None:
-    assert progress_words(Progress(at=0.0, finished=1, workers=1)) == (
+    assert progress_text(Progress(at=0.0, finished=1, workers=1)) == (
         "Dask: 1 task done, 1 worker"
     )
 
@@ -101,7 +101,7 @@ def test_a_line_says_how_much_is_done_and_left_and_what_it_takes() -> None:
         memory_limit=8.0 * GIB,
     )
 
-    assert progress_words(progress) == (
+    assert progress_text(progress) == (
         "Dask: 440 of 1,600 tasks done, 1 failed, 4.0/s, 4 m 50 s left at this rate, "
         "2 workers, 3.00 GiB of 8.00 GiB of memory"
     )

@@ -24,7 +24,7 @@ from prefect_dask_blackbox.page import (
     card_page,
     live_page,
 )
-from prefect_dask_blackbox.stalls import later, stall_kind, stall_words
+from prefect_dask_blackbox.stalls import later, stall_kind, stall_text
 
 
 def updates(seconds: float) -> Iterator[float]:
@@ -300,7 +300,7 @@ def test_a_stall_lasts_until_now() -> None:
     processing = (started, ProcessingTask(key="b-1"))
     stall = Stall(lasted=5.0, workers=1, processing=processing)
 
-    said = stall_words(later(stall, 30.0), {"a-1": "nap-9"})
+    said = stall_text(later(stall, 30.0), {"a-1": "nap-9"})
 
     assert said == "No task has finished for 35 s: running are nap-9 (for 91 s)."
 
@@ -337,6 +337,6 @@ def test_a_stall_has_a_reason_with_prefects_names(
     stall: Stall, kind: str, reason: str
 ) -> None:
     assert stall_kind(stall) == kind
-    said = stall_words(replace(stall, lasted=5.0), {"a-1": "nap-9"})
+    said = stall_text(replace(stall, lasted=5.0), {"a-1": "nap-9"})
 
     assert said == f"No task has finished for 5 s: {reason}."

@@ -62,7 +62,7 @@ def base_path() -> str:
 
 
 def links_lead_to_store() -> bool:
-    """Say whether `links` in section `[dask_blackbox]` asks for addresses in the store."""
+    """Return whether `links` in section `[dask_blackbox]` asks for addresses in the store."""
     return bool(conf.get("dask_blackbox", "links", fallback="airflow") == "store")
 
 

@@ -51,7 +51,7 @@ class OperatorConfigurationError(AirflowException, ConfigurationError):
 
 
 def is_given_later(value: object) -> bool:
-    """Say whether Airflow has the value only when the task runs: another task's result."""
+    """Return whether Airflow has the value only when the task runs: another task's result."""
     return isinstance(value, XComArg)
 
 

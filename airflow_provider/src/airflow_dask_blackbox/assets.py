@@ -1,4 +1,4 @@
-"""What an asset event says of what a task wrote: rows, bytes and files, where they can be had.
+"""Rows, bytes and files that a task wrote, for its asset event.
 
 The asset's own URI is looked at, as far as fsspec can open it: what was written there since
 the task began.  Rows come from the footers of Parquet files.

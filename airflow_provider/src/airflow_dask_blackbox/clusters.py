@@ -1,4 +1,4 @@
-"""From what an operator was given as `cluster=` to a running cluster and its client."""
+"""Starts or connects to the cluster that an operator was given as `cluster=`."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def connected_client(
 
 
 def is_owned(client: Client) -> bool:
-    """Say whether the cluster of a client is the task's, and meant to end with it."""
+    """Return whether the cluster of a client is the task's, and meant to end with it."""
     cluster = getattr(client, "cluster", None)
     return cluster is not None and _ends_with_client(cluster)
 
@@ -195,7 +195,7 @@ def _check_client(client_kwargs: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _suiting(argument: str, taker: str, given: Mapping[str, Any]) -> Iterator[None]:
-    """Say of which argument it is that a class of Dask's refuses its values.
+    """Raise an error that names the argument whose value a class of Dask refuses.
 
     With their types, as templates give text; a value may be a password.
     """

@@ -1,4 +1,4 @@
-"""What Airflow calls what Dask calls otherwise: for remedies on the card."""
+"""Airflow's terms for the remedies on the card."""
 
 from __future__ import annotations
 

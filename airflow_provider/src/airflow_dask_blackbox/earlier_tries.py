@@ -1,4 +1,4 @@
-"""What became of earlier tries: the log of the next one begins with it.
+"""The outcome of earlier tries: the log of the next one begins with it.
 
 Airflow clears a task's XComs on each try.  The task's state store (Airflow 3.3) survives
 that, and SIGKILL too; what a killed try could not say itself is on the card in the store,
@@ -30,12 +30,12 @@ _MOST: Final = 20
 _WAIT: Final = 2.0
 """Seconds that a task waits for the card of the try before; its store may be slow."""
 _TIMEOUT: Final = 20.0
-"""Seconds after which nobody is believed to end the recording of that try any more."""
+"""Seconds after which the recording of that try is assumed to stay unfinished."""
 _PAUSE: Final = 1.0
 
 
 def remember(context: Mapping[str, Any], card: RunCard) -> None:
-    """Keep for the tries to come how this one stands and where it is recorded."""
+    """Keep the state and the address of this try's recording for later tries."""
     state_store = context.get("task_state_store")
     if state_store is None:
         return
@@ -55,7 +55,7 @@ def remember(context: Mapping[str, Any], card: RunCard) -> None:
 
 
 class EarlierTries:
-    """Prints what became of the earlier tries of a task instance.
+    """Prints the outcome of the earlier tries of a task instance.
 
     Args:
         context: Airflow's.
@@ -78,7 +78,7 @@ class EarlierTries:
     def look(
         self, who: Identity, url: str | None, settings: Mapping[str, object] | None
     ) -> None:
-        """Begin to look for the card of the try before, where that could not say its end.
+        """Start to look for the card of the previous try, if that one could not report its end.
 
         Args:
             who: This try's identity.

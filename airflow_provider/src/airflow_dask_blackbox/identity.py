@@ -1,4 +1,4 @@
-"""Who a task instance is: Airflow's words for it, in the words of a recording."""
+"""The identity of a task instance: job, run and attempt of its recording."""
 
 from __future__ import annotations
 

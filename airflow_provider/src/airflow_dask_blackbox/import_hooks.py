@@ -1,4 +1,4 @@
-"""Do something once a module has been imported, by whomever, and not before."""
+"""Call a function once a module has been imported."""
 
 from __future__ import annotations
 

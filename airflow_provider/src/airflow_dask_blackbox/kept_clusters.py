@@ -1,4 +1,4 @@
-"""Clusters that outlive the task that starts them: started, noted, and closed by address."""
+"""Clusters that outlive the task that starts them: started, listed, and closed by address."""
 
 from __future__ import annotations
 

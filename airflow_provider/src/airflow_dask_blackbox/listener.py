@@ -1,4 +1,4 @@
-"""What Airflow calls in a task's process before the task begins."""
+"""The listener that Airflow calls in a task's process before the task starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow masks in its own log is masked in the recording: connections, variables.
+"""Masks in the recording what Airflow masks in its own log: connections, variables.
 
 Airflow keeps the secret values that a task has asked for, from the moment it gets them.
 They become known while the task runs, so each of them is passed on at once.

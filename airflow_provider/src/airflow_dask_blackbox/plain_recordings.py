@@ -1,4 +1,4 @@
-"""`with recording(…)` in a task of any operator: what Airflow adds to it and learns of it.
+"""`with recording(…)` in a task of any operator: the identity from Airflow, the links for it.
 
 The core asks for it by the entry point `dask_blackbox.host_tasks`.  Store and credentials
 are those of Airflow's configuration where the code names none; the recording is announced
@@ -89,7 +89,7 @@ class PlainRecording:
         return self._error
 
     def ended(self, card: RunCard) -> None:
-        """Say how the recording stands, in the task's exception too."""
+        """Publish the state of the recording, in the task's exception too."""
         if self._kill is not None:
             self._task.on_kill = self._kill
         self._announced.show_state(card)

@@ -1,4 +1,4 @@
-"""Recording tasks whose DAGs know nothing of it: every Dask client that they make.
+"""Records every Dask client of tasks whose DAGs do not ask for a recording.
 
 With `record_every_client` in section `[dask_blackbox]`, Airflow calls `watch` in a task's
 process before the task begins.  Nothing is imported or started until the task imports Dask
@@ -33,7 +33,7 @@ from airflow_dask_blackbox.task_recording import TaskRecording
 __all__ = ["OPT_OUT", "is_switched_on", "watch"]
 
 OPT_OUT: Final = "no-dask-recording"
-"""Tag of DAGs whose tasks are left alone."""
+"""Tag of DAGs whose tasks are not recorded."""
 
 _MAY_RUN_PYTHON: Final = re.compile(
     r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
@@ -41,12 +41,12 @@ _MAY_RUN_PYTHON: Final = re.compile(
 
 
 def is_switched_on() -> bool:
-    """Say whether every Dask client of every task is to be recorded."""
+    """Return whether every Dask client of every task is to be recorded."""
     return bool(conf.getboolean("dask_blackbox", "record_every_client", fallback=False))
 
 
 def watch(ti: object) -> None:
-    """Have a task's Dask clients recorded, should it make any.
+    """Record the Dask clients that a task makes, if it makes any.
 
     Args:
         ti: The task instance that is about to run in this process.
@@ -85,7 +85,7 @@ def _recorded_callable(
 
 @contextmanager
 def _works_on_workers(task: Any) -> Iterator[None]:
-    """Have Dask work in a task: what its workers must not, and cannot, import."""
+    """Make Dask work in a task, whose module its workers cannot import."""
     module = unimportable_module_of(task.python_callable)
 
     def prepare() -> None:
@@ -124,7 +124,7 @@ class _TaskRun:
         self._thread = threading.get_ident()
 
     def listen(self, stack: ExitStack) -> None:
-        """Hear of the clients of this process, until the stack is closed."""
+        """Watch for clients of this process until the stack is closed."""
         from dask_blackbox.driver import own_clients
 
         own_clients.listen(self._recording_of)
@@ -148,7 +148,7 @@ class _TaskRun:
             return self._recorded.recording
 
     def returned(self, value: object) -> None:
-        """Note that Airflow is about to fail on what the task has returned, if it is."""
+        """Record that Airflow cannot store the task's result, if so."""
         if self._recorded is None or not self._task.do_xcom_push:
             return
         # Airflow raises its own.
@@ -177,7 +177,7 @@ class _TaskRun:
 def recording_of(
     task: Any, context: Mapping[str, Any], *, command: list[str] | None = None
 ) -> TaskRecording:
-    """Return the recording of a task that says nothing of one itself.
+    """Return the recording of a task that does not ask for one itself.
 
     Args:
         task: The task.

@@ -1,4 +1,4 @@
-"""How far a task's Dask run is, in its log: a line now and then, and each worker's death.
+"""The progress of a task's Dask run, in the task's log; also each worker's death.
 
 A task that computes for an hour is silent for an hour otherwise.  The pause between two
 lines doubles until it is as long as the setting says, so that a day of work is a few
@@ -63,7 +63,7 @@ class ProgressLines:
         """
         self._stopped = True
         newest = self._newest
-        return "" if newest is None or not newest.submitted else _done_words(newest)
+        return "" if newest is None or not newest.submitted else _done_text(newest)
 
     def update(self, progress: Progress) -> None:
         """Take a report, and print it if a line is due."""
@@ -86,7 +86,7 @@ class ProgressLines:
         self._shown = shown
         self._pause = min(self._pause * 2, self._interval)
         self._due = now + self._pause
-        self._log.info("%s", progress_words(progress))
+        self._log.info("%s", progress_text(progress))
 
     def _show_death(self, line: LogLine) -> None:
         if line.level < logging.ERROR or not line.source.startswith("worker "):
@@ -100,7 +100,7 @@ class ProgressLines:
             self._log.warning("Dask: more deaths of workers are in the report only")
 
 
-def _done_words(progress: Progress) -> str:
+def _done_text(progress: Progress) -> str:
     """Return how many tasks are done, in a clause."""
     from dask_blackbox.formatting import count, counted
 
@@ -110,11 +110,11 @@ def _done_words(progress: Progress) -> str:
     return f"{done} done"
 
 
-def progress_words(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     """Return how far a run is, in a line."""
     from dask_blackbox.formatting import count, counted, duration, exact_size
 
-    parts = [_done_words(progress)]
+    parts = [_done_text(progress)]
     if progress.failed:
         parts.append(f"{count(progress.failed)} failed")
     if progress.rate:

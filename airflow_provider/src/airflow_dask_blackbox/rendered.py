@@ -19,7 +19,7 @@ __all__ = ["cluster_facts", "store_rendered_templates"]
 
 
 def cluster_facts(client: Client) -> dict[str, object]:
-    """Return what is to be shown of a cluster: its kind, its size and its addresses."""
+    """Return kind, size and addresses of a cluster, to be shown."""
     from dask_blackbox.formatting import exact_size
 
     workers = client.scheduler_info()["workers"].values()
@@ -37,7 +37,7 @@ def cluster_facts(client: Client) -> dict[str, object]:
 
 
 def store_rendered_templates(task: object) -> None:
-    """Have Airflow store the templated fields of a task as they are now."""
+    """Let Airflow store the templated fields of a task as they are now."""
     with guard("what the task's rendered templates show"):
         from airflow.sdk.execution_time import task_runner
         from airflow.sdk.execution_time.comms import SetRenderedFields

@@ -1,4 +1,4 @@
-"""Make Dask work inside an Airflow task: what its workers must not, and cannot, import.
+"""Makes Dask work inside an Airflow task, whose DAG file its workers cannot import.
 
 Two things keep an ordinary `LocalCluster` from working in a task of Airflow 3.
 

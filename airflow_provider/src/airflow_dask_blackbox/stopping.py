@@ -1,4 +1,4 @@
-"""Why Airflow ends a task: what it knows, and the task's process can ask."""
+"""Why Airflow ends a task, as far as the task's process can find out."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = [
     "note_stop",
     "stop_by_error",
     "stop_by_signal",
-    "words_while_closing",
+    "text_of_stop_while_closing",
 ]
 
 GRACE: Final = 3.0
 """Seconds for ending the recording of a task that is stopped: Airflow grants five in all."""
 
 _ANSWER: Final = 1.5
-"""Seconds of the grace to wait for Airflow's answer; what comes later is reported later."""
+"""Seconds of the grace period to wait for Airflow's answer; a later answer is reported later."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """That Airflow ended a task.
+    """The fact that Airflow ended a task.
 
     Attributes:
         by: Who ended it.
@@ -148,7 +148,7 @@ def finish_stopped(
     known: Stop | None = None,
     then: Callable[[], None] = lambda: None,
 ) -> RunCard:
-    """End the recording of a task that got SIGTERM, within the grace; return its card.
+    """End the recording of a task that got SIGTERM, within the grace period; return its card.
 
     Why it was stopped is logged at once: its process may be busy, and the recorder wait for
     a scheduler in it, until SIGKILL comes.  The state of the card is then `running`.
@@ -167,7 +167,7 @@ def finish_stopped(
     def report(stop: Stop) -> None:
         note_stop(recording, stop, at)
         with guard("logging who stopped this task"):
-            say(_stopped_words(stop, progress, page))
+            say(_stopped_text(stop, progress, page))
 
     # Before Airflow is asked: if SIGKILL is faster than its answer, the recorder knows this.
     note_stop(recording, known or Stop(by="host"), at)
@@ -177,7 +177,7 @@ def finish_stopped(
     return recording.finish(state="aborted", timeout=max(left, 0.0))
 
 
-def words_while_closing(stop: Stop, card: RunCard) -> str:
+def text_of_stop_while_closing(stop: Stop, card: RunCard) -> str:
     """Return a sentence on a task that Airflow stopped when its recording had ended."""
     return (
         f"{_who_stopped(stop)} while its cluster was closing; its Dask work had "
@@ -185,7 +185,7 @@ def words_while_closing(stop: Stop, card: RunCard) -> str:
     )
 
 
-def _stopped_words(stop: Stop, progress: str, page: str) -> str:
+def _stopped_text(stop: Stop, progress: str, page: str) -> str:
     far = f", with {progress} at the last report" if progress else ""
     where = f". Dask run: {page}" if page else ""
     return f"{_who_stopped(stop)}; its recording ends{far}{where}"

@@ -1,4 +1,4 @@
-"""Where a task records to: the operator's own words, Airflow's configuration, a connection."""
+"""Where a task records to: the operator's arguments, Airflow's configuration, a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a task whose supervisor is gone: it ends, as after any other stop.
+"""Ends a task whose supervisor has exited, as after any other stop.
 
 Airflow's supervisor starts a task's process, and is its only way to report anything.  Where
 it is killed alone, the task would go on unseen: nobody takes its log or its result, and
@@ -24,7 +24,7 @@ _watched: Final[list[object]] = []
 
 
 def supervisor_is_gone() -> bool:
-    """Say whether the supervisor of this process's task has gone before the task."""
+    """Return whether the supervisor of this process's task exited before the task."""
     connection = _connection()
     return connection is not None and _hung_up(connection)
 

@@ -1,4 +1,4 @@
-"""What the task's log says: how the recording began, and the card.
+"""Prints the start of the recording and the card into the task's log.
 
 Through the task's logger only.  What is printed takes another way into Airflow's log and
 arrives out of order, in somebody else's fold.
@@ -37,7 +37,7 @@ class Log(Protocol):
 
 
 def show_beginning(card: RunCard, log: Log) -> None:
-    """Say where the run is being recorded; why it is not, the core has logged."""
+    """Print where the run is being recorded; if it is not, the core has logged why."""
     if not is_recorded(card):
         return
     log.info("Recording %s, attempt %d", card.job, card.attempt)
@@ -47,7 +47,7 @@ def show_beginning(card: RunCard, log: Log) -> None:
 
 
 def is_recorded(card: RunCard) -> bool:
-    """Say whether the recording is in its store, as far as its card knows."""
+    """Return whether the recording is in its store, as far as its card knows."""
     return bool(card.completeness.get("recorded", True))
 
 

@@ -26,7 +26,7 @@ from airflow_dask_blackbox.stopping import (
     note_stop,
     stop_by_error,
     stop_by_signal,
-    words_while_closing,
+    text_of_stop_while_closing,
 )
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.supervisor_watch import watch_supervisor
@@ -87,7 +87,7 @@ class TaskRecording:
         self._lines: ProgressLines | None = None
         self._ended = False
         self._error: BaseException | None = None
-        self._said_stopped = ""
+        self._stop_text = ""
         self._closes = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
@@ -224,35 +224,35 @@ class TaskRecording:
 
     @contextmanager
     def while_closing(self) -> Iterator[None]:
-        """Say what Airflow ends in the block when the recording has ended.
+        """Log it if Airflow ends the task in the block, after the recording has ended.
 
-        The recording says how the work ended, and nothing of what came after it.
+        The recording contains how the work ended, and nothing after that.
         """
         self._closes = True
         try:
             yield
         except BaseException as error:
             if self._ended and error is not self._error:
-                with guard("saying that Airflow stopped this task"):
+                with guard("logging that Airflow stopped this task"):
                     stop = stop_by_error(self._context, error)
                     if stop is not None:
-                        self._say_stopped(stop)
+                        self._log_stop_once(stop)
             raise
         finally:
             self._closes = False
 
     def _stopped_while_closing(self) -> None:
-        with guard("saying that Airflow stopped this task"):
-            self._say_stopped(stop_by_signal(self._context))
+        with guard("logging that Airflow stopped this task"):
+            self._log_stop_once(stop_by_signal(self._context))
 
-    def _say_stopped(self, stop: Stop) -> None:
+    def _log_stop_once(self, stop: Stop) -> None:
         # Airflow calls `on_kill` after its `execution_timeout`, too.
-        if self._rec is not None and not self._said_stopped:
-            self._log_stop(words_while_closing(stop, self._rec.card))
+        if self._rec is not None and not self._stop_text:
+            self._log_stop(text_of_stop_while_closing(stop, self._rec.card))
 
-    def _log_stop(self, words: str) -> None:
-        self._said_stopped = words
-        self._log.error("%s", words)
+    def _log_stop(self, text: str) -> None:
+        self._stop_text = text
+        self._log.error("%s", text)
 
     def _end_stopped(self, at: float, known: Stop | None) -> None:
         rec, lines = self._rec, self._lines
@@ -313,7 +313,7 @@ class TaskRecording:
             self._publish(card)
             if error is not None and not fine:
                 unknown = card.state == "running"
-                error.add_note(self._said_stopped if unknown else exception_note(card))
+                error.add_note(self._stop_text if unknown else exception_note(card))
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()
         self._error, self._ended = error, True

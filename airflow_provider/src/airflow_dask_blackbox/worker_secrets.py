@@ -1,4 +1,4 @@
-"""On Dask workers, what only a task can ask Airflow for raises one sentence that says so.
+"""On Dask workers, connections and variables of Airflow raise an error that says what to do.
 
 A task's process asks Airflow through the process that supervises it; a worker has none.
 There, `Variable.get("x", default=…)` would return the default for a variable that exists:

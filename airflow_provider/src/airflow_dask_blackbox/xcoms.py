@@ -1,4 +1,4 @@
-"""What a task says in its XComs of its recording, for Airflow's own pages to find it.
+"""Pushes the address and state of a recording to XComs, where Airflow's pages find them.
 
 Said before anything is recorded, as all of it is known by then: a slow store, or a signal
 that leaves nobody to say it, takes nothing away from the page.
@@ -33,7 +33,7 @@ _REPORTED: Final = ("endpoint", "region", "checksum")
 
 
 class LinkPublisher:
-    """Where a try of a task records to, and how it stands.
+    """Publishes where a try of a task records to, and its state.
 
     Args:
         ti: The task instance that runs.
@@ -71,7 +71,7 @@ class LinkPublisher:
         conn_id: str | None,
         settings: Mapping[str, Any] | None,
     ) -> None:
-        """Say where the recording will be.
+        """Publish where the recording will be.
 
         Args:
             who: The identity that it has there.
@@ -97,7 +97,7 @@ class LinkPublisher:
             self._ti.xcom_push(key=self._key, value=self._announced)
 
     def cluster(self, dashboard: str | None) -> None:
-        """Say that there is a cluster.
+        """Publish the dashboard of the cluster.
 
         Args:
             dashboard: Address of its dashboard, as Dask's settings have it.
@@ -118,7 +118,7 @@ class LinkPublisher:
         self._push({"dashboard": ""})
 
     def show_state(self, card: RunCard) -> None:
-        """Say how the recording stands."""
+        """Publish the state of the recording."""
         over = {} if card.state == "running" else {"dashboard": ""}
         self._push({**self.addressed(card).links, **over})
         now: dict[str, object] = {"state": card.state, "headline": card.headline}

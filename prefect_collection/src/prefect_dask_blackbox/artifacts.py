@@ -1,4 +1,4 @@
-"""What the pages of a flow run and of its lost tasks show: one artifact each.
+"""The artifacts on the pages of a flow run and of its lost tasks.
 
 Artifacts are made through the client with explicit ids, so that any process can make and
 fix them, also when the run is over.  One attempt updates its own in place: the page

@@ -12,13 +12,13 @@ from uuid import UUID
 from dask_blackbox.guard import guard
 from prefect.client.orchestration import SyncPrefectClient
 
-__all__ = ["CANCELLED", "cancel_words"]
+__all__ = ["CANCELLED", "cancel_message"]
 
 CANCELLED = "The flow run was cancelled."
 _AUTOMATION = re.compile(r"\bAutomation ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
-def cancel_words(client: SyncPrefectClient, flow_run_id: UUID) -> str | None:
+def cancel_message(client: SyncPrefectClient, flow_run_id: UUID) -> str | None:
     """Return a sentence about who cancelled a flow run; None if nobody did.
 
     Args:

@@ -1,4 +1,4 @@
-"""Signals that raise an exception, put off while a task is submitted.
+"""Delays signals that raise an exception while a task is submitted.
 
 Prefect ends a flow by an exception that a signal's handler raises wherever the flow is:
 SIGALRM at its `timeout_seconds`, SIGTERM when it is stopped.  Submitting a task takes

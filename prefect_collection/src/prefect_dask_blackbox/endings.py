@@ -23,7 +23,7 @@ from prefect.exceptions import Pause, TerminationSignal
 from prefect.flow_engine import FlowRunEngine
 from pydantic_core import PydanticSerializationError
 
-from prefect_dask_blackbox.cancelling import CANCELLED, cancel_words
+from prefect_dask_blackbox.cancelling import CANCELLED, cancel_message
 from prefect_dask_blackbox.identity import page_of, prefect_client
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def stop_of(
 
 
 def _loop_got_sigterm() -> bool:
-    """Say whether the event loop that runs here ends because of SIGTERM.
+    """Return whether the event loop that runs here ends because of SIGTERM.
 
     Where the signal arrives while the loop waits, `asyncio.run` gets what its handler
     raises, and cancels the flow while it exits.
@@ -117,7 +117,7 @@ def _loop_got_sigterm() -> bool:
 
 
 def dies_unreported() -> bool:
-    """Say whether this Prefect ends a process that got SIGTERM before it reports a crash.
+    """Return whether this Prefect ends a process that got SIGTERM before it reports a crash.
 
     Up to 3.7 its engine sends itself the signal again on the way out, while it leaves what
     a flow run is set up with; of a plain script nobody else reports it.
@@ -155,7 +155,7 @@ def _cancelled(flow_run_id: UUID) -> str | None:
     """Return who asked Prefect to cancel a flow run; None if nobody did."""
     words: str | None = None
     with guard("whether the flow run was cancelled"), prefect_client() as client:
-        words = cancel_words(client, flow_run_id)
+        words = cancel_message(client, flow_run_id)
     return words  # noqa: RET504 - the guard swallows errors
 
 

@@ -1,4 +1,4 @@
-"""What the recorder has to know of Prefect: how to reach its API, and what is a secret."""
+"""What the recorder needs from Prefect: how to reach its API, and which values are secret."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FastSubmit:
 
     @staticmethod
     def is_possible() -> bool:
-        """Say whether this version of Prefect and prefect-dask has what it takes."""
+        """Return whether this version of Prefect and prefect-dask has what it takes."""
         submit = inspect.signature(PrefectDaskClient.submit).parameters
         serialize = getattr(SettingsContext, "serialize", None)
         return (

@@ -1,4 +1,4 @@
-"""Final states for task runs that nobody else gives one: many at once, with one client."""
+"""Sets final states of task runs that would stay unfinished: many at once, with one client."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _is_due(final: FinalState, run: TaskRun | None) -> bool:
 
 
 def _is_reported(final: FinalState, run: TaskRun | None) -> bool:
-    """Say whether a run has that state already, and only its log lacks the message."""
+    """Return whether a run has that state already, and only its log lacks the message."""
     state = None if run is None else run.state
     return final.again and state is not None and state.message == final.state.message
 

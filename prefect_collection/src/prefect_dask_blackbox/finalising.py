@@ -1,4 +1,4 @@
-"""The finaliser of last resort: a flow run whose process is gone, and nobody else noticed.
+"""Finalises a flow run whose process is gone and that Prefect still calls running.
 
 The recorder outlives the flow's process.  It knows the flow run and its task runs, and
 when the card is final it puts that on the page, emits the event, and sets what is still
@@ -26,7 +26,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
-from prefect_dask_blackbox.cancelling import cancel_words
+from prefect_dask_blackbox.cancelling import cancel_message
 from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.final_states import FinalState, settle
 from prefect_dask_blackbox.identity import page_of, prefect_client
@@ -191,7 +191,7 @@ def _settle(
     """Settle task runs of a flow run, which may have been tried again meanwhile."""
     cancelled = None
     if not again and _is_cancelled(run):
-        cancelled = cancel_words(client, run.id)
+        cancelled = cancel_message(client, run.id)
     finals = list(_finals(there, card, tasks, cancelled))
     return bool(settle(client, run.id, finals, runs=there))
 
@@ -203,7 +203,7 @@ def _last_state(run: FlowRun, card: RunCard) -> State[object]:
 
 
 def _is_suspended(run: FlowRun) -> bool:
-    """Say whether it waits to be resumed, which needs no process; a pause needs one."""
+    """Return whether it waits to be resumed, which needs no process; a pause needs one."""
     return run.state is not None and run.state.name == "Suspended"
 
 

@@ -1,4 +1,4 @@
-"""Around the flow's own function: begin before its first line, check after its last.
+"""Wraps the flow's own function: starts the recording before it, checks the tasks after it.
 
 Here the flow can still fail by itself, with its retries, hooks and callers none the wiser
 that a recorder found out; after the engine has set the final state it is too late for that.
@@ -96,7 +96,7 @@ class Watch:
             raise met from None
 
     def landed(self, result: object) -> None:
-        """Check that no task was lost unnoticed.
+        """Raise if tasks were lost and the flow has not noticed.
 
         Raises:
             LostTasksError: if one was, and the flow is to fail for it.
@@ -131,7 +131,7 @@ class Watch:
         await asyncio.to_thread(self.landed, result)
 
     def _say_why(self, run: ObservedRun) -> None:
-        """Have the state that the engine is about to set say why."""
+        """Put the reason into the state that the engine is about to set."""
         context, card = self._context, run.card
         if context is not None and card is not None and card.verdict is not None:
             say_why(context.client, run.flow_run.id, card.headline)

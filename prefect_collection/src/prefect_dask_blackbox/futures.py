@@ -1,4 +1,4 @@
-"""The future of a recorded task: it does not hide that the task was lost."""
+"""The future of a recorded task: it raises if the task was lost."""
 
 from __future__ import annotations
 

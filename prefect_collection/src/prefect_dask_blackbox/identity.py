@@ -1,4 +1,4 @@
-"""Whose run is this? A Prefect flow run, in the words of the core."""
+"""The identity of a flow run: job, run and attempt of its recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flow run shows of itself while it runs: its card, Dask's warnings, its stalls.
+"""Updates a flow run's page while it runs: its card, Dask's warnings, its stalls.
 
 A thread of its own speaks to Prefect, at intervals that grow with the run; the flow never
 waits for it.
@@ -24,7 +24,7 @@ from prefect.client.schemas.actions import LogCreate
 from prefect_dask_blackbox.events import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.page import Ended, ended_text, live_page
-from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled_keys
+from prefect_dask_blackbox.stalls import later, stall_kind, stall_text, stalled_keys
 from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Live", "ended_by_task", "until_next"]
 
 _INTERVAL = 5.0
-"""Seconds from one look to the next one; a stall, or its end, is shown at once."""
+"""Seconds between two checks; a stall, or its end, is shown at once."""
 _SHARE, _LONGEST = 0.05, 60.0
 """Between two updates of the card: this share of the run's time so far, and at most these
 seconds.  So a run of ten hours updates its card about 650 times, not 7,200."""
@@ -48,7 +48,7 @@ _ENDING = 5.0
 
 
 class Live(threading.Thread):
-    """Shows how a flow run gets on until it is asked to stop.
+    """Shows the progress of a flow run until it is asked to stop.
 
     Args:
         flow_run_id: Of the flow run.
@@ -115,7 +115,7 @@ class Live(threading.Thread):
                 self._look()
 
     def finish(self) -> None:
-        """Stop, and put what was heard last into the log."""
+        """Stop, and write the last reported lines into the log."""
         self._stopped.set()
         if self.is_alive():
             self.join(_ENDING)
@@ -149,7 +149,7 @@ class Live(threading.Thread):
         )
         text = f"Running: {ended_text(tasks, progress)}"
         if progress.stall is not None:  # first: lists cut the rest
-            text = f"{stall_words(progress.stall, self._ledger.names)} {text}"
+            text = f"{stall_text(progress.stall, self._ledger.names)} {text}"
         self._page.show_live(self._card(), data, text)
         self._shown_stall = stalled
 
@@ -183,13 +183,13 @@ class Live(threading.Thread):
         if kind is not None and stall is not None:
             self._stalls += 1
             self._read_task_names(stalled_keys(stall))
-            text = stall_words(stall, self._ledger.names)
+            text = stall_text(stall, self._ledger.names)
             labels = {"dask.workers": str(progress.workers)}
             self._emit_stall(STALLED, kind, text, labels)
         self._stalled = kind
 
     def _end_stall(self, text: str) -> None:
-        """Say that the stall is over that was reported last, if that one is not over yet."""
+        """Emit the end of the stall that was reported last, unless that was done."""
         kind, self._stalled = self._stalled, None
         if kind is not None:
             self._emit_stall(STALL_OVER, kind, text)

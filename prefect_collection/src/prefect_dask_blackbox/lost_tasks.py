@@ -1,4 +1,4 @@
-"""Tasks that were lost with their worker: Prefect is notified, since nothing else does it.
+"""Tasks that were lost with their worker: sets their states in Prefect, which nothing else does.
 
 A task run reports its states from the worker that runs it, so one whose worker is killed
 stays RUNNING for ever, and those that wait for it never come into being.
@@ -225,7 +225,7 @@ def finding_about(card: RunCard | None, key: str) -> Finding | None:
 
 
 def _is_reason(finding: Finding, card: RunCard) -> bool:
-    """Say whether a finding beside the verdict may be why a task was lost.
+    """Return whether a finding beside the verdict may be why a task was lost.
 
     What has cost the run something is none; and where there is a verdict, no other reason
     was found but that workers died.

@@ -1,4 +1,4 @@
-"""One attempt of a flow run and its recording, from its first moment to its card.
+"""One attempt of a flow run and its recording, from its start to its card.
 
 Made in the flow's own process; nothing here may slow, fail or hang the flow.
 """
@@ -96,12 +96,12 @@ _shown: set[tuple[UUID, int]] = set()
 
 
 def this_process_showed(flow_run_id: UUID, attempt: int) -> bool:
-    """Say whether the final card of an attempt was shown by this very process."""
+    """Return whether the final card of an attempt was shown by this very process."""
     return (flow_run_id, attempt) in _shown
 
 
 class ObservedRun:
-    """What is known of a flow run while it runs here.
+    """A flow run that runs in this process.
 
     Attributes:
         flow_run: As the engine keeps it: its state is always the newest.
@@ -218,7 +218,7 @@ class ObservedRun:
         future: PrefectDaskFuture[Any],
         wait_for: object = None,
     ) -> BlackboxFuture[Any]:
-        """Note a submitted task, and return a future that tells when it is lost."""
+        """Note a submitted task, and return a future that raises when it is lost."""
         entry = self.ledger.enter(
             future.wrapped_future, task, future.task_run_id, parameters, wait_for
         )
@@ -266,7 +266,7 @@ class ObservedRun:
         return None
 
     def _waiting_for(self, failed: SubmittedTask) -> str:
-        """Return the first task run that never began because of another one, if known."""
+        """Return the first task run that did not start because of another one, if known."""
         waiting = (e for e in self.ledger if self.ledger.blocker_of(e) is failed)
         first = next(waiting, None)
         return "A task" if first is None else f"'{shown_name(first.name)}'"
@@ -315,7 +315,7 @@ class ObservedRun:
     def _stopped(
         self, exception: BaseException | None, state: RunState | None, *, dying: bool
     ) -> RunState | None:
-        """Tell the recording if Prefect ended the run; return the state to end it with."""
+        """Report to the recording that Prefect ended the run, if so; return its final state."""
         with guard("how Prefect ended the flow run"):
             if state != "succeeded":
                 self._stop = stop_of(
@@ -337,7 +337,7 @@ class ObservedRun:
         return state
 
     def _name_tasks(self) -> None:
-        """Tell the recording what Prefect calls the tasks that the card may be about."""
+        """Report Prefect's names of the tasks that the card may mention to the recording."""
         entries = {e.task_run_id: e for e in self.ledger if self._failed or e.lost}
         chosen = list(entries)[:_MOST_NAMES] if self._failed else list(entries)
         self._read_names((entries[identity] for identity in chosen), again=True)
@@ -394,7 +394,7 @@ class ObservedRun:
                 unknown[identity].named = True
 
     def _note_failures(self) -> BaseException | None:
-        """Tell the recording of tasks whose function raised: to Dask they succeeded.
+        """Report tasks whose function raised to the recording: for Dask they succeeded.
 
         Returns:
             The exception of the first of them.
@@ -412,7 +412,7 @@ class ObservedRun:
         return found[0] if found else None
 
     def _note_failure_elsewhere(self, exception: BaseException) -> None:
-        """Tell the recording which task of a subflow that nobody observes raised this."""
+        """Report to the recording which task of an unobserved subflow raised this."""
         entry = raised_by(self.ledger, exception)
         if entry is not None:
             self._note_failure(entry, exception)
@@ -495,7 +495,7 @@ class ObservedRun:
             flow_run_logger(self.flow_run).warning("Not retried, %s", why)
 
     def settle(self, *, cluster_gone: bool) -> None:
-        """See to it that no task run stays unfinished for ever; call it last of all."""
+        """Give every unfinished task run a final state; call it last."""
         self._retries.restore_policy()
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
         self.lost_tasks.report_rest(

@@ -1,4 +1,4 @@
-"""What is recorded and where to, as given to the task runner or the decorator."""
+"""What is recorded and where, as given to the task runner or the decorator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dask clients that a flow makes itself: on the recording of the flow run that made them."""
+"""Attaches Dask clients that a flow makes itself to the recording of its flow run."""
 
 from __future__ import annotations
 

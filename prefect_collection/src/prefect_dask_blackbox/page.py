@@ -19,7 +19,7 @@ from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 
-from prefect_dask_blackbox.stalls import stall_words
+from prefect_dask_blackbox.stalls import stall_text
 from prefect_dask_blackbox.submitted_tasks import shown_name, with_names
 
 __all__ = [
@@ -268,7 +268,7 @@ def live_page(
         reason = card.completeness.get("reason", "the reason is unknown")
         parts.append(f"⚠ **Not recorded: {escaped(str(reason))}**")
     if progress is not None and progress.stall is not None:
-        parts.append(f"⚠ **{escaped(stall_words(progress.stall, names))}**")
+        parts.append(f"⚠ **{escaped(stall_text(progress.stall, names))}**")
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
     parts += [*before, _place(card.links)]
     return _joined(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Trying again, or not, by what the recorder knows: for tasks and for flows.
+"""Retries by the recorder's advice, for tasks and for flows.
 
 @task(retries=3, retry_condition_fn=dask_blackbox_says_retry)
 def load(day): ...
@@ -26,7 +26,7 @@ __all__ = ["FlowRetries", "dask_blackbox_says_retry"]
 def _portable() -> Callable[[object, object, object], bool]:
     # A nested function travels by value into tasks, to where this package may not be.
     def dask_blackbox_says_retry(task: Any, task_run: Any, state: Any) -> bool:
-        """Say whether a failed task is worth another try (a Prefect `retry_condition_fn`).
+        """Return whether a failed task is worth another try (a Prefect `retry_condition_fn`).
 
         The run is still under way, so it has no verdict yet: the task's own exception
         decides, as the recorder's rules see it.  Only what surely fails again is not
@@ -48,7 +48,7 @@ def _portable() -> Callable[[object, object, object], bool]:
 
 
 dask_blackbox_says_retry = _portable()
-"""Say whether a failed task is worth another try: `@task(retry_condition_fn=…)`."""
+"""Return whether a failed task is worth another try: `@task(retry_condition_fn=…)`."""
 
 
 class FlowRetries:

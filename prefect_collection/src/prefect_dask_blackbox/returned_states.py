@@ -1,4 +1,4 @@
-"""Flows that return failed states: why they failed, and what their own state says of it.
+"""Flows that return failed states: why they failed, and the message of their own state.
 
 Prefect sums up the states that a flow returns: “2/40 states failed.”  That is the message
 of the flow run's state, in the UI and in notifications, where a verdict is of more use.
@@ -23,7 +23,7 @@ __all__ = [
     "exception_in",
     "exception_of",
     "exception_of_state",
-    "in_words",
+    "readable",
     "reason_of",
     "say_why",
 ]
@@ -70,15 +70,15 @@ def reason_of(state: State[object] | None) -> str:
 
 
 def exceeded_limit(state: State[object] | None) -> bool:
-    """Say whether a task was ended by its own `timeout_seconds`.
+    """Return whether a task was ended by its own `timeout_seconds`.
 
     To Prefect, one whose code raised a `TimeoutError` is `TimedOut`, too.
     """
     return state is not None and (state.message or "").startswith(_LIMIT)
 
 
-def in_words(error: str) -> str:
-    """Return an exception's `repr` as its state would say it: class, colon, text."""
+def readable(error: str) -> str:
+    """Return an exception's `repr` as its state's message: class, colon, text."""
     name, _, rest = error.partition("(")
     with suppress(SyntaxError, ValueError):
         text = ast.literal_eval(f"({rest}")
@@ -92,7 +92,7 @@ def _raised_in(message: str) -> tuple[str, str] | None:
     if match := _RAISED.match(message):
         return match[1], match[2]
     if match := _RAISED_TIMEOUT.match(message):
-        name, _, text = in_words(match[1]).partition(": ")
+        name, _, text = readable(match[1]).partition(": ")
         return name, text
     return None
 

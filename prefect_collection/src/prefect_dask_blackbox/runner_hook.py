@@ -37,7 +37,7 @@ _INTERVAL = 0.5
 
 
 def show_late_card(flow: Flow[..., object], flow_run: FlowRun) -> None:
-    """Finalise a flow run, if its own process did not live to do it.
+    """Finalise a flow run whose own process died before it could.
 
     Args:
         flow: The flow, loaded in the process that runs the hook.

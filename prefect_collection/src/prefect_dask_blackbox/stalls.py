@@ -1,4 +1,4 @@
-"""Why no task finishes, in one sentence, of a `stall` event."""
+"""Why no task finishes, in one sentence, from a `stall` event."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     # Only describes arguments.
     from dask_blackbox.events import Stall
 
-__all__ = ["later", "stall_kind", "stall_words", "stalled_keys"]
+__all__ = ["later", "stall_kind", "stall_text", "stalled_keys"]
 
 _FEW = 3
 
 
-def stall_words(stall: Stall, names: Mapping[str, str]) -> str:
+def stall_text(stall: Stall, names: Mapping[str, str]) -> str:
     """Return what a run waits for.
 
     Args:
@@ -41,7 +41,7 @@ def later(stall: Stall, seconds: float) -> Stall:
 
 
 def stalled_keys(stall: Stall) -> list[str]:
-    """Return the keys that `stall_words` may name."""
+    """Return the keys that `stall_text` may name."""
     unrunnable = [each.key for each in stall.unrunnable]
     return unrunnable + [each.key for each in stall.processing]
 

@@ -1,4 +1,4 @@
-"""What the flow submitted, and what became of it.
+"""The tasks that a flow submitted, and how they ended.
 
 Prefect's own runner forgets a task as soon as it is submitted; so nobody notices one that
 dies with its worker.  The ledger knows every key, without holding a future: a flow that
@@ -99,12 +99,12 @@ class SubmittedTask:
 
     @property
     def lost(self) -> bool:
-        """Its end is known, and it is no end that the task itself could report."""
+        """Whether it was lost: it ended in a way that the task itself could not report."""
         return self.error is not None and is_lost(self.error)
 
     @property
     def never_began(self) -> bool:
-        """Prefect did not run it, because another task run had not completed."""
+        """Whether Prefect did not run it because another task run had not completed."""
         return self.state is not None and self.state.name == "NotReady"
 
     @property
@@ -114,7 +114,7 @@ class SubmittedTask:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Say whether an exception of a Dask future means that the task is lost.
+    """Return whether an exception of a Dask future means that the task is lost.
 
     A future that the flow itself cancelled is not.
     """
@@ -124,13 +124,13 @@ def is_lost(error: BaseException) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return text as one line of bounded length, without what terminals obey."""
+    """Return text as one line of bounded length, without control characters."""
     line = " ".join(plain(text).split())
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
 def own_name(task: Task[Any, Any], parameters: Mapping[str, object]) -> str | None:
-    """Return the name that the user gives to a task run, if its template says it now."""
+    """Return the name that the user gives to a task run, if its template can be filled in now."""
     template = task.task_run_name
     # A template of what is not known yet is filled in where the task runs.
     known = all(isinstance(each, _PLAIN) for each in parameters.values())
@@ -150,7 +150,7 @@ _LONGEST_SEARCHED = 2_000
 def in_short(
     parameters: Mapping[str, object], redaction: Redaction
 ) -> tuple[tuple[str, str | SubmittedTask], ...]:
-    """Return what a task was called with, in a few words, without secrets."""
+    """Return the arguments of a task, shortened and without secrets."""
     return tuple(
         (name, "***" if is_secret_name(name) else _value(value, redaction))
         for name, value in list(parameters.items())[: _MOST_VALUES + 1]
@@ -201,7 +201,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def keys_in(text: str) -> list[str]:
-    """Return what looks like keys of task runs in a text."""
+    """Return the keys of task runs in a text."""
     return _KEY.findall(text)
 
 
@@ -276,7 +276,7 @@ class Ledger:
         parameters: Mapping[str, object],
         wait_for: object = None,
     ) -> SubmittedTask:
-        """Note a task and follow what becomes of it."""
+        """Add a task, and follow it until it ends."""
         entry = SubmittedTask(
             key=str(future.key),
             task_run_id=run_id,

@@ -16,7 +16,7 @@ from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.sorting import LogSort
 
 from prefect_dask_blackbox.final_states import read_runs
-from prefect_dask_blackbox.returned_states import in_words
+from prefect_dask_blackbox.returned_states import readable
 from prefect_dask_blackbox.submitted_tasks import one_line
 
 __all__ = ["earlier_failures"]
@@ -60,5 +60,5 @@ def _read(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, list[str
     for line in client.read_logs(wanted, limit=_LINES, sort=LogSort.TIMESTAMP_ASC):
         match = _RETRIED.match(line.message)
         if match is not None and line.task_run_id is not None:
-            found.setdefault(line.task_run_id, []).append(one_line(in_words(match[1])))
+            found.setdefault(line.task_run_id, []).append(one_line(readable(match[1])))
     return found

@@ -419,7 +419,7 @@ class _ClientToCome:
 
 
 def _has_client() -> bool:
-    """Say whether there is a client already, whose cluster prefect-dask will use."""
+    """Return whether there is a client already, whose cluster prefect-dask will use."""
     try:
         get_client()
     except ValueError:
@@ -432,12 +432,12 @@ def _exception(args: tuple[object, ...]) -> BaseException | None:
 
 
 def _is_ours(context: FlowRunContext) -> bool:
-    """Say whether this is the flow's own process, and not a worker."""
+    """Return whether this is the flow's own process, and not a worker."""
     return not (context.detached or context.flow_run is None or _on_worker())
 
 
 def _on_worker() -> bool:
-    """Say whether this is a Dask worker, in a task."""
+    """Return whether this is a Dask worker, in a task."""
     try:
         get_worker()
     except ValueError:

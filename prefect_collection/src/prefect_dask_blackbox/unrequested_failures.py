@@ -1,4 +1,4 @@
-"""Failed tasks that the flow did not ask about: another one, which needed them, failed for it.
+"""Failed tasks whose results the flow did not request, and that made other tasks fail.
 
 A task that waits for a failed one never begins, and Prefect tells the flow no more than
 that it is `PENDING`.  The server knows which task runs failed; the exception is in the
@@ -37,12 +37,12 @@ _TIMEOUT = "2s"
 
 
 def is_unfinished_run(error: BaseException | None) -> bool:
-    """Say whether an exception only tells that a task did not begin, and not why."""
+    """Return whether an exception reports only that a task did not start, not why."""
     return isinstance(error, UnfinishedRun)
 
 
 def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
-    """Fill in the states of tasks that failed and that the flow did not ask for.
+    """Fill in the states of tasks that failed and that the flow did not request.
 
     Args:
         ledger: What the flow submitted.
@@ -121,7 +121,7 @@ def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | No
 
 
 def _is_of_task(error: BaseException) -> bool:
-    """Say whether an exception went through the code of Prefect's that calls tasks."""
+    """Return whether an exception went through the code of Prefect's that calls tasks."""
     frames = walk_tb(error.__traceback__)
     return any(_ENGINE in frame.f_code.co_filename for frame, _ in frames)
 

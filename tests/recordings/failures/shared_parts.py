@@ -88,7 +88,7 @@ def frame_of_groups(partitions: int = 12, rows: int = 60_000) -> Any:
 
 
 def has_left(client: Client, worker: str) -> bool:
-    """Say whether the scheduler has taken notice that a worker is gone."""
+    """Return whether the scheduler has taken notice that a worker is gone."""
     return worker not in client.scheduler_info()["workers"]
 
 

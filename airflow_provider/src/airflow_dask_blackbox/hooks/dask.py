@@ -151,7 +151,7 @@ class DaskHook(BaseHook):
         return {"distributed.dashboard.link": link} if link else {}
 
     def test_connection(self) -> tuple[bool, str]:
-        """Say in one sentence whether the connection works, or what is wrong with it."""
+        """Return whether the connection works, and a sentence: what is there, or why not."""
         try:
             return True, self._tested()
         except Exception as error:  # noqa: BLE001 - this is what is asked for

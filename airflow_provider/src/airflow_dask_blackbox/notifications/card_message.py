@@ -1,4 +1,4 @@
-"""A card in the words of a message: for chats, for e-mail, and as plain text."""
+"""A card as a message: for chats, for e-mail, and as plain text."""
 
 from __future__ import annotations
 

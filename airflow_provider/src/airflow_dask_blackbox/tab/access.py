@@ -1,4 +1,4 @@
-"""Who may see a page: whoever may read the logs of the DAG's tasks, by Airflow's own word."""
+"""Who may see a page: users who may read the logs of the DAG's tasks in Airflow."""
 
 from __future__ import annotations
 

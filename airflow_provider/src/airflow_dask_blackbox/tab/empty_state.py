@@ -1,4 +1,4 @@
-"""Why there is no Dask run to show, and what to do about it: the page everybody else's task has."""
+"""Why there is no Dask run to show, and what to do about it: the page of tasks without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a task instance: its tries, the report of one of them, and how far it is."""
+"""The page of a task instance: its tries, the report of one of them, and its progress."""
 
 from __future__ import annotations
 

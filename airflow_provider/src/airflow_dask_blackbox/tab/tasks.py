@@ -1,4 +1,4 @@
-"""What Airflow's database knows of a task instance: its tries, and where they recorded to."""
+"""A task instance in Airflow's database: its tries, and where they recorded to."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def _what_made_it(case: Case) -> str:
 
 
 def _says_why(case: Case) -> bool:
-    """Say whether an exception reports not only what is missing, but what is wrong.
+    """Return whether an exception reports not only what is missing, but what is wrong.
 
     A module, a setting or a service is not made by tasks, and neither is the file that a task
     is given to read.
@@ -381,7 +381,7 @@ def _is_symptom(case: Case, verdict: Finding) -> bool:
 
 
 def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
-    """Say whether a test of class and message holds for what ended the run."""
+    """Return whether a test of class and message holds for what ended the run."""
     failure = case.blame.failure
     if failure is not None:
         return test(failure.raised.name, failure.raised.message)
@@ -424,7 +424,7 @@ def _words(text: str) -> str:
 
 
 def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
-    """Say whether a line only reports the error that the verdict is about."""
+    """Return whether a line only reports the error that the verdict is about."""
     line = " ".join(re.findall(r"\w+", earlier.message[:_LONGEST_LINE]))
     return any(f" {each}" in f" {line}" for each in raised if " " in each)
 
@@ -466,7 +466,7 @@ def _since(case: Case, verdict: Finding) -> float | None:
 
 
 def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
-    """Say whether a program that ran before a task failed had ended as the driver heard of it.
+    """Return whether a program that ran before a task failed had ended as the driver heard of it.
 
     A program for which nobody waits is looked at when a call to Dask raises: when it really
     ended is not known then.
@@ -577,7 +577,7 @@ def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
 
 
 def _is_met_again(case: Case, prefix: str) -> bool:
-    """Say whether what a failed task had begun is what another of its kind has met."""
+    """Return whether what a failed task had begun is what another of its kind has met."""
     failure = case.blame.failure
     return (
         failure is not None

@@ -89,7 +89,7 @@ def whose(case: Case, subject: str) -> str:
 
 
 def is_related(program: ProgramFailed, failure: TaskFailure | None) -> bool:
-    """Say whether a failed program may have to do with the failure of a task.
+    """Return whether a failed program may have to do with the failure of a task.
 
     The driver's do: it starts them one after another.  Of the programs of many tasks, those
     of the failed task, and those whose command names the file that its error names.
@@ -172,12 +172,12 @@ def sentence_on_reused(reused: KeyReused) -> str:
 
 
 def names_exit_of(program: ProgramFailed, texts: str) -> bool:
-    """Say whether texts tell of a program's exit code, as `CalledProcessError` does."""
+    """Return whether texts report a program's exit code, as `CalledProcessError` does."""
     return re.search(_EXIT_STATUS.format(program.code), texts) is not None
 
 
 def _cancelled_by_driver(case: Case) -> bool:
-    """Say whether the last client that cancelled tasks was the driver's own."""
+    """Return whether the last client that cancelled tasks was the driver's own."""
     logs = case.run.logs.filter(
         (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
     )

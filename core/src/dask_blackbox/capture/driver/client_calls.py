@@ -139,7 +139,7 @@ def note_causes(error: BaseException) -> None:
 
 
 def _is_of_dask(error: BaseException) -> bool:
-    """Say whether a call to Dask had raised this exception."""
+    """Return whether a call to Dask had raised this exception."""
     identity = identity_of(error)
     return any(each == identity for each, _ in _raised)
 
@@ -289,7 +289,7 @@ def _forked() -> None:
 
 
 def _in_a_users_thread(frame: FrameType | None) -> bool:
-    """Say whether a thread that Dask did not start called this (`Timer(9, process.kill)`)."""
+    """Return whether a thread that Dask did not start called this (`Timer(9, process.kill)`)."""
     if threading.current_thread() is threading.main_thread():
         return False
     while frame is not None:

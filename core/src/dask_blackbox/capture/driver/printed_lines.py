@@ -78,7 +78,7 @@ class PrintedLines:
 
 
 def _is_workers(name: str) -> bool:
-    """Say whether a worker of this process (`processes=False`) records what is printed in it."""
+    """Return whether a worker of this process (`processes=False`) records what is printed in it."""
     stream: Any = getattr(sys, name)
     for _ in range(_MOST_STREAMS):
         if getattr(stream, "role", None) == "worker" and not stream.muted:

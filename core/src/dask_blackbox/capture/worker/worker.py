@@ -610,7 +610,7 @@ class WorkerCapture(WorkerPlugin):
 
 
 def _is_last(stream: Any, message: object) -> bool:
-    """Say whether the batch with a message is the last one that was sent."""
+    """Return whether the batch with a message is the last one that was sent."""
     kept = stream.recent_message_log
     return any(
         isinstance(each, dict) and each.get("msg") is message
