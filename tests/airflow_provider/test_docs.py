@@ -60,7 +60,7 @@ def test_the_first_dag_of_the_guide_runs_as_it_is(airflow: Any, tmp_path: Path) 
     assert list((tmp_path / "store").glob("runs/*/*/*/card.json"))
 
 
-def test_the_first_run_of_the_guide_fails_as_the_guide_says(
+def test_the_first_run_of_the_guide_fails_as_described(
     airflow: Any, tmp_path: Path
 ) -> None:
     (text,) = [part for part in PARTS if 'DAG("first_run"' in part]

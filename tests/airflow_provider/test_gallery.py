@@ -90,7 +90,7 @@ def test_each_day_is_a_run_of_its_own(airflow: Any, example: Any) -> None:
     assert {host["map_index"] for host in hosts} == {0, 1}
 
 
-def test_an_asset_event_says_what_was_written(
+def test_an_asset_event_reports_what_was_written(
     airflow: Any, example: Any, tmp_path: Path
 ) -> None:
     from airflow.models.asset import AssetEvent

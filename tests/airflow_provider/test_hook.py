@@ -95,7 +95,7 @@ def test_an_address_is_made_of_the_fields(
     assert connect(**fields).address == address
 
 
-def test_a_connection_that_works_says_what_is_there(
+def test_a_connection_that_works_reports_the_cluster(
     connect: Connect, scheduler: str
 ) -> None:
     import distributed
@@ -110,7 +110,7 @@ def test_a_connection_that_works_says_what_is_there(
     )
 
 
-def test_a_cluster_class_beside_an_address_is_said_to_be_unused(
+def test_a_cluster_class_beside_an_address_is_reported_as_unused(
     connect: Connect, scheduler: str
 ) -> None:
     extra = {"cluster_class": "distributed.LocalCluster"}
@@ -184,7 +184,7 @@ def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> Non
         ({"conn_type": "aws"}, "it is of type 'aws', not 'dask'"),
     ],
 )
-def test_a_connection_that_cannot_work_says_why_in_one_sentence(
+def test_a_connection_that_cannot_work_reports_why_in_one_sentence(
     connect: Connect, fields: dict[str, Any], says: str
 ) -> None:
     works, sentence = connect(**fields).test_connection()

@@ -88,7 +88,7 @@ def test_a_notifier_that_fails_does_not_keep_the_others_from_sending() -> None:
     assert sent == [URL]
 
 
-def test_slack_shows_what_is_said_and_takes_none_of_it_for_markup() -> None:
+def test_slack_shows_texts_as_they_are_and_interprets_no_markup() -> None:
     slack = message_of(_context(None), _card("x" * 10_000)).slack
 
     head, *facts, foot = slack.splitlines()
@@ -101,7 +101,7 @@ def test_slack_shows_what_is_said_and_takes_none_of_it_for_markup() -> None:
     assert len(slack) <= 3000
 
 
-def test_an_e_mail_says_why_and_what_to_do_and_escapes_it() -> None:
+def test_an_e_mail_contains_cause_and_remedy_escaped() -> None:
     message = message_of(_context(None), _card())
 
     assert "running &lt;load&gt; &amp; *others*" in message.html

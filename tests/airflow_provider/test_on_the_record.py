@@ -57,7 +57,7 @@ with DAG("twice"):
 
 
 @pytest.mark.parametrize("links", ["airflow", "store"])
-def test_a_killed_try_is_linked_as_the_setting_says(
+def test_a_killed_try_is_linked_according_to_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: str
 ) -> None:
     from airflow_dask_blackbox.addresses import TaskKey, tab_of

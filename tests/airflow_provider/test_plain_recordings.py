@@ -184,7 +184,7 @@ with DAG("configured"):
         ("ValueError('no orders')", ("failed", "driver-exception")),
     ],
 )
-def test_airflow_says_what_an_exception_means(
+def test_airflows_log_explains_an_exception(
     airflow: Any, tab: Tab, tmp_path: Path, raised: str, ended: tuple[str, str | None]
 ) -> None:
     ran = airflow.run(
@@ -209,7 +209,7 @@ with DAG("meaning"):
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_a_recording_of_a_task_that_airflow_stops_says_who_stopped_it(
+def test_a_recording_of_a_task_that_airflow_stops_names_who_stopped_it(
     airflow: Any, tab: Tab, tmp_path: Path
 ) -> None:
     ran = airflow.run(

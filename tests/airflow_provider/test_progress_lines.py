@@ -52,11 +52,11 @@ def test_the_pause_between_two_lines_grows_to_the_setting() -> None:
     assert _said_at(100.0, 500) == [16, 46, 106, 206, 306, 406]
 
 
-def test_a_setting_of_zero_says_nothing() -> None:
+def test_a_setting_of_zero_prints_nothing() -> None:
     assert _said_at(0.0, 500) == []
 
 
-def test_a_stopped_task_says_how_far_it_was_and_nothing_of_what_follows() -> None:
+def test_a_stopped_task_logs_its_progress_and_nothing_after_it() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=1.0, now=clock)
     assert lines.stop() == ""
@@ -73,7 +73,7 @@ def test_a_stopped_task_says_how_far_it_was_and_nothing_of_what_follows() -> Non
     assert log.lines == []
 
 
-def test_what_has_not_changed_is_not_said_again() -> None:
+def test_what_has_not_changed_is_not_printed_again() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=10.0, now=clock)
     for second in range(0, 100, 2):
@@ -89,7 +89,7 @@ def test_one_task_is_one_task() -> None:
     )
 
 
-def test_a_line_says_how_much_is_done_and_left_and_what_it_takes() -> None:
+def test_a_line_reports_done_and_remaining_tasks_and_resources() -> None:
     progress = Progress(
         at=0.0,
         submitted=1600,
@@ -107,7 +107,7 @@ def test_a_line_says_how_much_is_done_and_left_and_what_it_takes() -> None:
     )
 
 
-def test_a_stall_is_said_at_once_and_once() -> None:
+def test_a_stall_is_printed_at_once_and_once() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=300.0, now=clock)
     for lasted in (60.0, 62.0):
@@ -120,7 +120,7 @@ def test_a_stall_is_said_at_once_and_once() -> None:
     ]
 
 
-def test_deaths_of_workers_are_said_in_a_line_each_and_not_without_end() -> None:
+def test_deaths_of_workers_have_a_line_each_up_to_a_limit() -> None:
     log = Lines()
     lines = ProgressLines(log, interval=300.0, now=Clock())
     death = LogLine(

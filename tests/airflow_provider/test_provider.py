@@ -32,7 +32,7 @@ def test_airflow_finds_the_provider_its_links_and_its_settings(airflow: Any) -> 
     }
 
 
-def test_what_the_provider_says_of_itself_is_valid_and_is_there() -> None:
+def test_the_providers_metadata_is_valid_and_installed() -> None:
     import airflow
     import jsonschema  # type: ignore[import-untyped]
     from airflow_dask_blackbox import get_provider_info

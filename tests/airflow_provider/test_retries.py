@@ -56,7 +56,7 @@ with DAG("named_advice"):
     assert _tries(tmp_path, "wrong", "named_advice") == [1]
 
 
-def test_words_that_are_no_advice_are_refused_while_the_dag_is_parsed() -> None:
+def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
     with pytest.raises(ValueError, match="'coed' is not a supported retry advice"):
         DaskObservedOperator(
             task_id="x", python_callable=print, fail_without_retry=("coed",)

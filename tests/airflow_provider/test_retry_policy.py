@@ -99,7 +99,7 @@ def _cards(store: Path, task: str) -> list[Any]:
     return [json.loads(each.read_text()) for each in found]
 
 
-def test_words_that_are_no_advice_are_refused_while_the_dag_is_parsed() -> None:
+def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
     with pytest.raises(ValueError, match="'unknown' is not a supported retry advice"):
         DaskRetryPolicy(fail=["unknown"])
 

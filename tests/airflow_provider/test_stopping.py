@@ -45,7 +45,7 @@ def _card(store: Path, job: str, run_id: str) -> Any:
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_a_stopped_task_says_who_stopped_it_and_how_far_it_was(
+def test_the_log_of_a_stopped_task_names_who_stopped_it_and_its_progress(
     airflow: Any, tmp_path: Path
 ) -> None:
     ran = airflow.run(
@@ -181,7 +181,7 @@ with DAG("closing_slowly"):
         ),
     ],
 )
-def test_a_task_that_goes_on_after_a_signal_says_so(
+def test_a_task_that_continues_after_a_signal_logs_it(
     airflow: Any, tmp_path: Path, moment: str, state: str, said: str
 ) -> None:
     ran = airflow.run(
@@ -447,7 +447,7 @@ def test_an_answer_of_airflow_that_comes_late_is_reported_all_the_same() -> None
     assert [stop.reason for stop in stops] == ["marked-failed"]
 
 
-def test_a_recorder_knows_of_a_stop_before_airflow_has_said_why() -> None:
+def test_a_recorder_knows_of_a_stop_before_airflow_reports_why() -> None:
     answer = threading.Event()
     noted: list[tuple[str, str]] = []
 

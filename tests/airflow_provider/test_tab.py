@@ -219,7 +219,7 @@ def test_the_buttons_lead_to_the_tab(airflow_of_module: Any, dag_runs: Any) -> N
     assert xcoms["dask_recording"]["job"] == "open.fails"
 
 
-def test_the_dashboard_of_a_task_that_has_ended_is_said_to_be_gone(
+def test_the_dashboard_of_a_task_that_has_ended_is_reported_as_gone(
     viewer: Browser, dag_runs: dict[str, Any]
 ) -> None:
     key = _key(dag_runs, "fails")
@@ -244,7 +244,7 @@ def test_another_operators_task_is_reported_how_to_record_one(
     assert 'data-poll="0"' in page.text
 
 
-def test_a_task_that_is_not_there_is_said_to_be_missing(viewer: Browser) -> None:
+def test_a_task_that_does_not_exist_is_reported_as_missing(viewer: Browser) -> None:
     page = viewer(page_of(TaskKey("open", "never", "fails"), "task"))
 
     assert "Airflow has no such task instance" in page.text
@@ -287,7 +287,7 @@ def test_a_running_task_shows_how_far_it_is(
     assert viewer(page_of(key, "dashboard")).headers["location"] == dashboard
 
 
-def test_a_try_that_airflow_calls_otherwise_says_so(
+def test_a_try_with_another_state_in_airflow_shows_both(
     viewer: Browser, dag_runs: dict[str, Any], store: Store
 ) -> None:
     key = _key(dag_runs, "marked")
@@ -328,7 +328,7 @@ def test_what_nobody_was_left_to_finish_is_finished_when_it_is_read(
     assert Run.at(store, at).ending is not None
 
 
-def test_a_recording_of_another_dag_is_not_shown_whatever_a_task_says(
+def test_a_recording_of_another_dag_is_not_shown_whatever_a_task_pushes(
     viewer: Browser, dag_runs: dict[str, Any], store: Store
 ) -> None:
     key = _key(dag_runs, "foreign")

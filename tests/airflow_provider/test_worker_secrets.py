@@ -146,7 +146,7 @@ def test_what_only_the_task_can_ask_airflow_for_raises_on_workers(
     assert "cannot import name" not in logged
 
 
-def test_the_verdict_on_a_task_that_asks_says_to_pass_the_value(
+def test_the_remedy_for_a_task_that_asks_is_to_pass_the_value(
     airflow: Any, tmp_path: Path
 ) -> None:
     ran = airflow.run(

@@ -220,7 +220,7 @@ def test_logs_prints_what_was_asked_for(shelf: Shelf) -> None:
     )
 
 
-def test_logs_says_why_there_is_nothing_and_prints_nothing(shelf: Shelf) -> None:
+def test_logs_without_a_match_reports_why_on_stderr(shelf: Shelf) -> None:
     shelf.record("nightly", "run-1", a_log("fine"))
 
     result = typed("logs", "latest", "--store", shelf.url, "--level", "error")

@@ -69,7 +69,9 @@ def test_two_clients_of_one_cluster_are_reported_apart(finished: ScenarioRun) ->
     assert prefixes(finished, "other") == {"of_other": 4}
 
 
-def test_the_last_words_of_the_last_task_are_recorded(finished: ScenarioRun) -> None:
+def test_the_last_log_lines_of_the_last_task_are_recorded(
+    finished: ScenarioRun,
+) -> None:
     for i, reported in enumerate(finished.reported["last_words"]):
         logs = Run.open(reported["links"]["recording"]).logs
         text = messages(logs.filter(pl.col("logger") == "stdout"), "last words")

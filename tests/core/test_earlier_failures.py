@@ -188,7 +188,7 @@ def test_an_error_before_a_wait_that_was_given_up_begins_the_headline() -> None:
     assert found.follows.text == "ValueError in 'publish': bad price 'n/a'"
 
 
-def test_a_line_that_says_that_nothing_failed_is_no_error() -> None:
+def test_a_line_about_no_failures_is_no_error() -> None:
     line = a_log_line("12 read, 0 errors", logger="stdout", level=20)
 
     assert verdict(line).confidence == "high"

@@ -252,7 +252,7 @@ def test_what_a_host_has_stopped_is_no_failure_of_the_job(store: MemoryStore) ->
     )
 
 
-def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
+def test_a_history_in_s3_reads_no_more_than_its_limit(s3: EmbeddedS3) -> None:
     store = open_store(s3.url, settings=s3.settings)
     with ThreadPoolExecutor(8) as putting:
         for _ in putting.map(

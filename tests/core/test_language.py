@@ -86,14 +86,14 @@ def messages_of(module: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_the_glossary_lists_the_words() -> None:
+def test_the_glossary_lists_words_to_avoid() -> None:
     assert found_in("It was told of a flight") == ["told", "flight"]
     assert found_in("The run failed for want\nof memory") == ["for want of"]
     assert found_in("The run succeeded") == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_shown)
-def test_pages_use_the_glossarys_words(page: Path) -> None:
+def test_pages_use_the_glossarys_terms(page: Path) -> None:
     text = page.read_text("utf-8")
     if page == GLOSSARY:
         text = text.replace(_table(), "")
@@ -101,7 +101,7 @@ def test_pages_use_the_glossarys_words(page: Path) -> None:
     assert found_in(_NAME.sub("", text)) == []
 
 
-def test_messages_and_help_use_the_glossarys_words() -> None:
+def test_messages_and_help_use_the_glossarys_terms() -> None:
     texts = [(module, text) for module in MODULES for text in messages_of(module)]
     wrong = [
         f"{_shown(module)}: {text[:100]!r}" for module, text in texts if found_in(text)
@@ -112,7 +112,7 @@ def test_messages_and_help_use_the_glossarys_words() -> None:
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=_shown)
-def test_pages_of_hosts_use_the_glossarys_words(template: Path) -> None:
+def test_pages_of_hosts_use_the_glossarys_terms(template: Path) -> None:
     assert found_in(template.read_text("utf-8")) == []
 
 
@@ -127,7 +127,7 @@ def names_in(module: Path) -> Iterator[str]:
             yield node.id
 
 
-def test_names_in_code_use_the_glossarys_words() -> None:
+def test_names_in_code_use_the_glossarys_terms() -> None:
     wrong = [
         f"{_shown(module)}: {name}"
         for module in MODULES

@@ -168,7 +168,7 @@ def test_an_option_that_the_scheduler_does_not_have_is_why_nothing_listens() -> 
     assert found.title.startswith("A scheduler failed to start: No such option")
 
 
-def test_dasks_own_words_for_a_failed_start_are_no_reason() -> None:
+def test_dasks_own_message_of_a_failed_start_is_no_reason() -> None:
     vague = [
         "Traceback (most recent call last):",
         f'  File "{SITE}/distributed/cli/dask_worker.py", line 451, in main',

@@ -211,7 +211,7 @@ def test_another_cluster_at_the_same_address_is_left_alone() -> None:
             assert client.submit(sum, (1, 2)).result() == 3
 
 
-def test_reap_closes_what_a_recording_says_nobody_has_closed(
+def test_reap_closes_clusters_that_a_recording_lists_as_open(
     homes: Callable[[], Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     its_home = homes()

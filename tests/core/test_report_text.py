@@ -120,7 +120,7 @@ def test_an_unrecorded_run_reports_it_before_anything_else() -> None:
     assert text(card).splitlines()[2] == f"! This run was not recorded: {reason}"
 
 
-def test_what_is_missing_is_only_said_when_something_is() -> None:
+def test_missing_data_is_reported_only_if_there_is_any() -> None:
     gaps = {"scheduler tcp://s": ["2 batches never came"]}
     lacking = a_card(
         completeness={"recorded": True, "complete": False, "missing": gaps}

@@ -20,7 +20,7 @@ CANCELLED = "distributed.client.FutureCancelledError"
 OURS, THEIRS = "Client-1111", "Client-2222"
 
 
-def said_by_the_scheduler(client: str, key: str) -> list[object]:
+def reported_by_the_scheduler(client: str, key: str) -> list[object]:
     lines = (
         f"Client {client} requests to cancel 3 keys",
         f"Scheduler cancels key {key}.  Force=True",
@@ -36,7 +36,7 @@ def cancelled_by(client: str, key: str = "draw-1", reason: str = "unknown") -> F
         a_worker(),
         a_graph(),
         an_event("driver-attached", "driver", client=OURS),
-        *said_by_the_scheduler(client, key),  # type: ignore[arg-type]
+        *reported_by_the_scheduler(client, key),  # type: ignore[arg-type]
         ended_with(an_exception(CANCELLED, f"draw-1 cancelled for reason: {reason}.")),
     )
     found = verdict_of(findings_in(run), run)

@@ -157,7 +157,7 @@ def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     assert (found.rule, found.confidence) == ("driver-killed", "high")
 
 
-def test_where_a_driver_stood_says_nothing_against_its_own_exception() -> None:
+def test_the_position_of_a_driver_does_not_outweigh_its_exception() -> None:
     found = verdict(
         ON_A_CLUSTER,
         a_worker(),

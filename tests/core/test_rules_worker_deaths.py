@@ -769,7 +769,7 @@ def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:
     assert "only on the same worker" not in found.cause
 
 
-def test_every_cause_of_a_death_has_words_of_its_own() -> None:
+def test_every_cause_of_a_death_has_a_text_of_its_own() -> None:
     written = Path(exit_causes.__file__).read_text("utf-8").partition("class ")[2]
     named = set(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', written))
 

@@ -226,7 +226,9 @@ def a_deadline_of_the_users_own(message: str) -> tuple[str, object]:
         ("the prices of Tuesday are negative", "driver-exception"),
     ],
 )
-def test_a_deadline_in_the_users_own_words_is_one(message: str, rule: str) -> None:
+def test_a_deadline_in_the_users_own_message_is_recognised(
+    message: str, rule: str
+) -> None:
     stall = an_event(
         "stall",
         at=38,
@@ -242,7 +244,7 @@ def test_a_deadline_in_the_users_own_words_is_one(message: str, rule: str) -> No
     assert verdict(a_run(a_worker(), a_graph(), full, stall, end)).rule == rule
 
 
-def test_who_gives_up_such_a_task_in_words_of_his_own_is_no_cause_either() -> None:
+def test_a_driver_that_gives_up_such_a_task_with_its_own_message_is_no_cause() -> None:
     end = a_deadline_of_the_users_own("no progress for half a minute")
     found = verdict(a_task_that_ends_worker_after_worker(end))
 

@@ -73,7 +73,7 @@ def test_an_etl_is_recorded_and_its_value_is_the_tasks_xcom(
     assert card["completeness"]["complete"]
 
 
-def test_a_run_out_of_memory_says_so_on_the_tasks_own_pages(
+def test_a_run_out_of_memory_is_explained_on_the_tasks_own_pages(
     host: Any, reported: dict[str, Any]
 ) -> None:
     run, task = reported["out_of_memory"], "bought_together"

@@ -81,7 +81,7 @@ def project_of(member: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", MEMBERS.values())
-def test_a_wheel_says_who_it_is_and_holds_the_license(built: Path, name: str) -> None:
+def test_a_wheel_has_its_metadata_and_the_license(built: Path, name: str) -> None:
     wheel = wheel_of(built, name)
     reported = metadata_of(wheel)
     urls = " ".join(reported.get_all("Project-URL") or [])
@@ -138,7 +138,7 @@ def installed(built: Path, folder: Path, what: str) -> Path:
     return folder / "bin"
 
 
-def said_by(
+def output_of(
     *words: str | Path, cwd: Path, **more: Any
 ) -> subprocess.CompletedProcess[str]:
     environ = {
@@ -157,18 +157,18 @@ def readme_script() -> str:
     return str(blocks[0])
 
 
-def test_what_the_readme_says_works_after_pip_install(
+def test_the_readmes_examples_work_after_pip_install(
     built: Path, tmp_path: Path
 ) -> None:
     bin_ = installed(built, tmp_path / "venv", "dask-blackbox")
     (tmp_path / "first.py").write_text(readme_script())
 
-    first = said_by(bin_ / "python", "first.py", cwd=tmp_path)
-    shown = said_by(bin_ / "dask", "blackbox", "why", "--store", "runs", cwd=tmp_path)
-    bucket = said_by(
+    first = output_of(bin_ / "python", "first.py", cwd=tmp_path)
+    shown = output_of(bin_ / "dask", "blackbox", "why", "--store", "runs", cwd=tmp_path)
+    bucket = output_of(
         bin_ / "dask", "blackbox", "ls", "--store", "s3://dask-runs/etl", cwd=tmp_path
     )
-    viewer = said_by(
+    viewer = output_of(
         bin_ / "dask", "blackbox", "serve", "--store", "runs", cwd=tmp_path
     )
 
@@ -198,7 +198,7 @@ def test_a_host_s_package_installs_alone(
         f"print(json.dumps(version({name!r})))"
     )
 
-    said = said_by(
+    said = output_of(
         bin_ / "python", "-W", "error::ImportWarning", "-c", code, cwd=tmp_path
     )
 

@@ -83,7 +83,7 @@ def test_a_store_that_cannot_work_is_refused_when_the_flow_is_defined() -> None:
         observed_flow(store="gs://bucket/dask")
 
 
-def test_prefects_settings_count_where_nobody_says_otherwise(
+def test_prefects_settings_apply_where_nothing_else_is_set(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     own: dict[str, Any] = {"follow_retry_advice": True}

@@ -36,7 +36,7 @@ def test_versions_that_do_not_go_together_are_named(
         ("3.9.0", BOUNDED, "0.150.0"),
     ],
 )
-def test_of_versions_that_go_together_nothing_is_said(
+def test_compatible_versions_give_no_warning(
     prefect: str, allowed: str, fastapi: str
 ) -> None:
     assert server_problem(prefect, SpecifierSet(allowed), fastapi) is None

@@ -219,7 +219,7 @@ def test_a_killed_task_that_nobody_waits_for_is_noticed(
     }
 
 
-def test_result_raises_what_dask_raised_and_the_flow_says_why(
+def test_result_raises_what_dask_raised_and_the_flow_reports_why(
     prefect: Any, store: Path
 ) -> None:
     heard: list[BaseException] = []
@@ -324,7 +324,7 @@ def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
     assert "Abandoned" in seen.tasks["dawdle"].message
 
 
-def test_a_task_whose_last_words_died_with_its_worker_has_them_restored(
+def test_log_lines_of_a_task_that_died_with_its_worker_are_restored(
     prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="silenced", task_runner=tiny(), fail_flow_on_lost_tasks=False)
@@ -457,7 +457,7 @@ def add(numbers: list[int]) -> int:
 
 
 @pytest.mark.nightly
-def test_an_input_of_a_task_that_could_not_run_says_so(
+def test_an_input_of_a_task_that_could_not_run_is_described(
     prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="needless", task_runner=tiny())

@@ -49,7 +49,7 @@ def _waited(future: Any) -> Any:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_the_state_of_a_flow_that_returns_failed_states_says_why(
+def test_the_state_of_a_flow_that_returns_failed_states_has_the_reason(
     style: str, prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="returns", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
@@ -63,7 +63,9 @@ def test_the_state_of_a_flow_that_returns_failed_states_says_why(
     assert run.card.headline == WHY
 
 
-def test_an_async_flow_says_why_too(prefect: Any, store: Path) -> None:
+def test_the_state_of_an_async_flow_has_the_reason_too(
+    prefect: Any, store: Path
+) -> None:
     @observed_flow(name="awaits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
     async def awaits() -> Any:
         return [refused.submit(1)]
