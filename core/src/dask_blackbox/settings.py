@@ -131,10 +131,10 @@ def misspelt_settings() -> list[Misspelt]:
     found = []
     from_environment = set()
     for name in sorted(os.environ):
-        if name.upper().startswith(_ENVIRONMENT) and name not in _OURS:
+        if name.upper().startswith(_ENVIRONMENT):
             key = name[len("DASK_") :].lower().replace("__", ".").replace("_", "-")
             from_environment.add(key)
-            if key not in known:
+            if key not in known and name not in _OURS:
                 close = difflib.get_close_matches(name.upper(), variables, n=1)
                 close = close or _same_letters(name, variables)
                 found.append(Misspelt(name, _did_you_mean(close)))

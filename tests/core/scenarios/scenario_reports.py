@@ -42,11 +42,12 @@ def recorders(owner: int) -> set[int]:
 
     One that starts forks, and its parent exits at once: of the two, that is the other one.
     """
-    marks = b"\0".join((b"dask_blackbox.recorder", b"%d" % owner, b""))
+    marks = f"dask_blackbox.recorder {owner}"
     found = dict[int, int]()
     for each in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has just exited
-            if (each / "cmdline").read_bytes().endswith(marks):
+            line = (each / "cmdline").read_text(errors="replace")
+            if line.replace("\0", " ").strip().endswith(marks):
                 status = (each / "stat").read_text().rpartition(")")[2].split()
                 found[int(each.name)] = int(status[1])
     return found.keys() - set(found.values())

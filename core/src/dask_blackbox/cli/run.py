@@ -162,7 +162,7 @@ def run(
     with the command's exit code (128 + N if signal N ended it) and prints the card.
     """
     gc.freeze()  # `dask` has imported distributed: that is not worth a collection
-    from dask_blackbox.autorecord.command import environment_for
+    from dask_blackbox.autorecord.command import CONTROL, environment_for
     from dask_blackbox.driver import recording
     from dask_blackbox.identity import identity_from_environment, started_as
 
@@ -176,7 +176,8 @@ def run(
         required=required or None,
         command=command,
     )
-    rec.start(wait=False)
+    # Unless a recording of another command is in this process.
+    rec.start(wait=False, forks=CONTROL not in os.environ)
     code = _run(
         command,
         environment_for(rec.control, rec.id) if rec.control else None,

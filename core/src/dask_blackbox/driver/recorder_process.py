@@ -15,7 +15,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ def start_recorder(
     on_progress: Callable[[Progress], None] = lambda _progress: None,
     *,
     waits: bool = True,
+    forks: bool = False,
 ) -> Link:
     """Start a recorder process, which outlives this one.
 
@@ -66,21 +68,25 @@ def start_recorder(
         on_progress: Takes each report of progress, in a thread; must not block.
         waits: Return when it is no child of this process any more: the user's code, which
             may wait for its children, continues in this process.
+        forks: The recorder may be a fork of this process, as nothing of the user's is in it.
 
     Raises:
         RecorderError: if no process can be started.
     """
     handle = handle_of(os.getpid())
+    handles = () if handle is None else (handle,)
     parent = str(os.getpid())  # for people, who see no parent
+    environment = _environment()
     try:
         with _errors(Path(config.spool)) as errors:
             process = DetachedProcess(
                 # -P: a module of the user's folder must not shadow one of ours.
                 [sys.executable, "-P", "-m", "dask_blackbox.recorder", parent],
                 errors=errors,
-                environment=_environment(),
+                environment=environment,
                 # Made now: this process may have ended before the recorder can open one.
-                handles=() if handle is None else (handle,),
+                handles=handles,
+                instead=_fork(parent, environment, handles) if forks else None,
             )
     except OSError as error:
         raise RecorderError(
@@ -110,6 +116,17 @@ def start_recorder(
         link.kill()
         raise
     return link
+
+
+def _fork(
+    parent: str, environment: Mapping[str, str], handles: tuple[int, ...]
+) -> Callable[[], None] | None:
+    """Return what makes a fork of this process a recorder; None if it cannot be one."""
+    from dask_blackbox.recorder.forked import become_recorder, may_fork
+
+    if not may_fork():
+        return None
+    return partial(become_recorder, parent, environment, frozenset(handles))
 
 
 @contextlib.contextmanager
@@ -146,6 +163,7 @@ class RecorderSupervisor:
         config: What to record, and where to.
         on_progress: Takes each report of progress, in a thread; must not block.
         waits: Wait until it is no child of this process any more.
+        forks: The first recorder may be a fork of this process.
 
     Raises:
         RecorderError: if no process can be started.
@@ -157,6 +175,7 @@ class RecorderSupervisor:
         on_progress: Callable[[Progress], None] = lambda _progress: None,
         *,
         waits: bool = True,
+        forks: bool = False,
     ) -> None:
         self._config, self._on_progress = config, on_progress
         self._orders: list[Attach | OwnedScheduler] = []
@@ -166,7 +185,9 @@ class RecorderSupervisor:
         self._recovering = threading.Lock()  # one that starts may die meanwhile
         self.reason: str | None = None
         """Why there is no recorder any more, for people."""
-        self._link = start_recorder(config, self._lost, on_progress, waits=waits)
+        self._link = start_recorder(
+            config, self._lost, on_progress, waits=waits, forks=forks
+        )
 
     # What the driver says
 

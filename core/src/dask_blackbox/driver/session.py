@@ -128,7 +128,7 @@ class Recording:
 
     # The life of a recording
 
-    def start(self, *, wait: bool = True) -> None:
+    def start(self, *, wait: bool = True, forks: bool = False) -> None:
         """Start the recorder, attach the client, and wait until the store has answered.
 
         Takes `blackbox.start-timeout` at most.
@@ -136,6 +136,8 @@ class Recording:
         Args:
             wait: Wait for the store now; else `wait_for_store` does, unless the recording
                 is required.
+            forks: The recorder may be a fork of this process, as nothing of the user's is
+                in it.
 
         Raises:
             StoreError: the store does not work, and the recording is required.
@@ -147,7 +149,7 @@ class Recording:
             raise ConfigurationError(
                 "this client is asynchronous: use `async with recording(client)`"
             )
-        self._begin()
+        self._begin(forks=forks)
         self._record_every_client()
         if self._every_client is not None:
             with guard("the Dask clients of this process"):
@@ -572,7 +574,7 @@ class Recording:
 
     # Steps
 
-    def _begin(self) -> None:
+    def _begin(self, *, forks: bool = False) -> None:
         if self._on_progress is None:
             with guard("the status line"):
                 self._status = status_line()
@@ -584,6 +586,7 @@ class Recording:
                 self._on_progress or (lambda _progress: None),
                 # A command is a process of its own, which nothing need hold up.
                 waits=self._command is None,
+                forks=forks,
             )
             # Values that are added from now on; earlier ones are in the configuration.
             follow_masked_values(self._supervisor.mask)

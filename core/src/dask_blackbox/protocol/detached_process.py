@@ -13,7 +13,8 @@ import select
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,6 +34,7 @@ class DetachedProcess:
         environment: Its variables.
         folder: Its working directory; None: that of this process.
         handles: Descriptors of files that it inherits.
+        instead: Called in the new process before it executes the command; need not return.
 
     Attributes:
         stdin: Its standard input.
@@ -50,17 +52,22 @@ class DetachedProcess:
         environment: Mapping[str, str],
         folder: str | None = None,
         handles: Sequence[int] = (),
+        instead: Callable[[], None] | None = None,
     ) -> None:
-        self._child = subprocess.Popen(  # noqa: S603 - the caller's own command
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-            env=dict(environment),
-            cwd=folder,
-            pass_fds=handles,
-        )
+        with warnings.catch_warnings():
+            # Of a fork with threads: who gives `instead` has none but those of C libraries.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._child = subprocess.Popen(  # noqa: S603 - the caller's own command
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                env=dict(environment),
+                cwd=folder,
+                pass_fds=handles,
+                preexec_fn=instead,  # noqa: PLW1509
+            )
         assert self._child.stdin is not None  # noqa: S101
         assert self._child.stdout is not None  # noqa: S101
         self.stdin: IO[bytes] = self._child.stdin

@@ -17,11 +17,15 @@ _ZOMBIES = 50
 """Exited children of process 1 from which on it is taken for one that reaps none."""
 
 
-def main() -> None:
-    """Run the recorder with the requests from standard input."""
+def main(parent: str, *many: str) -> None:
+    """Run the recorder with the requests from standard input.
+
+    Args:
+        parent: Process id of the driver, or of the scheduler whose runs are recorded.
+        many: Arguments for the recorder of many recordings; none: of a single one.
+    """
     # Before the imports that take time: until then, the driver has a child more.
     _detach()
-    parent, *many = sys.argv[1:]
     if many:
         from pathlib import Path
 
@@ -129,4 +133,4 @@ def _is_zombie(pid: str) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
