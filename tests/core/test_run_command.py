@@ -421,3 +421,14 @@ def test_python_processes_of_a_command_start_as_quickly_as_others() -> None:
         "sitecustomize",
         "warnings",
     }
+
+
+def test_a_cluster_that_closes_need_not_wait_for_the_next_pull(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    words = run_of(home, sys.executable, SCRIPT, "fine")
+    ended(home, begin_command(home, *words, DASK_BLACKBOX__CAPTURE__INTERVAL="1h"))
+
+    assert card_in(home).completeness == {"recorded": True, "complete": True}
+    assert len(details(recording_in(home), "scheduler-closing")) == 1

@@ -49,11 +49,12 @@ def unfinished_run_finisher() -> Callable[..., None]:
     return finish_lost_runs
 
 
-def finaliser(*, performance: bool = False) -> Callable[..., None]:
+def finaliser(*, performance: bool = False, tasks: bool = False) -> Callable[..., None]:
     """Return the function that finalises, with all its modules loaded.
 
     Args:
         performance: Whether it makes the performance report, for which it needs Bokeh.
+        tasks: Whether there may be tasks, of which it draws a picture.
     """
     with without_collections():
         from dask_blackbox import report
@@ -61,6 +62,8 @@ def finaliser(*, performance: bool = False) -> Callable[..., None]:
 
         with contextlib.suppress(Exception):
             _ = report.html, report.on_demand_html
+            if tasks:
+                report.load_image_library()
             if performance:
                 _ = report.performance_html
     return finalise

@@ -34,6 +34,7 @@ _CONNECTING = 5.0
 _ANSWERING = 20.0
 _GIVE_UP_AFTER, _REFUSED = 10.0, 1.0
 _RARELY, _LAST_CHANCE = 2.0, 5.0
+_SHORTEST, _LONGER = 0.02, 1.5  # seconds between two pulls, and how fast that grows
 _BATCH = 2_000
 _SHIPPING = 0.05
 _PROFILED_PREFIXES, _WORTH_A_PROFILE = 6, 0.5  # seconds of computing
@@ -94,7 +95,8 @@ class Puller:
         self._profiled = time.time()
         self._computed: dict[str, float] = {}  # seconds by prefix since then
         self._workers: set[str] = set()
-        self._stopping = asyncio.Event()
+        self._stopping = False
+        self._pause, self._soon = interval, asyncio.Event()
         # Epoch seconds, and the same moment by a monotonic clock.
         self._failing_since: tuple[float, float] | None = None
         self._silent = False
@@ -128,8 +130,9 @@ class Puller:
             profiling.cancel()
 
     async def _pull_on(self) -> None:
-        while self.gone is None and not self._stopping.is_set():
-            pause, begun = self._interval, (time.time(), time.monotonic())
+        while self.gone is None and not self._stopping:
+            pause, begun = self._pause, (time.time(), time.monotonic())
+            self._pause = min(self._interval, pause * _LONGER)
             try:
                 await self._pull_what_waits()
                 self._answers()
@@ -145,7 +148,8 @@ class Puller:
                     pause = max(pause, _RARELY)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._stopping.wait()
+                    await self._soon.wait()
+                    self._soon.clear()
 
     def _is_silent(self, error: BaseException) -> None:
         """Report once that the scheduler does not answer: blocked, stopped, or unreachable.
@@ -181,7 +185,13 @@ class Puller:
 
     def stop(self) -> None:
         """End `run` after what it is doing: an aborted handshake would be logged by Dask."""
-        self._stopping.set()
+        self._stopping = True
+        self._soon.set()
+
+    def hurry(self) -> None:
+        """Pull more often for a moment: a scheduler that closes waits for the next pull."""
+        self._pause = min(self._interval, _SHORTEST)
+        self._soon.set()
 
     async def drain(self, *, last: bool) -> None:
         """Pull everything that the scheduler has now.

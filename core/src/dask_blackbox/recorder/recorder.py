@@ -371,6 +371,8 @@ class Recorder:
         if self._attaching:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
+        if (puller := self._pullers.get(address)) is not None:
+            puller.hurry()
         self._prepare_if_last(address)
         await self._bundles.settle(_BUNDLES_DURING_RUN)
         with contextlib.suppress(OSError):
@@ -490,7 +492,8 @@ class Recorder:
         if self._preparing is None:
             so_far = lasted(self._config.manifest) or 0.0
             long = so_far >= self._config.performance_report
-            load = partial(loading.finaliser, performance=long)
+            tasks = bool(self._pullers)
+            load = partial(loading.finaliser, performance=long, tasks=tasks)
             self._preparing = asyncio.create_task(asyncio.to_thread(load))
         return self._preparing
 

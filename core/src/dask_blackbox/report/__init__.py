@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from dask_blackbox.report.markdown_card import escaped, markdown, markdown_parts
     from dask_blackbox.report.page_templates import html_card
     from dask_blackbox.report.performance import performance_html
-    from dask_blackbox.report.picture import overview_of, picture_png, picture_svg
+    from dask_blackbox.report.picture import (
+        load_image_library,
+        overview_of,
+        picture_png,
+        picture_svg,
+    )
     from dask_blackbox.report.placeholder import placeholder_html
     from dask_blackbox.report.text_card import text
 
@@ -28,6 +33,7 @@ __all__ = [
     "html",
     "html_card",
     "is_on_demand",
+    "load_image_library",
     "markdown",
     "markdown_parts",
     "on_demand_html",
@@ -44,6 +50,7 @@ _HOMES = {
     "html": "html_page",
     "html_card": "page_templates",
     "is_on_demand": "html_page",
+    "load_image_library": "picture",
     "markdown": "markdown_card",
     "markdown_parts": "markdown_card",
     "on_demand_html": "html_page",

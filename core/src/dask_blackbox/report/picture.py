@@ -48,6 +48,13 @@ def picture_svg(run: RunTables, card: RunCard) -> str:
     return _as_svg(_picture(run, card))
 
 
+def load_image_library() -> None:
+    """Load what `picture_png` needs, which takes as long as the picture."""
+    from PIL import Image, ImageDraw, ImageFont  # noqa: F401
+
+    Image.preinit()  # the formats of files
+
+
 def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
     """Return the picture of a run as PNG."""
     return _as_png(_picture(run, card), scale=scale)
