@@ -17,7 +17,8 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 COPIED = ("core/src", "tests/recordings/scripts")
 
 _STEP = re.compile(
-    r"^\d\. (?P<what>New file|Append to) `(?P<path>[^`]+)`[^\n]*:\n\n"
+    r"^\d\. (?P<what>New file|Append to|Insert into) `(?P<path>[^`]+)`"
+    r"(?: before `(?P<line>[^`]+)`)?[^\n]*:\n\n"
     r"(?P<fence>`{3,})\w+\n(?P<text>.*?)\n(?P=fence)$",
     re.DOTALL | re.MULTILINE,
 )
@@ -36,12 +37,16 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / each, copy / each, ignore=ignored)
     (copy / "tests" / "core").mkdir()
     for step in _STEP.finditer(PAGE):
-        path = copy / step["path"]
-        assert path.exists() == (step["what"] == "Append to"), step["path"]
-        with path.open("a", encoding="utf-8") as file:
-            file.write(
-                ("\n\n" if step["what"] == "Append to" else "") + step["text"] + "\n"
-            )
+        path, text = copy / step["path"], f"{step['text']}\n"
+        assert path.exists() == (step["what"] != "New file"), step["path"]
+        before = path.read_text("utf-8") if path.exists() else ""
+        if step["what"] == "Insert into":
+            line = f"\n{step['line']}\n"
+            assert before.count(line) == 1, step["line"]
+            after = before.replace(line, f"\n{text}{line[1:]}")
+        else:
+            after = f"{before}\n\n{text}" if before else text
+        path.write_text(after, "utf-8")
     return copy
 
 

@@ -12,6 +12,8 @@ import signal
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
 
 from dask_blackbox.errors import ConfigurationError
 
@@ -21,6 +23,7 @@ __all__ = [
     "class_of",
     "clean",
     "clock",
+    "code_line",
     "command",
     "count",
     "counted",
@@ -308,6 +311,29 @@ def _wrong(typed: str, option: str) -> ConfigurationError:
 
 
 _FOLDER = re.compile(r"/?runs/job=[^/]+/run=[^/]+/attempt=\d+/?$")
+
+
+class _HasLine(Protocol):
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def line(self) -> int | None: ...
+
+
+def code_line(
+    found: _HasLine | None, before: str = "", *, name_only: bool = False
+) -> str:
+    """Return `file:line` of a line of code, after `before`; empty if no file is known.
+
+    Args:
+        found: What has the file and the line.
+        before: Text to put before it.
+        name_only: Without the folder of the file.
+    """
+    if found is None or not found.file:
+        return ""
+    file = Path(found.file).name if name_only else found.file
+    return f"{before}{file}:{found.line}"
 
 
 def command(verb: str, *words: str, store: str | None = None) -> str:

@@ -23,6 +23,7 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Su
 from dask_blackbox.formatting import (
     capital,
     class_of,
+    code_line,
     counted,
     duration,
     listed,
@@ -318,7 +319,7 @@ def _no_task(case: Case) -> str:
     exception = case.exception
     if exception is None or closed_connection_to(exception) is None:
         return ""
-    at = f", at {exception.file}:{exception.line}" if exception.file else ""
+    at = code_line(exception, ", at ")
     return (
         "No task was running: the driver had called workers directly (as `client.run` "
         f"does{at}) and lost the connection during the call."

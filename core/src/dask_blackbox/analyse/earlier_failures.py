@@ -70,6 +70,7 @@ from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
     class_of,
+    code_line,
     counted,
     quoted,
     short,
@@ -356,7 +357,7 @@ def _look_first(case: Case, earlier: _Earlier) -> str:
 
 
 def _line_of(frame: Frame | None) -> str:
-    return "" if frame is None else f"{frame.file}:{frame.line}"
+    return "" if frame is None else code_line(frame)
 
 
 def _uncapitalised(text: str) -> str:
@@ -638,7 +639,7 @@ def _reused_keys(case: Case) -> Iterator[_Earlier]:
         headline=f"Different tasks had the same key, {quoted(keys, most=1)}: Dask returned "
         "the first result for both",
         advice=Advice("code", "high"),
-        line=f"{reused[0].file}:{reused[0].line}" if reused[0].file else "",
+        line=code_line(reused[0]),
         spoils=True,
         remedy=UNIQUE_KEYS,
     )
@@ -665,7 +666,7 @@ def _processes(case: Case) -> Iterator[_Earlier]:
             None,
         )
         where = f" in '{short(root.prefix, 40)}'" if root is not None else ""
-        line = f"{each.file}:{each.line}" if each.file else ""
+        line = code_line(each)
         yield _Earlier(
             at=each.at,
             name=name,

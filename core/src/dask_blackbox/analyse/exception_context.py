@@ -29,7 +29,14 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import class_of, counted, listed, short, short_with_paths
+from dask_blackbox.formatting import (
+    class_of,
+    code_line,
+    counted,
+    listed,
+    short,
+    short_with_paths,
+)
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
@@ -80,7 +87,7 @@ def call_path(case: Case, failure: TaskFailure) -> Iterator[str]:
         yield f"It was raised in {way}"
     exception = case.exception
     if exception and exception.file and failure is case.blame.failure:
-        yield f"The driver requested it at {exception.file}:{exception.line}"
+        yield f"The driver requested it at {code_line(exception)}"
 
 
 def exception_details(failure: TaskFailure) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
-from dask_blackbox.formatting import class_of
+from dask_blackbox.formatting import class_of, code_line
 from dask_blackbox.manifest import DriverException
 
 _FRAME = re.compile(
@@ -85,7 +85,7 @@ class Frame:
     code: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} in {self.function}"
+        return f"{code_line(self)} in {self.function}"
 
 
 def end_of(traceback: str, *, most: int = 8) -> str:

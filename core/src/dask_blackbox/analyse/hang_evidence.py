@@ -16,7 +16,7 @@ from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import counted, duration, short
+from dask_blackbox.formatting import code_line, counted, duration, short
 
 _NEWLINE = "\n"
 
@@ -146,7 +146,7 @@ def _had_been_running(case: Case, method: ActorMethod) -> str:
     return (
         f"'{short(method.method, 60)}' had been running on "
         f"{case.name_of(method.subject)} for {duration(method.at - method.since)}"
-        + (f", at {method.file}:{method.line}" if method.file else "")
+        + code_line(method, ", at ")
         + (", waiting for a method of an actor" if method.calls_actor else "")
     )
 

@@ -43,6 +43,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import ChainStep, Confidence, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
+    code_line,
     counted,
     duration,
     moment,
@@ -164,7 +165,7 @@ def signal_to_itself(case: Case) -> DriverSignalled | None:
 
 def sentence_on_reused(reused: KeyReused) -> str:
     """Return what Dask did with a key that the driver gave to a second task."""
-    at = f" at {reused.file}:{reused.line}" if reused.file else ""
+    at = code_line(reused, " at ")
     return (
         f"'{short(reused.key, 60)}' was given{at} to a call of {reused.task} with another "
         "function or other arguments than before; Dask returned the first result"
@@ -222,8 +223,8 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
         return verdict
     found = max(before, key=lambda each: each.at)
     who = whose(case, found.subject)
-    place = f"{found.file}:{found.line}" if found.file else f"the code of {who}"
-    name = f"{Path(found.file).name}:{found.line}" if found.file else place
+    place = code_line(found) or f"the code of {who}"
+    name = code_line(found, name_only=True) or place
     what = short_with_paths(found.path, 80)
     text = f"{name} {found.act} {what}"
     if found.subject != "driver":
@@ -310,7 +311,7 @@ def _after_moving(
 ) -> Finding:
     """Return a verdict on a relative path with what changed the working directory before."""
     who = whose(case, moved.subject)
-    place = f"{moved.file}:{moved.line}" if moved.file else f"the code of {who}"
+    place = code_line(moved) or f"the code of {who}"
     gone = "" if moved.now else ", which has been removed"
     evidence = Evidence(
         text=(

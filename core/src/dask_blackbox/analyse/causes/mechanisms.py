@@ -57,6 +57,15 @@ WAITS = frozenset(
 _HANGS = DEATHS | WAITS
 """What leaves tasks waiting forever, without an exception."""
 
+_NOT_RAISED = _HANGS - {
+    "environment-mismatch",
+    "module-not-shipped",
+    "no-valid-worker",
+    "task-memory-error",
+    "too-many-open-files",
+}
+"""Deaths and waits that are never what a task's exception reports."""
+
 STALLED = "stalled"
 """The rule for runs that wait for something unknown."""
 
@@ -129,17 +138,9 @@ MECHANISMS: tuple[Mechanism, ...] = (
         same=True,
     ),
     Mechanism(
-        causes={
-            "environment-mismatch",
-            "module-not-shipped",
-            "no-valid-worker",
-            "p2p-failed",
-            "p2p-out-of-disk",
-            "result-too-large",
-            "task-memory-error",
-            "too-many-open-files",
-            "worker-start-failed",
-        },
+        causes=_AllBut(
+            *_NOT_RAISED, *_GENERAL, "cancelled", "part-failed", "task-exception"
+        ),
         effects={"task-exception"},
         on="task",
         because="it is the same exception; a more specific rule explains it",

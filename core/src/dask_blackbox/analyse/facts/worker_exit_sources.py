@@ -45,7 +45,7 @@ from dask_blackbox.events import (
     WorkerRemoved,
     WorkerRestartedForMemory,
 )
-from dask_blackbox.formatting import short, signal_name
+from dask_blackbox.formatting import code_line, short, signal_name
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
@@ -219,10 +219,10 @@ class _ExitSources:
         account.add_reported("alive", [str(each.alive or "") for each in reports])
         act = self._teardown.action_on(address, at)
         if act is not None:
-            place = f"{act.file}:{act.line}" if act.file else "the driver's process"
+            place = code_line(act) or "the driver's process"
             account.add("sent_from", place)
         elif (sent := self._task_signal_to(address, pid, at)) is not None:
-            place = f"{sent.file}:{sent.line}" if sent.file else "its own process"
+            place = code_line(sent) or "its own process"
             account.add("sent_from", place)
             account.add("sent_by", sent.subject)
         return account

@@ -31,7 +31,14 @@ from dask_blackbox.analyse.signatures.python import (
 )
 from dask_blackbox.events import DriverClosing, SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import capital, class_of, counted, duration, short
+from dask_blackbox.formatting import (
+    capital,
+    class_of,
+    code_line,
+    counted,
+    duration,
+    short,
+)
 from dask_blackbox.manifest import DriverException
 
 _CLOSING_SECONDS, _RECENT = 5.0, 15.0
@@ -117,8 +124,8 @@ def _was_closed(case: Case, address: str) -> Iterator[Finding]:
     if not closed:
         return
     last = max(closed, key=lambda each: each.at)
-    line = f" at {last.file}:{last.line}" if last.file else ""
-    at = f" at {exception.file}:{exception.line}" if exception.file else ""
+    line = code_line(last, " at ")
+    at = code_line(exception, " at ")
     yield CANNOT_CONNECT.found(
         f"The driver could not connect to {address}: it had closed that cluster",
         cause=(
@@ -157,7 +164,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     stopped = case.only_waited or case.raised("KeyboardInterrupt", "SystemExit")
     if not stopped or not re.search(_BEGINNING, exception.traceback):
         return
-    at = f" at {exception.file}:{exception.line}" if exception.file else ""
+    at = code_line(exception, " at ")
     waited = ""
     if case.run.ending is not None:
         waited = f", {duration(seconds_of(case.run))} after the run had begun"
@@ -534,7 +541,7 @@ def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
             )
         return
     if exception is not None and case.search_exception(OPEN_FILES_EXHAUSTED.pattern):
-        at = f", at {exception.file}:{exception.line}" if exception.file else ""
+        at = code_line(exception, ", at ")
         text = f"The driver itself raised {short(exception.message, 160)}{at}"
         yield _found(case, text, worker=None, subject=Subject(), sure="high")
         return

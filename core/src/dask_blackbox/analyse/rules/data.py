@@ -35,7 +35,7 @@ from dask_blackbox.events import (
     WorkerRemoved,
 )
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import capital, counted, quoted, short, size
+from dask_blackbox.formatting import capital, code_line, counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
 
@@ -264,7 +264,7 @@ def _requested_at(case: Case) -> str:
     exception = case.exception
     if exception is None or not exception.file:
         return ""
-    place = f"{exception.file}:{exception.line}"
+    place = code_line(exception)
     return f" It was requested at {place} in {exception.function}."
 
 
@@ -286,7 +286,7 @@ def _why_released(case: Case, at: float) -> str:
     if closed:
         return (
             "a client that had requested it had been closed at "
-            f"{closed[-1].file}:{closed[-1].line}, which released its futures"
+            f"{code_line(closed[-1])}, which released its futures"
         )
     return "its last future had been released (deleted, out of scope, cancelled)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -62,6 +61,7 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Su
 from dask_blackbox.formatting import (
     capital,
     class_of,
+    code_line,
     counted,
     duration,
     need_of_time,
@@ -187,7 +187,7 @@ def _raised_text(exception: DriverException, name: str, message: str) -> Iterato
     """Yield what the driver raised, where, and what that began with."""
     raised = f"The driver raised {name}: {short(message, 300)}".rstrip(": ")
     if exception.file:
-        raised += f", at {exception.file}:{exception.line} in {exception.function}"
+        raised += f", at {code_line(exception)} in {exception.function}"
     yield raised
     root = root_of_chain(exception.traceback)
     if root and class_of(root[0]) != name:
@@ -219,7 +219,7 @@ def _waited_text(
     yield f"Until then, it had {was} for {duration(wait.lasted)} at {frame}{line}"
     if forked is not None:
         yield (
-            f"The driver had forked a process at {forked.file}:{forked.line} while it had a Dask "
+            f"The driver had forked a process at {code_line(forked)} while it had a Dask "
             "client, which does not work in a forked process: a call to it there never returns"
         )
 
@@ -298,8 +298,8 @@ def _thread_finding(
 ) -> Finding:
     frame = user_frame(thread.traceback)
     at = f", at {frame}" if frame else ""
-    where = f" at {exception.file}:{exception.line}" if exception.file else ""
-    look = f"{frame.file}:{frame.line}" if frame else "the traceback of that thread"
+    where = code_line(exception, " at ")
+    look = code_line(frame) or "the traceback of that thread"
     name, message = _named(exception)
     advice, certainty = advice_on_text(
         thread.exception, thread.message, (), thread.traceback
@@ -436,9 +436,7 @@ def _remedy(
     released: bool,
 ) -> str:
     look = (
-        f"Look at {exception.file}:{exception.line}"
-        if exception.file
-        else "Look at its traceback"
+        f"Look at {code_line(exception)}" if exception.file else "Look at its traceback"
     )
     to_do, known = _asked_of_function(exception), explained_exception(exception)
     # An exception that is explained has not come of tasks that was no longer needed.
@@ -490,7 +488,7 @@ def _asked_of_function(exception: DriverException) -> str | None:
     subject, _, to_do = exception.message.partition(": ")
     if not (to_do and subject.startswith(f"{name} ")):
         return None
-    return f"In `{name}` ({exception.file}:{exception.line}), {to_do.rstrip('.')}."
+    return f"In `{name}` ({code_line(exception)}), {to_do.rstrip('.')}."
 
 
 def _is_of_integration(exception: DriverException) -> bool:
@@ -589,7 +587,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     if ending is not None:
         took = f" after {duration(seconds_of(case.run))}"
     call = case.outcome.exit
-    place = f"{call.file}:{call.line}" if call is not None and call.file else ""
+    place = code_line(call)
     handled = next(iter(case.outcome.survived[-1:]), None)
     last = last_output(case.run)
     output = f" Its last output: “{short(last, 200)}”." if last else ""
@@ -600,7 +598,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         "recorder was attached"
     )
     then = _tasks_then(case)
-    name = f"{Path(str(call.file)).name}:{call.line}" if call and call.file else ""
+    name = code_line(call, name_only=True)
     title = (
         f"The command called sys.exit({code}) at {name}"
         if name

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -55,7 +54,15 @@ from dask_blackbox.events import (
     TaskSignalled,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import capital, class_of, counted, duration, quoted, short
+from dask_blackbox.formatting import (
+    capital,
+    class_of,
+    code_line,
+    counted,
+    duration,
+    quoted,
+    short,
+)
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
 
 # driver-killed
@@ -155,7 +162,7 @@ def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str
 
 
 def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
-    at = f" at {sent.file}:{sent.line}" if sent.file else ""
+    at = code_line(sent, " at ")
     sender = capital(whose(case, sent.subject))
     to = f"process group {sent.target}" if sent.group else f"process {sent.target}"
     why = (
@@ -164,7 +171,7 @@ def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
         if sent.group
         else ""
     )
-    line = f" at {Path(sent.file).name}:{sent.line}" if sent.file else ""
+    line = code_line(sent, " at ", name_only=True)
     return DRIVER_KILLED.found(
         f"{sender} sent {sent.signal} to the {'process group' if sent.group else 'process'} "
         f"of the driver{line}, which ended it after {after}",
@@ -282,7 +289,7 @@ def _remedy_driver_killed(
     if longest:
         what = f"{slow} the running tasks. "
     elif frame and _no_progress(case):
-        what = f"{slow} {frame.file}:{frame.line}: no task had finished meanwhile. "
+        what = f"{slow} {code_line(frame)}: no task had finished meanwhile. "
     if by in ASKED:
         return (
             f"{what}Find who sent {by}: the orchestrator (a timeout or a "
@@ -690,7 +697,7 @@ def _closing_evidence(closing: DriverClosing) -> Evidence:
 
 
 def _where_closed(closing: DriverClosing) -> str:
-    place = f" at {closing.file}:{closing.line}" if closing.file else ""
+    place = code_line(closing, " at ")
     function = f", in '{closing.function}'" if closing.function else ""
     return f"The driver called `{closing.what}`{place}{function}"
 
@@ -804,12 +811,12 @@ def _interrupted(case: Case) -> Finding:
     if case.exception is not None and case.exception.file:
         frame = user_frame(case.exception.traceback)
         code = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
-        where = f" The driver was at {case.exception.file}:{case.exception.line}{code}."
+        where = f" The driver was at {code_line(case.exception)}{code}."
     stalled = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
     if (sent := signal_to_itself(case)) is not None:
-        line = f" sent at {Path(sent.file).name}:{sent.line}" if sent.file else ""
-        at = f"{sent.file}:{sent.line}" if sent.file else "one of its threads"
+        line = code_line(sent, " sent at ", name_only=True)
+        at = code_line(sent) or "one of its threads"
         return CANCELLED.found(
             f"The job's own code interrupted the driver ({sent.signal}{line})",
             cause=f"The driver's own process sent {sent.signal} to itself, from {at}, and got "
@@ -895,14 +902,14 @@ def _where_it_was(case: Case) -> str:
         return ""
     seconds = blocked_seconds(case.run, own.file, own.line)
     since = f", and had been there for {duration(seconds)}" if seconds else ""
-    return f" The driver was at {own.file}:{own.line}{since}."
+    return f" The driver was at {code_line(own)}{since}."
 
 
 def _suspended(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
     after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
     own = case.exception
-    where = f" at {own.file}:{own.line}" if own is not None and own.file else ""
+    where = code_line(own, " at ")
     return STOPPED_BY_HOST.found(
         f"Suspended after {after}{_progress(case, _moment(case, stopped))}",
         cause=(

@@ -54,6 +54,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     capital,
+    code_line,
     counted,
     duration,
     listed,
@@ -180,7 +181,7 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
             f"The driver had been waiting {wait.what}{position.blocked_for}{at}{line} when it "
             f"{ended}. No task was pending: {wait.because}."
         ),
-        remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + wait.remedy,
+        remedy=(f"Look at {code_line(frame)}: " if frame else "") + wait.remedy,
         confidence="medium",
         evidence=(
             evidence_of_position(position),
@@ -336,7 +337,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
             "to Dask with this recording."
         )
     frame = longest.own_frame
-    look = f"Look at {frame.file}:{frame.line}: " if frame else ""
+    look = f"Look at {code_line(frame)}: " if frame else ""
     if shared := _shared(longest):
         return (
             f"{look}{'f' if look else 'F'}ind the code that should {shared[1]} (in another "

@@ -23,6 +23,7 @@ from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     capital,
     class_of,
+    code_line,
     counted,
     need,
     short,
@@ -223,7 +224,7 @@ def _asked_at(case: Case) -> str:
     exception = case.exception
     if exception is None or not exception.file:
         return ""
-    return f". It was requested at {exception.file}:{exception.line}"
+    return f". It was requested at {code_line(exception)}"
 
 
 RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)

@@ -29,7 +29,7 @@ from dask_blackbox.events import (
     SchedulerUnresponsive,
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice
-from dask_blackbox.formatting import capital, class_of, short, size
+from dask_blackbox.formatting import capital, class_of, code_line, short, size
 
 # scheduler-lost
 #
@@ -131,7 +131,7 @@ def _finding(
     # Of one that said why it closed, its memory says nothing.
     memory = _memory(case) if reason is None and advice != "memory" else ""
     if (action := _act_of_the_script(case, [*closing, *lost])) is not None:
-        at = f" at {action.file}:{action.line}" if action.file else ""
+        at = code_line(action, " at ")
         how, advice = f"the run's own script ended it ({action.signal}{at})", "code"
         remedy = (
             f"Check why the script stops its scheduler{at} before the work is done."

@@ -38,7 +38,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.events import GraphFailed, GraphUpdated
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import article, class_of, quoted, short
+from dask_blackbox.formatting import article, class_of, code_line, quoted, short
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.tables.schemas import Row
 
@@ -101,7 +101,7 @@ def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
         return
     what, why = _refusal(exception)
     where = (
-        f" It was submitted at {exception.file}:{exception.line} in {exception.function}."
+        f" It was submitted at {code_line(exception)} in {exception.function}."
         if exception.file
         else ""
     )
@@ -298,7 +298,7 @@ def _remedy_graph_not_deserializable(
         )
     if module is None and frame is not None and name not in _OF_PACKAGES:
         return (
-            f"Look at {frame.file}:{frame.line}: this line runs wherever the object is "
+            f"Look at {code_line(frame)}: this line runs wherever the object is "
             "unpickled, first on the scheduler. Provide there what it needs (a "
             "variable, a file, a service), or send plain values and create the object "
             "inside the task."

@@ -53,6 +53,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     class_of,
+    code_line,
     counted,
     duration,
     listed,
@@ -121,7 +122,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     places = [each.unguarded for each in case.run.of(DriverAttached)]
     # A process that was spawned to be a worker, and came to the call itself.
     places += [
-        f"{each.file}:{each.line}"
+        code_line(each)
         for each in case.run.of(DriverRaised)
         if STARTED_BEFORE_MAIN.search(each.traceback or "") and each.file
     ]
@@ -194,7 +195,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     frame = user_frame(ended.traceback)
     where = f", at {frame}" if frame else ""
     look = (
-        f"Look at {frame.file}:{frame.line}, which runs as the {who} starts"
+        f"Look at {code_line(frame)}, which runs as the {who} starts"
         if frame
         else f"Correct how the run starts its {who}"
     )
@@ -227,7 +228,7 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
     named = f"plugin '{short(plugin, 40)}'" if plugin else "worker plugin"
     frame = user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    look = f" Look at {frame.file}:{frame.line}." if frame else ""
+    look = f" Look at {code_line(frame)}." if frame else ""
     yield WORKER_START_FAILED.found(
         f"The {named} failed in its setup: {root[0]}: {short(root[1], 80)}",
         cause=(
@@ -254,7 +255,7 @@ def _cluster_finding(
     )
     name, summary = class_of(name), " ".join(message.split())
     where, what = user_frame(exception.traceback), f"{name}: {short(summary, 300)}"
-    look = f"Look at {where.file}:{where.line}, and at" if where else "Look at"
+    look = f"Look at {code_line(where)}, and at" if where else "Look at"
     hint = hint_on(message)
     return WORKER_START_FAILED.found(
         f"The cluster failed to start: {name}: {short_with_paths(summary, 80)}",
@@ -287,7 +288,7 @@ def _cluster_object_finding(
             f"{name}: {short(summary, 300)}".rstrip(": ")
             + f"{where}. The cluster closed the others."
         ),
-        remedy=(f"Look at {frame.file}:{frame.line}, and check" if frame else "Check")
+        remedy=(f"Look at {code_line(frame)}, and check" if frame else "Check")
         + (
             " what the batch system, the container service or the host reports about "
             "that worker: quotas, limits, the command that starts it."

@@ -80,6 +80,7 @@ from dask_blackbox.formatting import (
     article,
     capital,
     class_of,
+    code_line,
     counted,
     duration,
     listed,
@@ -199,9 +200,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             "The driver's traceback continues in code that ran on the cluster: "
             f"{name}: {short(exception.message, 300)}{where}. {how}"
         ),
-        remedy=f"Look at {frame.file}:{frame.line}."
-        if frame
-        else "Look at its traceback.",
+        remedy=f"Look at {code_line(frame)}." if frame else "Look at its traceback.",
         confidence="medium",
         evidence=case.exception_evidence(),
         retry_advice=advice,
@@ -390,7 +389,7 @@ _FRAME = 'File "'  # a traceback without any is only the exception's own line
 def _look_at_text(failure: TaskFailure) -> str:
     """Return where to look; without a line of the user's own, it is at the input."""
     if failure.frame is not None:
-        return f"Look at {failure.frame.file}:{failure.frame.line}"
+        return f"Look at {code_line(failure.frame)}"
     called = f"'{short(failure.prefix or failure.key, 40)}'"
     look = f"Look at the input of {called}: no line of your own code raised"
     piece = _PIECE.search(failure.key)

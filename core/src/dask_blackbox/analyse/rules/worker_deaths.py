@@ -35,6 +35,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     capital,
+    code_line,
     counted,
     duration,
     listed,
@@ -278,7 +279,7 @@ def _ask_worker_exit(case: Case) -> Iterator[Finding]:
         + _printed(case, deaths[-1]),
         remedy=(
             f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
-            f"or a library's main function){f': see {frame.file}:{frame.line}' if frame else ''}. "
+            f"or a library's main function){f': see {code_line(frame)}' if frame else ''}. "
             "Raise an exception instead: it reaches the client with its traceback, and "
             "the worker keeps its data."
         ),
@@ -302,7 +303,7 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
             return
         key, frame = found["key"], user_frame(row["message"])
         at = f" at {frame}" if frame else ""
-        look = f": see {frame.file}:{frame.line}" if frame else ""
+        look = code_line(frame, ": see ")
         yield WORKER_EXIT.found(
             f"'{short(case.prefix_of(key), 40)}' called sys.exit in the driver's own process",
             cause=(
