@@ -243,4 +243,4 @@ def test_task_runs_that_the_flow_kept_no_future_of_are_called_that(
     assert run.state == "COMPLETED"
     crashed = {task.message for task in run.all_tasks if task.state == "CRASHED"}
     assert len(crashed) == 1
-    assert crashed.pop().startswith("Abandoned: nobody waited for its result")
+    assert crashed.pop().startswith("Abandoned: nothing waited for its result")

@@ -2,17 +2,17 @@
 
 BlackboxError
 ├── ConfigurationError          a setting that cannot work
-├── StoreError                  the store said no, or nothing
-│   ├── StoreNotFoundError      no such bucket or folder
+├── StoreError                  the store refused, or did not answer
+│   ├── StoreNotFoundError      there is no such bucket or folder
 │   ├── StoreDeniedError        credentials missing, wrong or without the permission
-│   ├── StoreUnreachableError   nothing answers there, or too late
-│   └── BlobNotFoundError       the store is there, the blob is not
+│   ├── StoreUnreachableError   it does not answer, or too late
+│   └── BlobNotFoundError       the store exists, the blob does not
 ├── RecordingError
 │   ├── RunNotFoundError        nothing recorded under that name
 │   ├── AmbiguousRunError       several recordings could be meant
-│   ├── MalformedRecordingError bytes that are not a recording of ours, or damaged
+│   ├── MalformedRecordingError not a recording, or a damaged one
 │   └── FutureFormatError       written by a newer version
-└── RecorderError               the recorder process did not start or went away
+└── RecorderError               the recorder process did not start, or exited
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ConfigurationError(BlackboxError):
 
 
 class StoreError(BlackboxError):
-    """The store said no, or nothing.
+    """The store refused a request, or did not answer.
 
     Attributes:
         transient: Trying again later may help.
@@ -57,7 +57,7 @@ class StoreError(BlackboxError):
 
 
 class StoreNotFoundError(StoreError):
-    """No such bucket or folder."""
+    """There is no such bucket or folder."""
 
 
 class StoreDeniedError(StoreError):
@@ -65,13 +65,13 @@ class StoreDeniedError(StoreError):
 
 
 class StoreUnreachableError(StoreError):
-    """Nothing answers there, too late, or with a server error."""
+    """The store does not answer, answers too late, or with a server error."""
 
     transient = True
 
 
 class BlobNotFoundError(StoreError):
-    """The store is there, the blob is not."""
+    """The store exists, the blob does not."""
 
     def __init__(self, name: str, where: str) -> None:
         super().__init__(f"{where} contains no {name!r}")
@@ -85,10 +85,10 @@ class RunNotFoundError(RecordingError):
     """Nothing is recorded under that name.
 
     Args:
-        name: As it was asked for.
+        name: The name, as it was typed.
         where: The store.
         what: What was asked for: a recording, or a job.
-        close: Names that are there and that are spelt nearly so.
+        close: Existing names that are spelt similarly.
         deleted: Whether there were runs of that name, whose recordings were deleted.
 
     Attributes:
@@ -137,7 +137,7 @@ class AmbiguousRunError(RecordingError):
 
 
 class MalformedRecordingError(RecordingError):
-    """Bytes that are not a recording of ours, or damaged ones."""
+    """Bytes that are not a recording, or are damaged."""
 
 
 class FutureFormatError(RecordingError):
@@ -151,7 +151,7 @@ class FutureFormatError(RecordingError):
 
 
 class RecorderError(BlackboxError):
-    """The recorder process did not start, or went away."""
+    """The recorder process did not start, or exited."""
 
 
 def chained(error: BaseException | None) -> Iterator[BaseException]:

@@ -37,7 +37,7 @@ _ABANDONED = (
     "Abandoned: the flow run ended, and its Dask cluster with it, before this task did."
 )
 _RELEASED = (
-    "Abandoned: nobody waited for its result. The flow cancelled it or kept no future of "
+    "Abandoned: nothing waited for its result. The flow cancelled it or kept no future of "
     "it, so that Dask released it before it was done; then the flow run ended."
 )
 _MOST_LINES = 200

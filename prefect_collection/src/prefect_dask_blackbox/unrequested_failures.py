@@ -56,7 +56,7 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
     }
     if not entries or client is None:
         return
-    with guard("the states of tasks that nobody asked for"):
+    with guard("the states of failed tasks that were not requested"):
         wanted: object = {**_FAILED, "id": {"any_": list(entries)[:_MOST]}}
         with prefect_client() as prefect:
             failed = _failed(

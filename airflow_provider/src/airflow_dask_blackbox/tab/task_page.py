@@ -211,7 +211,7 @@ def _note(view: View, entry: Entry | None) -> str:
                 "store."
             )
         return (
-            "How this try ended is unknown: its recorder went silent, too. The report "
+            "How this try ended is unknown: its recorder stopped responding, too. The report "
             "is made from the data that reached the store."
         )
     return _CONTRADICTIONS.get((entry.state, entry.airflow), "")

@@ -34,9 +34,21 @@ _GIVE_UP_AFTER = 10.0
 @click.option(
     "--run-id", metavar="ID", help="Run id. Default: derived from host and start time."
 )
-@click.option("--tls-ca-file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False))
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--tls-ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="CA certificates of a tls:// cluster.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Client certificate.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Key of the client certificate.",
+)
 @click.argument("address")
 def record(address: str, **chosen: Any) -> None:
     """Record the cluster at ADDRESS (tcp://host:port) for all its clients, until Ctrl-C.

@@ -63,7 +63,7 @@ class DriverPositionWatcher(threading.Thread):
     def run(self) -> None:
         """Sample the driver's thread periodically."""
         pause = min(max(self._after / 4, _OFTEN), _SELDOM)
-        with guard("where the driver stands"):
+        with guard("where the driver is"):
             while not self._stopped.wait(pause):
                 self.check(time.monotonic())
 

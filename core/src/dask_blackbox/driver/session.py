@@ -653,7 +653,7 @@ class Recording:
                 self._function,
             )
             self._code.start()
-        with guard("where the driver stands"):
+        with guard("where the driver is"):
             after = setting_seconds("stall.after")
             self._position = DriverPositionWatcher(
                 self.driver_thread, after, supervisor.event

@@ -72,7 +72,7 @@ def fires(
     text = f"{finding.title} {finding.cause} {finding.remedy}"
     for word in naming:
         _must(word in text, f"{rule.slug} does not name {word!r}: {text}")
-    _must(bool(finding.evidence), f"{rule.slug} stands on nothing")
+    _must(bool(finding.evidence), f"{rule.slug} has no evidence")
     _must(bool(finding.remedy), f"{rule.slug} does not say what to do")
     return finding
 

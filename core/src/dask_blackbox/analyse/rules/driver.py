@@ -367,7 +367,7 @@ def _ran_again(case: Case) -> str:
         return ""
     return (
         f", but {counted(len(again), 'task')} ({quoted(sorted(set(again['prefix'])))}) "
-        "ran twice, because their results were on workers that left or were restarted: "
+        "ran twice, because workers that held results left or were restarted: "
         "whatever such a task appends to a file or inserts into a table is there twice"
     )
 

@@ -636,7 +636,7 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
 _RESTARTED = "The cluster was restarted during the run"
 
 _RESTARTS_ITSELF = (
-    "Nobody else was connected to this cluster, so the job's own code calls "
+    "No other client was connected to this cluster, so the job's own code calls "
     "`client.restart()`, which cancels all futures. Fetch the results that you need "
     "before that call, and submit pending work again after it."
 )

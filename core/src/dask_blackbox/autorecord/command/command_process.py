@@ -161,7 +161,7 @@ def watch() -> None:
     """Report where this process is blocked, if it is for long; a client is being made."""
     global _position  # noqa: PLW0603 - one for each process
     listen()
-    with guard("where the driver stands"):
+    with guard("where the driver is"):
         if _position is None or _position[0] != os.getpid():
             thread = threading.get_ident()
             _position = (
