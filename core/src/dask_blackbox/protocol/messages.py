@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from typing import Self
 
 import msgspec
 
 from dask_blackbox.events import Stall
-from dask_blackbox.manifest import DriverException, Manifest, Stopped
+from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
 from dask_blackbox.overview import Overview
 
 LEFT = "left"
@@ -172,6 +173,17 @@ class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
     exit_code: int | None = None
     exception: DriverException | None = None
     stopped: Stopped | None = None
+
+    @classmethod
+    def of(cls, ending: Ending) -> Self:
+        """Return the end that the completeness record of a recording reports."""
+        return cls(
+            state=ending.state,
+            lasted=ending.lasted,
+            exit_code=ending.exit_code,
+            exception=ending.exception,
+            stopped=ending.stopped,
+        )
 
 
 def end_row(end: End) -> list[object]:

@@ -111,13 +111,7 @@ def _outcome(spooled: Spooled, uploaded: dict[str, str]) -> Outcome:
     segments = {path.name: path.read_bytes for path in spooled.segments}
     ending = spooled.ending or _ending_of(spooled)
     return Outcome(
-        end=End(
-            state=ending.state,
-            lasted=ending.lasted,
-            exit_code=ending.exit_code,
-            exception=ending.exception,
-            stopped=ending.stopped,
-        ),
+        end=End.of(ending),
         ended=ending.ended,
         sources=ending.sources,
         segments=segments,

@@ -94,14 +94,7 @@ def finish_lost_run(
     lost = Opening(run.manifest, store, None, links)
     end = End(state="lost")
     if run.ending is not None and run.ending_whole:
-        recorded = run.ending
-        end = End(
-            state=recorded.state,
-            lasted=recorded.lasted,
-            exit_code=recorded.exit_code,
-            exception=recorded.exception,
-            stopped=recorded.stopped,
-        )
+        end = End.of(run.ending)
     outcome = Outcome(end=end, ended=seen, sources={})
     with tempfile.TemporaryDirectory(prefix="dbb-") as folder:
         theirs = msgspec.structs.replace(
