@@ -9,4 +9,4 @@ def test_worker_processes_that_import_airflow_have_airflows_remedy() -> None:
     said = dialect_of("airflow").remedy("sql_alchemy_conn: airflow-db-not-allowed:///")
 
     assert said is not None
-    assert "`recorded(...)` of the provider" in said
+    assert "`@task.dask_observed`" in said

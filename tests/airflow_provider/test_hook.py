@@ -77,6 +77,49 @@ def test_the_hook_starts_a_cluster_of_the_connections_class(connect: Connect) ->
 
 
 @pytest.mark.parametrize(
+    "started",
+    [
+        "get_client() as client",
+        "get_cluster() as cluster, cluster.get_client() as client",
+    ],
+)
+def test_a_hooks_workers_run_functions_of_the_dag_file_in_any_task(
+    airflow: Any, monkeypatch: pytest.MonkeyPatch, started: str
+) -> None:
+    extra = {
+        "cluster_class": "distributed.LocalCluster",
+        "cluster_kwargs": {"n_workers": 1, "threads_per_worker": 1},
+    }
+    connection = {"conn_type": "dask", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_FARM", json.dumps(connection))
+    dag = f"hooked_{started[4:10]}"
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.python import PythonOperator
+
+        def double(number):
+            return 2 * number
+
+        def work():
+            import sys
+
+            from airflow_dask_blackbox.hooks.dask import DaskHook
+
+            # A task's own process imports the file once, `dag.test()` again.
+            vars(sys.modules[__name__]).update(globals())
+            with DaskHook("farm").{started}:
+                return client.submit(double, 21).result(timeout=60)
+
+        with DAG("{dag}"):
+            PythonOperator(task_id="work", python_callable=work)
+        """,
+        dag,
+    )
+
+    assert ran.value == 42
+
+
+@pytest.mark.parametrize(
     ("fields", "address"),
     [
         ({"host": "scheduler"}, "tcp://scheduler:8786"),

@@ -243,6 +243,25 @@ def test_the_verdict_on_a_bash_task_is_on_what_its_python_raised(
     assert "Bash command failed" not in json.dumps(card)
 
 
+def test_the_verdict_on_a_command_that_fails_before_dask_is_on_what_it_printed(
+    airflow: Any, store: Path
+) -> None:
+    script = store / "job.py"
+    script.write_text("import a_package_that_is_not_there\n")
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.bash import BashOperator
+
+        with DAG("bash_import"):
+            BashOperator(task_id="work", bash_command="{sys.executable} {script}")
+        """,
+        "bash_import",
+    )
+
+    card = _card(store, "bash_import.work", ran.run_id)
+    assert "No module named 'a_package_that_is_not_there'" in card["verdict"]["title"]
+
+
 def test_the_command_that_a_function_returns_is_recorded(
     airflow: Any, store: Path
 ) -> None:

@@ -383,6 +383,7 @@ with DAG("exits_{code}"):
 
     card = _card(tmp_path, f"exits_{code}.work", ran.run_id)
     assert (ran.state, card["state"]) == ("failed", "failed")
+    assert f"sys.exit({code}) at exits_{code}.py:" in card["verdict"]["title"]
 
 
 class _Instance(SimpleNamespace):

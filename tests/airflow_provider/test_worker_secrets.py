@@ -177,10 +177,9 @@ def test_workers_of_a_hooks_cluster_refuse_too(
         f"""{_DAG}
     def ask_by_hook():
         from airflow_dask_blackbox.hooks.dask import DaskHook
-        from airflow_dask_blackbox.shipping import hidden_main
         from distributed import Client
 
-        with hidden_main(), DaskHook("farm").get_cluster() as cluster:
+        with DaskHook("farm").get_cluster() as cluster:
             with Client(cluster) as client:
                 return str(client.submit(asked, "Variable").exception())
 

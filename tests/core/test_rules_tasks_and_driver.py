@@ -307,6 +307,13 @@ def test_a_bare_exit_code_is_reported_as_it_is() -> None:
     assert (found.rule, found.confidence) == ("driver-exception", "low")
     assert found.title == "The command exited with code 3, without an exception"
     assert "giving up" in found.cause
+    assert "that the command printed (`dask blackbox logs " in found.remedy
+
+
+def test_a_command_is_not_named_for_lines_that_were_not_recorded() -> None:
+    found = verdict(a_run(a_graph(), failed_with(None, exit_code=3)))
+
+    assert "that the command printed. " in found.remedy
 
 
 def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> None:

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import msgspec
 
-__all__ = ["KEEP", "Answer", "Note", "Orders", "main"]
+__all__ = ["KEEP", "Answer", "Note", "StartRequest", "main"]
 
 KEEP = b"keep\n"
 """What the task says when the address has arrived; without it, the cluster is closed."""
@@ -35,7 +35,7 @@ _LONGEST_SILENCE = 600.0
 _ENDED = ("Status.closed", "Status.failed")
 
 
-class Orders(msgspec.Struct, kw_only=True):
+class StartRequest(msgspec.Struct, kw_only=True):
     """The first line that the task sends; what starts the cluster follows it, pickled.
 
     Attributes:
@@ -81,19 +81,19 @@ def main() -> None:
 
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # the task reads the answer only, and workers print
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
-    sys.path[:] = orders.path
-    os.chdir(orders.folder)
-    start, adapt = cloudpickle.loads(sys.stdin.buffer.read(orders.size))
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=StartRequest)
+    sys.path[:] = request.path
+    os.chdir(request.folder)
+    start, adapt = cloudpickle.loads(sys.stdin.buffer.read(request.size))
     with longer_worker_timeout():
         try:
-            cluster = _started(start, adapt, orders.idle_timeout)
+            cluster = _started(start, adapt, request.idle_timeout)
         except BaseException as error:
             _write_answer(answers, Answer(error=f"{type(error).__name__}: {error}"))
             raise
         try:
             answer = _answer_of(cluster)
-            with _noted(Path(orders.note), answer.address):
+            with _noted(Path(request.note), answer.address):
                 _write_answer(answers, answer)
                 if sys.stdin.buffer.readline() == KEEP:
                     _wait_for_the_end(cluster)

@@ -9,9 +9,10 @@ __all__ = ["DIALECT"]
 DIALECT = RemedyDialect(
     remedies={
         "airflow-db-not-allowed": (
-            "In an Airflow task, worker processes must not import Airflow's own main module: "
-            "start the cluster with `recorded(...)` of the provider, with `processes=False`, "
-            "or outside the task."
+            "In an Airflow task, worker processes must not import Airflow's own main module. "
+            "Use `DaskObservedOperator` or `@task.dask_observed`, start the cluster with "
+            "`DaskHook.get_cluster()`, pass `processes=False`, or set `record_every_client` "
+            "in section `[dask_blackbox]`."
         ),
         "on a Dask worker: only the process of the Airflow task": (
             "Ask Airflow in the task's callable, and pass the value to the function that "

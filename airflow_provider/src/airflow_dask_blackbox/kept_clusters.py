@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from airflow_dask_blackbox.addresses import TaskKey
-from airflow_dask_blackbox.cluster_process import KEEP, Answer, Note, Orders
+from airflow_dask_blackbox.cluster_process import KEEP, Answer, Note, StartRequest
 from airflow_dask_blackbox.clusters import ClusterSpec, importable_airflow, prepared
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.shipping import shipped_by_value, unimportable_module_of
@@ -67,14 +67,14 @@ class KeptCluster:
         process = self._process = self._start_process()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
         what = _pickled(start, adapt)
-        orders = Orders(
+        request = StartRequest(
             path=sys.path,
             folder=str(Path.cwd()),
             note=str(_state_file(self._key)),
             idle_timeout=idle_timeout,
             size=len(what),
         )
-        process.stdin.write(msgspec.json.encode(orders) + b"\n" + what)
+        process.stdin.write(msgspec.json.encode(request) + b"\n" + what)
         process.stdin.flush()
         line = process.stdout.readline() or b"{}"
         answer = msgspec.json.decode(line, type=Answer)

@@ -12,6 +12,8 @@ import asyncio
 import functools
 import re
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -38,6 +40,8 @@ OPT_OUT: Final = "no-dask-recording"
 _MAY_RUN_PYTHON: Final = re.compile(
     r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
 )
+_MOST_LINES, _LONGEST_LINE = 200, 4_000
+"""Of a command's output that are kept for its verdict."""
 
 
 def is_switched_on() -> bool:
@@ -202,16 +206,16 @@ def _recorded_command(task: Any, execute: Callable[..., Any]) -> Callable[..., A
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         with ExitStack() as stack:
-            task.get_env = _environment_of_recorded(task, task.get_env, stack)
+            task.get_env = _recorded_environment(task, task.get_env, stack)
             return execute(context)
 
     return observed
 
 
-def _environment_of_recorded(
+def _recorded_environment(
     task: Any, get_env: Callable[..., dict[str, str]], stack: ExitStack
 ) -> Callable[..., dict[str, str]]:
-    """Return what gives a command's environment, and begins its recording.
+    """Return what gives a command's environment, and starts its recording.
 
     Airflow asks for it just before the command starts: that of `@task.bash` is what a
     function has returned by then, and templates are rendered.
@@ -222,24 +226,26 @@ def _environment_of_recorded(
         command = str(task.bash_command)
         if _MAY_RUN_PYTHON.search(command):
             with guard("recording the Dask clients of this command"):
-                recording = _begun(task, context, command, stack)
-                return {**given, **_of_recording(recording, task.env or {})}
+                recording = _start_recording(task, context, command, stack)
+                return {**given, **_recorder_variables(recording, task.env or {})}
         return given
 
     return environment
 
 
-def _begun(
+def _start_recording(
     task: Any, context: Mapping[str, Any], command: str, stack: ExitStack
 ) -> Any:
-    """Begin the recording of a command, which ends with the stack."""
+    """Start the recording of a command, which ends with the stack."""
     recorded = recording_of(task, context, command=["bash", "-c", command])
+    output = _CommandOutput(task.subprocess_hook.log)
+    task.subprocess_hook._log = output  # noqa: SLF001 - Airflow prints each line there
 
     def exit_code() -> int | None:
         process = task.subprocess_hook.sub_process
         return None if process is None else process.returncode
 
-    recorded.exit_code = exit_code
+    recorded.exit_code, recorded.output = exit_code, output.lines
     kill = task.on_kill
 
     def on_kill() -> None:
@@ -252,7 +258,28 @@ def _begun(
     return recorded.recording
 
 
-def _of_recording(recording: Any, given: Mapping[str, str]) -> dict[str, str]:
+class _CommandOutput:
+    """The logger of a command's hook, which keeps the last lines of the output.
+
+    Attributes:
+        lines: The last ones, each with the time at which it was read.
+    """
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.lines: deque[tuple[float, str]] = deque(maxlen=_MOST_LINES)
+
+    def info(self, event: str, *args: object) -> None:
+        """Log a message; a line of the output has no text of Airflow's around it."""
+        if event == "%s" and args:
+            self.lines.append((time.time(), str(args[0])[:_LONGEST_LINE]))
+        self._log.info(event, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+def _recorder_variables(recording: Any, given: Mapping[str, str]) -> dict[str, str]:
     """Return variables by which a command's clients record themselves; not the task's own."""
     import os
 

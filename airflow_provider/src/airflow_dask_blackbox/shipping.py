@@ -28,13 +28,19 @@ import sys
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
-__all__ = ["hidden_main", "shipped_by_value", "unimportable_module_of"]
+__all__ = [
+    "hidden_main",
+    "prepare_process",
+    "shipped_by_value",
+    "unimportable_module_of",
+]
 
 _DAG_FILE_PREFIX: Final = "unusual_prefix_"
 _ABSENT: Final = object()
+_prepared: Final = ExitStack()
 
 
 @contextmanager
@@ -53,6 +59,16 @@ def hidden_main() -> Iterator[None]:
         main.__spec__ = spec
         if file is not _ABSENT:
             main.__file__ = file  # type: ignore[assignment]
+
+
+def prepare_process(module: types.ModuleType | None) -> None:
+    """Have Dask work for the rest of this process, which a task has for itself.
+
+    Args:
+        module: The DAG file; None: workers can import it.
+    """
+    _prepared.enter_context(hidden_main())
+    _prepared.enter_context(shipped_by_value(module))
 
 
 def unimportable_module_of(function: Callable[..., object]) -> types.ModuleType | None:

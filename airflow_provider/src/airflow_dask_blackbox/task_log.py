@@ -67,9 +67,13 @@ def show_card(card: RunCard, log: Log) -> None:
     say = log.info if card.state == "succeeded" else log.error
     say("%s", card.headline)
     for paragraph in _in_the_open(card):
-        # Airflow's page cuts off what is longer than it is wide.
+        # Airflow's page cuts off what is longer than it is wide; a path is copied whole.
         for line in wrap(
-            paragraph, _OPEN_WIDTH, break_on_hyphens=False, subsequent_indent="  "
+            paragraph,
+            _OPEN_WIDTH,
+            break_on_hyphens=False,
+            break_long_words=False,
+            subsequent_indent="  ",
         ):
             say("%s", line)
     if reason := _unrecorded(card):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -56,6 +56,7 @@ class TaskRecording:
             begins the recording.
         exit_code: Returns that of the command that does the work; None: there is none, or
             it has not ended.
+        output: The last lines of that command, each with the time at which it was read.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class TaskRecording:
         self.links: dict[str, str] = {}
         self.driver_thread: int | None = None
         self.exit_code: Callable[[], int | None] = lambda: None
+        self.output: Iterable[tuple[float, str]] = ()
         self._context = context
         self._log = log
         self._required = required
@@ -304,6 +306,8 @@ class TaskRecording:
                 exits = "failed"
             # Of a command that failed, Airflow's exception says no more than the code.
             code = None if fine or error is None else self.exit_code()
+            if code:
+                rec.command_lines(self.output)
             ended = (
                 rec.finish_command(code)
                 if code

@@ -13,6 +13,8 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import OperatorConfigurationError, connection_of
 from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
+from airflow_dask_blackbox.identity import current_context
+from airflow_dask_blackbox.shipping import prepare_process, unimportable_module_of
 
 if TYPE_CHECKING:
     # The real one takes a second to import, and DAG files are parsed often.
@@ -57,6 +59,7 @@ class DaskHook(BaseHook):
 
         from airflow_dask_blackbox.clusters import refuse_secrets_on_workers
 
+        _prepare_task()
         where = self.address or self.get_cluster()
         # For as long as the process runs: a link is made whenever somebody asks for it.
         dask.config.set(self.dask_config)
@@ -84,6 +87,7 @@ class DaskHook(BaseHook):
                 f"connection {self.dask_conn_id!r} names a cluster that runs, at "
                 f"{self.address}; use get_client()"
             )
+        _prepare_task()
         start = prepared(
             self.cluster, {**self.cluster_kwargs, **cluster_kwargs}, adapt=None
         )
@@ -230,6 +234,16 @@ class DaskHook(BaseHook):
             name: StringField(field["label"], description=field["description"])
             for name, field in CONNECTION_TYPE["conn-fields"].items()
         }
+
+
+def _prepare_task() -> None:
+    """Have Dask work in the task that runs in this process, as it does in the operator."""
+    with guard("making Dask work in this task"):
+        context: Any = current_context()
+        if context is not None:
+            task = context["ti"].task
+            function = getattr(task, "python_callable", type(task))
+            prepare_process(unimportable_module_of(function))
 
 
 def _version() -> str:

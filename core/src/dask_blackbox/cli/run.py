@@ -69,19 +69,14 @@ class ErrorOutput:
             os.close(self.writes_to)
             self._thread.start()
 
-    def ended(self) -> list[list[object]]:
-        """Return the last lines as rows of `log`, the command having exited."""
+    def ended(self) -> list[tuple[float, str]]:
+        """Return the last lines, and when each was written, the command having exited."""
         if self._thread.ident is not None:
             self._thread.join(_DRAINING)
-        pid = os.getpid()
         lines = [*self._lines]
         if self._rest:
             lines.append((time.time(), _text(self._rest)))
-        parts = [(at, text) for at, text in lines if text.strip()]
-        return [
-            [at, "driver", "driver", pid, seq, "stderr", 20, text, None]
-            for seq, (at, text) in enumerate(parts)
-        ]
+        return lines
 
     def _pass_on(self) -> None:
         while True:
@@ -198,7 +193,7 @@ def _run(
     command: Sequence[str],
     environment: dict[str, str] | None,
     report: Callable[[str, dict[str, object]], None],
-    keep: Callable[[list[list[object]]], None],
+    keep: Callable[[list[tuple[float, str]]], None],
     meanwhile: Callable[[], None],
 ) -> int:
     """Run the command to its end, passing on the signals that are meant for it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -50,6 +51,29 @@ def end_of(
     return msgspec.structs.replace(end, stopped=stopped)
 
 
+def exit_call(exception: SystemExit) -> dict[str, object]:
+    """Return the fields of `DriverExit` of the exception that `sys.exit` raised."""
+    from dask_blackbox.capture.driver.client_calls import identity_of
+    from dask_blackbox.driver.own_code import described
+
+    fields = described(exception)
+    return {
+        "pid": os.getpid(),
+        "code": _code_of(exception),
+        "handling": identity_of(exception.__context__),
+        **{
+            name: fields[name]
+            for name in ("file", "line", "function")
+            if name in fields
+        },
+    }
+
+
+def _code_of(exception: SystemExit) -> int:
+    code = exception.code
+    return code if isinstance(code, int) else int(code is not None)
+
+
 def _as_interrupted(exception: BaseException | None) -> BaseException | None:
     """Return the interrupt that asyncio made a cancellation of; any other exception as it is.
 
@@ -69,8 +93,7 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
     from dask_blackbox.driver.own_code import described
 
     if isinstance(exception, SystemExit):
-        code = exception.code
-        number = code if isinstance(code, int) else int(code is not None)
+        code, number = exception.code, _code_of(exception)
         if code is None or isinstance(code, int):
             return End(
                 state=state or ("failed" if number else "succeeded"), exit_code=number

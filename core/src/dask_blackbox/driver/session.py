@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -41,7 +41,13 @@ from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_process import RecorderSupervisor
 from dask_blackbox.driver.relay import Relay, must_relay
-from dask_blackbox.driver.run_end import end_of, error_of_kind, log_run_end, warn_of
+from dask_blackbox.driver.run_end import (
+    end_of,
+    error_of_kind,
+    exit_call,
+    log_run_end,
+    warn_of,
+)
 from dask_blackbox.driver.status_line import StatusLine, status_line
 from dask_blackbox.errors import (
     ConfigurationError,
@@ -342,6 +348,10 @@ class Recording:
                 from dask_blackbox.capture.driver.client_calls import note_causes
 
                 note_causes(exception)
+        if isinstance(exception, SystemExit) and self._supervisor is not None:
+            with guard("the driver's call of sys.exit"):
+                if exception.code or state == "failed":
+                    self._supervisor.event("driver-exit", exit_call(exception))
         with guard("the end of the recording"):
             end = end_of(exception, state, self._stopped)
             if self._left:
@@ -451,11 +461,19 @@ class Recording:
             with guard("what happened to the command"):
                 self._supervisor.event(kind, detail)
 
-    def command_lines(self, lines: list[list[object]]) -> None:
-        """Record the last lines that the command wrote, as rows of `log`."""
-        if self._supervisor is not None:
-            for line in lines:
-                self._supervisor.row("log", line)
+    def command_lines(self, lines: Iterable[tuple[float, str]]) -> None:
+        """Record the last lines that the command wrote.
+
+        Args:
+            lines: Each with the time at which it was written, epoch seconds.
+        """
+        if self._supervisor is None:
+            return
+        pid = os.getpid()
+        written = [(at, text) for at, text in lines if text.strip()]
+        for seq, (at, text) in enumerate(written):
+            row = [at, "driver", "driver", pid, seq, "stderr", 20, text, None]
+            self._supervisor.row("log", row)
 
     def finish_command(self, exit_code: int) -> RunCard:
         """End the recording of a command.

@@ -212,7 +212,7 @@ class DriverGotSignal(Event, frozen=True, kw_only=True):
 
 
 class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
-    """The driver called `sys.exit` with a code other than 0.
+    """The driver called `sys.exit`, and had failed with it.
 
     Attributes:
         pid: Process id of the driver.

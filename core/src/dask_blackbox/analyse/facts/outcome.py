@@ -201,7 +201,9 @@ def _kind(run: RunTables) -> OutcomeKind:
         return "signal"
     if ending.state == "succeeded":
         return "none"
-    return "exit-code" if ending.exit_code else "vanished"
+    # To some hosts, a task that exits has failed, whatever its exit code.
+    exits = ending.exit_code or (ending.exit_code == 0 and ending.state == "failed")
+    return "exit-code" if exits else "vanished"
 
 
 def _moments(
@@ -240,7 +242,8 @@ def _moments(
 
 def _exit_call(run: RunTables, code: int | None) -> DriverExit | None:
     """Return the last `sys.exit` with the code that the process ended with."""
-    calls = [call for call in run.of(DriverExit) if code and call.code == code]
+    known = run.of(DriverExit) if code is not None else ()
+    calls = [call for call in known if call.code == code]
     return calls[-1] if calls else None
 
 

@@ -49,6 +49,7 @@ from dask_blackbox.events import (
     ClientRemoved,
     ClusterRestarted,
     CommandNotStarted,
+    DriverAttached,
     DriverCallFailed,
     DriverForked,
     GraphUpdated,
@@ -106,7 +107,7 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
     for fact in case.run.of(CommandNotStarted):
         yield _command_not_started_finding(fact)
         return
-    if case.state == "failed" and ending is not None and ending.exit_code:
+    if case.state == "failed" and ending is not None and ending.exit_code is not None:
         yield _exit_code_finding(case, ending.exit_code)
 
 
@@ -591,6 +592,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     handled = next(iter(case.outcome.survived[-1:]), None)
     last = last_output(case.run)
     output = f" Its last output: “{short(last, 200)}”." if last else ""
+    recorded = f" (`{case.show_command('logs')}`)" if last else ""
     how = (
         f"{place} called `sys.exit({code})`"
         if place
@@ -599,20 +601,23 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     )
     then = _tasks_then(case)
     name = code_line(call, name_only=True)
+    # A host runs a function of its own, and no command.
+    is_function = any(each.callable for each in case.run.of(DriverAttached))
+    what = "driver" if is_function else "command"
     title = (
-        f"The command called sys.exit({code}) at {name}"
+        f"The {what} called sys.exit({code}) at {name}"
         if name
-        else f"The command exited with code {code}, without an exception"
+        else f"The {what} exited with code {code}, without an exception"
     )
     advice = OF_UNKNOWN
     if printed := handled is not None and _is_of(last, handled):
-        title = f"The command exited with code {code} after {_in_task(case, handled)}"
+        title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         then = "Its last output was an error that it had received"
         advice = advice_on_text(handled.exception, handled.message)
     # A job that counts its failures as it exits does so because of them.
     counts = _counts_errors(case, code, last)
     if handled is not None and counts and not printed:
-        title = f"The command exited with code {code} after {_in_task(case, handled)}"
+        title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         then = "It had reported as many failures as it had received errors"
         advice = advice_on_text(handled.exception, handled.message)
     return DRIVER_EXCEPTION.found(
@@ -622,12 +627,12 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             f"{how}. {then}.{output}"
         ),
         remedy=(
-            (f"Look at {place}, and at" if place else "Look at")
-            + (
-                " the last lines that the command printed "
-                f"(`{case.show_command('logs')}`). If a script raises an exception "
-                "instead, the card shows its traceback."
-            )
+            f"Look at {f'{place}, and at ' if place else ''}the last lines that the "
+            f"{what} printed{recorded}. If it raises an exception instead, the card shows "
+            "its traceback."
+            if code
+            else "Return instead of calling `sys.exit(0)`: to its host, a function that "
+            "exits has failed, whatever its exit code."
         ),
         confidence="medium" if place or printed or counts else "low",
         retry_advice=advice.advice,
