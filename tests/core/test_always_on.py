@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from awaited import until
 from bare_environments import can_import, python_with
+from conditions import until
 from dask_blackbox import Run, RunCard
 from distributed import Client, span
 from distributed.versions import VersionMismatchWarning

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox.capture.worker import worker as module
 from dask_blackbox.capture.worker.ring import read_ring
 from dask_blackbox.capture.worker.worker import WorkerCapture

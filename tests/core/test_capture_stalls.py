@@ -12,7 +12,7 @@ from typing import Any
 
 import dask
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, recording
 from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dask_blackbox.analyse.comparing import comparison_of
+from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.capture.driver.module_parts import parts_of, sources_of
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.run_lookup import find_run

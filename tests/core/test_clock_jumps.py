@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dask
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, recording
 from dask_blackbox.manifest import Heartbeat, decode_heartbeat
 from distributed import Client, LocalCluster

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import Home, begin, ended

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from awaited import until
 from click.testing import CliRunner
+from conditions import until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, run_state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED

@@ -11,7 +11,7 @@ from typing import Any
 
 import dask
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress

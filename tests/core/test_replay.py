@@ -18,8 +18,8 @@ import bare_environments
 import dask_blackbox
 import pytest
 from app_server import page_of, served
-from awaited import until
 from click.testing import CliRunner, Result
+from conditions import until
 from dask._task_spec import Dict, List, Task, TaskRef
 from dask.utils import apply
 from dask_blackbox import Run

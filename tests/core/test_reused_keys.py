@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.capture.driver.reused_keys import ReusedKeys
 from distributed import Client

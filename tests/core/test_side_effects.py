@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.capture.driver.client_calls import DriverCalls

@@ -20,8 +20,8 @@ from dask_blackbox.analyse.signatures import (
     services,
 )
 from dask_blackbox.analyse.signatures import distributed as distributed_lines
-from printed_texts import texts_in
 from project_uv import UV
+from source_texts import texts_in
 
 OLDEST = "2025.1.0"
 """The oldest version of dask and distributed that is supported (docs/compatibility.md)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import dask
 import pytest
-from awaited import until
+from conditions import until
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.recorder.unread_rings import last_lines

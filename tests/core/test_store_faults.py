@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from awaited import until
 from click.testing import Result
+from conditions import until
 from dask_blackbox import Run
 from dask_blackbox.report import markdown, text
 from dask_blackbox.testing import EmbeddedS3

@@ -16,8 +16,8 @@ from typing import Any
 import dask
 import msgspec
 import pytest
-from awaited import until
 from click.testing import CliRunner
+from conditions import until
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.errors import ConfigurationError

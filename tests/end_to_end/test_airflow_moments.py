@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
-from awaited import flag_of, until
+from conditions import flag_of, until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
 from distributed import Client

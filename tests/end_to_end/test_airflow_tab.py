@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from awaited import flag_of
+from conditions import flag_of
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]

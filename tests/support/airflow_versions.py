@@ -1,4 +1,4 @@
-"""What older versions of Airflow do not have, for tests that cannot do without."""
+"""What older versions of Airflow lack, for tests that need it."""
 
 from __future__ import annotations
 

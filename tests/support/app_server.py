@@ -1,4 +1,4 @@
-"""An application served on a free port of this machine, and what it answers."""
+"""Serves an application on a free port of this machine."""
 
 from __future__ import annotations
 

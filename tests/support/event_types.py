@@ -1,4 +1,4 @@
-"""Whether what was written is what the types of events declare: nothing more, nothing else."""
+"""Compares written events with the types that declare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many threads decode first thing, in process after process; prints how each ended."""
+"""Starts processes whose threads decode first of all; prints how each ended."""
 
 from __future__ import annotations
 

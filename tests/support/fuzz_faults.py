@@ -1,4 +1,4 @@
-"""The deeds of the fuzzer: who is hit, by what, and when."""
+"""The faults of the fuzzer: which process is hit, by what, and when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from awaited import until
+from conditions import until
 from fuzz_draws import Round
 from fuzz_roles import Deed, Truth, roles_in
 from scenario_runs import Home

@@ -1,4 +1,4 @@
-"""Was a round of the fuzzer recorded as it really went?  The truth against the card."""
+"""Compares the card of a round of the fuzzer with what really happened."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import dask
 import polars as pl
-from awaited import until
 from click.testing import CliRunner
+from conditions import until
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit

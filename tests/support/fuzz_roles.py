@@ -1,4 +1,4 @@
-"""Who is who in a round of the fuzzer, and the truth about it."""
+"""The processes of a round of the fuzzer, and what really happened to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One round of the fuzzer: start it, do the deed, wait for the end, and keep the truth."""
+"""One round of the fuzzer: start it, inject the fault, wait for the end, keep what happened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from awaited import until
+from conditions import until
 from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from fuzz_draws import EXTERNAL, Round

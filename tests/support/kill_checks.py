@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from awaited import until
+from conditions import until
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit

@@ -1,4 +1,4 @@
-"""The kill fuzzer: rounds that nobody has thought of, and the card against the truth.
+"""The kill fuzzer: random rounds, and the card compared with what happened.
 
     python tests/support/kill_fuzz.py --rounds 100 --seed 1
     python tests/support/kill_fuzz.py --minutes 15

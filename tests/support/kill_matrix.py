@@ -1,4 +1,4 @@
-"""The kill matrix: who ends, how, on which cluster; and what the card must say of it.
+"""The kill matrix: which process ends, how, on which cluster; and what the card must report.
 
     python tests/support/kill_matrix.py --all
     python tests/support/kill_matrix.py --only "scheduler" --times 5

@@ -1,4 +1,4 @@
-"""One row of the kill matrix: start it, kill somebody, and look at what was recorded.
+"""One row of the kill matrix: start it, kill a process, and read what was recorded.
 
 Real processes, real signals; `looking` compares what was recorded with what happened.
 """
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from awaited import until
+from conditions import until
 from kill_checks import (
     Row,
     Seen,

@@ -1,4 +1,4 @@
-"""Runs made of rows whose time went somewhere: what was wanted, computed, and paid."""
+"""Runs made of rows about load: threads, computing, CPU time and its cost."""
 
 from __future__ import annotations
 

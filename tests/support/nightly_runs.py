@@ -1,4 +1,4 @@
-"""A job's nights on a real cluster, one recording each: what a history is made of.
+"""Nightly runs of a job on a real cluster, one recording each, for tests of its history.
 
 A package of the job's own lies in a `site-packages` folder, so that it can be another
 version the next night.

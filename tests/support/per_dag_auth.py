@@ -1,4 +1,4 @@
-"""An auth manager whose viewers may not see every DAG, as those of large companies may not."""
+"""An auth manager whose viewers may not see every DAG, as in large companies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The uv with which tests install packages: the project's own, never one found on the PATH."""
+"""The uv with which tests install packages: the project's own, never one on the PATH."""
 
 from __future__ import annotations
 

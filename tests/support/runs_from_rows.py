@@ -1,4 +1,4 @@
-"""Runs built from rows, for tests of what analysis makes of them; they read as English.
+"""Runs built from rows, for short tests of their analysis.
 
     run = a_run(
         a_worker("w1"),

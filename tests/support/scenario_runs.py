@@ -1,4 +1,4 @@
-"""Scenarios reported by processes of their own, and what those leave behind.
+"""Scenarios run by processes of their own, and what those leave on the machine.
 
 A scenario is a script in `scenarios/`.  It gets a home of its own (temporary folder, data
 folder, configuration), so that what is left over can be distinguished from what others left over.
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, RunCard
 
 SCENARIOS = Path(__file__).parents[1] / "core" / "scenarios"

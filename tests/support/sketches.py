@@ -1,4 +1,4 @@
-"""Sketches of made-up nights, for tests that read as sentences.
+"""Sketches of made-up nightly runs, for short tests.
 
 history_of([a_night(1), a_night(2), a_night(3, state="failed")])
 """

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from awaited import until
+from conditions import until
 from dask_blackbox import Run, RunCard
 from project_uv import UV
 from scenario_runs import SCENARIOS, Home

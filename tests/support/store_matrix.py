@@ -1,4 +1,4 @@
-"""The store matrix: what is wrong with the store, from when to when; and what must be left.
+"""The store matrix: faults of the store, with their times; and what must be recorded anyway.
 
     python tests/support/store_matrix.py
     python tests/support/store_matrix.py --only silence
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from awaited import until
 from click.testing import CliRunner, Result
+from conditions import until
 from dask.distributed import Client, LocalCluster
 from dask_blackbox import Run, RunCard, recording
 from dask_blackbox.cli.sync import sync

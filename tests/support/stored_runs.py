@@ -1,4 +1,4 @@
-"""A shelf: a store in a folder, and recordings with cards to put on it."""
+"""A shelf: a store in a folder, with recordings and cards made for a test."""
 
 from __future__ import annotations
 

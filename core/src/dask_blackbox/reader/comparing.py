@@ -9,8 +9,8 @@ import msgspec
 from dask_blackbox.analyse import Case, History
 from dask_blackbox.analyse.changes.for_card import verdict_context
 from dask_blackbox.analyse.changes.relevance import VerdictContext
-from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.history import one_per_run
+from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.comparison import Comparison

@@ -13,8 +13,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from dask_blackbox import formatting
-from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.rules import RULES
+from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 from dask_blackbox.formatting import command
 from dask_blackbox.job_history import JobHistory, PastRun

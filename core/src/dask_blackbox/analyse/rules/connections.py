@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
-from dask_blackbox.analyse.hang_evidence import how_it_ended
+from dask_blackbox.analyse.hang_texts import how_it_ended
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
 from dask_blackbox.analyse.signatures import printed_by

@@ -19,7 +19,7 @@ from dask_blackbox.analyse.driver_position import (
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_apart_from_dask, user_frame
-from dask_blackbox.analyse.hang_evidence import evidence_of_stack
+from dask_blackbox.analyse.hang_texts import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.progress import finished_by, new_tasks, pace_of

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.driver_position import (
     shared_in,
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
-from dask_blackbox.analyse.hang_evidence import (
+from dask_blackbox.analyse.hang_texts import (
     awaited,
     evidence_of_actors,
     evidence_of_hang,

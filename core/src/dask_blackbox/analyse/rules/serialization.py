@@ -17,7 +17,7 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
-from dask_blackbox.analyse.hang_evidence import (
+from dask_blackbox.analyse.hang_texts import (
     evidence_of_hang,
     how_it_ended,
     log_evidence,

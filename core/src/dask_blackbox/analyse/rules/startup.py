@@ -18,7 +18,7 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
-from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life

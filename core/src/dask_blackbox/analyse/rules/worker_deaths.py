@@ -21,7 +21,7 @@ from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
-from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in

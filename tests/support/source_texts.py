@@ -1,4 +1,4 @@
-"""The texts that the source of a package can print, with what is fixed in them."""
+"""The texts that the source of a package can print: their constant parts."""
 
 from __future__ import annotations
 

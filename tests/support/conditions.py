@@ -1,4 +1,4 @@
-"""Waiting for what a real server does in its own time: for a condition, with a deadline."""
+"""Waits for a condition of a real server, with a deadline."""
 
 from __future__ import annotations
 
