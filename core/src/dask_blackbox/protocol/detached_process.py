@@ -14,13 +14,21 @@ import signal
 import subprocess
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from dask_blackbox.capture.nanny.worker_watcher import handle_of
 
 _STARTING = 2.0  # seconds
+
+
+@contextlib.contextmanager
+def _no_warning_of_threads() -> Iterator[None]:
+    """Fork without Python's warning: there are none but those of C libraries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 class DetachedProcess:
@@ -54,9 +62,9 @@ class DetachedProcess:
         handles: Sequence[int] = (),
         instead: Callable[[], None] | None = None,
     ) -> None:
-        with warnings.catch_warnings():
-            # Of a fork with threads: who gives `instead` has none but those of C libraries.
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with contextlib.ExitStack() as ends:
+            if instead is not None:
+                ends.enter_context(_no_warning_of_threads())
             self._child = subprocess.Popen(  # noqa: S603 - the caller's own command
                 command,
                 stdin=subprocess.PIPE,
