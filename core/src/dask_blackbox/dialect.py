@@ -1,4 +1,4 @@
-"""The terms in which the host that started a run words remedies.
+"""The terms of remedies in the host that started a run: Airflow's, Prefect's, or Dask's.
 
 A host's package registers a `RemedyDialect` by an entry point of the group
 `dask_blackbox.dialects`, with the host's name in the run's identity.  Without it, remedies use

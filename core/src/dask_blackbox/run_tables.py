@@ -1,4 +1,4 @@
-"""Read a recording: tables, possibly incomplete, and it says so.
+"""`RunTables`: the tables and events of one run, possibly incomplete.
 
 Nothing is ever filled in from the reader's own machine.
 """

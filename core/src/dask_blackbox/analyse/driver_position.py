@@ -1,4 +1,4 @@
-"""Where the driver was when it was stopped, and for what of Dask's it waited there.
+"""Where the driver was when it was stopped, and which call of Dask it waited in.
 
 An exception says by its traceback where the driver was.  What a signal ends says nothing:
 then the last thing counts that the driver reported of itself while it was.

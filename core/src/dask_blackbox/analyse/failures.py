@@ -1,4 +1,4 @@
-"""Which tasks failed of themselves, which only inherited it, and on whose None they failed."""
+"""Tasks that raised, those that only inherited a failure, and whose None they failed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the memory samples say: how much there was, how much was wanted."""
+"""Memory of workers, from their samples: peaks, limits, and what was needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What had changed in the process of a task that failed, where its exception follows from that."""
+"""Changes of a worker's process (limits, locale, defaults) that explain a task's exception."""
 
 from __future__ import annotations
 

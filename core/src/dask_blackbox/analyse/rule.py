@@ -1,4 +1,4 @@
-"""What a rule is: a question to a case; what ours ask is in their pages."""
+"""What a rule is: a question to a case, documented by its page."""
 
 from __future__ import annotations
 

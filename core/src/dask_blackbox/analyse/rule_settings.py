@@ -1,4 +1,4 @@
-"""What the settings say of the rules: which are muted, which numbers are others.
+"""The settings of rules: which are muted, and which thresholds are changed.
 
 `blackbox.rules.mute` is a list of slugs, `blackbox.rules.thresholds` numbers by
 `<slug>.<name>`.  What is not known is an error at once, not a rule that never fires.

@@ -1,4 +1,4 @@
-"""What signals say by themselves of who sent them, and what to do then.
+"""What a signal suggests about its sender, and what to do then.
 
 SIGKILL and SIGTERM may come from anybody.  Most of the others have one sender: the kernel at
 a limit, a timer of the process's own, a terminal that was closed, a batch system that warns.

@@ -1,5 +1,5 @@
-"""What tasks were at while they ran, and what their processes paid: Dask's fine metrics
-and our own `process-load`."""
+"""What tasks did while they ran, and the CPU time of their processes and hosts: Dask's fine
+metrics and our own `process-load`."""
 
 from __future__ import annotations
 

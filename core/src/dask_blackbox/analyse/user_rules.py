@@ -1,4 +1,4 @@
-"""Rules of the user's own: found by their entry points, and kept from doing harm.
+"""The user's own rules: loaded from entry points, with their errors reported as findings.
 
 An entry point of the group `dask_blackbox.rules` names a `Rule`, or several in a list or
 tuple (docs/rules.md).  One that cannot be loaded, or whose word is taken, is named on the

@@ -1,4 +1,4 @@
-"""What lives in a scheduler and sees runs begin and end: one per client, or per span.
+"""Watches runs begin and end, inside a scheduler: one per client, or per span.
 
 A client that only connects costs nothing; recording begins with its first graph, in the
 very call that brings it, so that no task of it is missed.

@@ -1,4 +1,4 @@
-"""What several verbs share: options for a store, a run or a job, examples, the terminal."""
+"""What several commands share: options for a store, a run or a job, examples, the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a recording is and how it ended where `run.json` or `complete.json` is damaged or gone.
+"""Identity and end of a recording whose `run.json` or `complete.json` is damaged or missing.
 
 The segments report the end in full: the recorder's last row is how the run ended.  A card and
 the markers of the index report the state alone, which is no ground for a verdict.

@@ -1,4 +1,4 @@
-"""From the blobs of one recording to its facts; what cannot be read is named, not raised."""
+"""Reads the tables of a recording from its blobs; what cannot be read is listed, not raised."""
 
 from __future__ import annotations
 

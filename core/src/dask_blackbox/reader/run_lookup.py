@@ -1,4 +1,4 @@
-"""Which run do they mean?  What people type, resolved against a store."""
+"""Resolves what users type to a run of a store."""
 
 from __future__ import annotations
 

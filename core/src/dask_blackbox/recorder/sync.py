@@ -1,4 +1,4 @@
-"""Bringing home what waits in the spool: recordings that their store did not take."""
+"""Uploads recordings that wait in the spool because their store did not take them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments to the store, in the background, patiently.
+"""Uploads segments to the store in the background; failed uploads are retried.
 
 Whatever is wrong with the store, it is tried again with growing pauses, until the
 recording ends: credentials are renewed, buckets made, clocks set, while a run flies.

@@ -1,4 +1,4 @@
-"""Prefixes: one row each, and the graph of which take results of which, in columns."""
+"""The prefixes, one row each, and the graph of their dependencies, in columns."""
 
 from __future__ import annotations
 

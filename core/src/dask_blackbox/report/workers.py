@@ -1,4 +1,4 @@
-"""The workers: what each of them was, how much it did, and how it ended."""
+"""The table of workers: what each was, how much it did, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports and files as they lie in the store: strangers' content, so they may do little."""
+"""Serves reports and files of the store, as untrusted content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what every rule found to one account: the root of the chain that leads to the outcome.
+"""From the findings of all rules to one verdict: the root of the chain that leads to the outcome.
 
 mechanisms   the catalogue: which kind of incident can bring about which other
 incidents    what happened, on one clock: candidates of rules, facts, and the outcome

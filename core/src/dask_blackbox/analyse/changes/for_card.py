@@ -1,4 +1,4 @@
-"""What changed, and what the past says, for a card."""
+"""The changes and the history that a card shows."""
 
 from __future__ import annotations
 

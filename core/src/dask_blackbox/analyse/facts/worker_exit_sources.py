@@ -1,4 +1,4 @@
-"""The witnesses of a run's worker exits, joined: see `worker_exit`."""
+"""Joins the sources of each worker exit (reports, events, log lines): see `worker_exit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules, by phenomenon; in which order they are asked is of no account."""
+"""The rules, by phenomenon; their order does not matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What worker processes ended of."""
+"""Deaths of worker processes, by cause."""
 
 from __future__ import annotations
 

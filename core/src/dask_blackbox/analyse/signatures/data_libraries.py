@@ -1,4 +1,4 @@
-"""What pandas, dask.dataframe, Arrow and XGBoost say of data that is not as expected."""
+"""Messages of pandas, dask.dataframe, Arrow and XGBoost about unexpected data."""
 
 from __future__ import annotations
 

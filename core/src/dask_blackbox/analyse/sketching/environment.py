@@ -1,4 +1,4 @@
-"""What a run ran with: the facts in which a later run may differ.
+"""The environment of a run: the facts in which a later run may differ.
 
 Values are kept as they were recorded (redacted); what is too long is kept as a hash.
 Nothing is left out for differing each night: comparing takes care of that.

@@ -1,4 +1,4 @@
-"""What of a name, a message or a value is the same in every run.
+"""Names, messages and values without what differs in every run.
 
 Tokens, dates, addresses and counters differ each night and mean nothing; what is left
 when they are blanked out can be compared.

@@ -1,4 +1,4 @@
-"""The nanny's part where no nanny is: a small child process that outlives its worker.
+"""Watches a worker that has no nanny: a small child process that outlives the worker.
 
 It holds nothing but the standard library until the worker dies; then it reads the ring,
 and says how it ended.  It is not the worker's parent, so on older kernels the exit code is

@@ -1,4 +1,4 @@
-"""A worker's last words: a memory-mapped file that outlives the process writing it.
+"""A worker's ring: a memory-mapped file that survives the process that writes it.
 
 A page of a mapped file survives SIGKILL, because the kernel owns it.  The file lies
 outside the worker's local directory, which the nanny deletes before anyone can look.
