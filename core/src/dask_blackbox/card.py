@@ -87,7 +87,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         return str(_rendering("markdown")(self))
 
     def to_html(self) -> str:
-        """Return the card as HTML that can stand inside a page."""
+        """Return the card as HTML to include in a page."""
         return str(_rendering("html_card")(self))
 
     def __repr__(self) -> str:
@@ -238,7 +238,7 @@ def _changes(
     *,
     looked_back: bool,
 ) -> tuple[tuple[Change, ...], Past | None]:
-    """Return what changed since the last good run, and what the past says."""
+    """Return what changed since the last good run, and the history of the job."""
     from dask_blackbox.analyse.changes import changes_of_run
 
     changes: tuple[Change, ...] = ()
@@ -255,7 +255,7 @@ def _with_host_names(
     chain: tuple[ChainStep, ...],
     others: tuple[Finding, ...],
 ) -> tuple[Finding | None, tuple[ChainStep, ...], tuple[Finding, ...]]:
-    """Return what a card says with the host's names in the place of Dask's keys."""
+    """Return the texts of a card with the host's names instead of Dask's keys."""
     from dask_blackbox.analyse.headline import HostNames
 
     with guard("the host's names on a card"):

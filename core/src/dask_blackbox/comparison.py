@@ -51,7 +51,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def times(self) -> float | None:
-        """How many times the first the second is; None where that says nothing."""
+        """The second divided by the first; None if that is meaningless."""
         if not self.before or self.after is None:
             return None
         return self.after / self.before

@@ -72,7 +72,7 @@ _TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
 
 
 def size(number: float) -> str:
-    """Return a number of bytes as people say it: `400 MiB`, `1.5 GiB`."""
+    """Return a number of bytes for people: `400 MiB`, `1.5 GiB`."""
     value, unit = float(number), 0
     while abs(value) >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004
         value, unit = value / 1024, unit + 1
@@ -94,7 +94,7 @@ def exact_size(nbytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as people say it: `412 ms`, `3.2 s`, `3 m 12 s`, `1 h 04 m`."""
+    """Return a duration for people: `412 ms`, `3.2 s`, `3 m 12 s`, `1 h 04 m`."""
     if seconds < 0:
         return "-" + duration(-seconds)
     if round(seconds) < _MINUTE:

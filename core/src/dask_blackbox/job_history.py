@@ -78,7 +78,7 @@ class EarlierTry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of the earlier runs of a job, and what they say of this one.
+    """The earlier runs of a job, and what follows from them for this one.
 
     Attributes:
         runs: Earlier runs that are known.

@@ -102,7 +102,7 @@ class IndexEntry(NamedTuple):
 
 
 def index_names(address: RunAddress, started: float, state: str) -> tuple[str, str]:
-    """Return the names of the two markers that say `address` reached `state`.
+    """Return the names of the two markers of `address` in `state`.
 
     Args:
         started: Epoch seconds.
@@ -133,7 +133,7 @@ def read_index_name(name: str) -> IndexEntry | None:
 
 
 class SketchName(NamedTuple):
-    """What the name of a sketch says of its run.
+    """The facts of a run that the name of its sketch holds.
 
     Attributes:
         name: Of the blob.

@@ -51,7 +51,7 @@ _ALIKE_IN_PARTS = 13
 
 
 def own_version(name: str = "dask-blackbox") -> str:
-    """Return our version; nothing where our files lie without what `pip` knows of them."""
+    """Return our version; "" if the package has no metadata (files without an installation)."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -288,7 +288,7 @@ class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Completeness(TypedDict, total=False):
-    """What a card says of its recording; a key is left out where there is nothing to say.
+    """The completeness of a recording, for its card; keys without a value are left out.
 
     Attributes:
         recorded: The recording is in the store.
@@ -366,7 +366,7 @@ def sealed(document: msgspec.Struct) -> bytes:
 
 
 def seal_is_whole(text: bytes) -> bool:
-    """Return whether a document is as it was written; one without a seal is believed."""
+    """Return whether a document is as it was written; one without a seal is accepted."""
     end, one_short = text[-len(_SEAL) :], text[1 - len(_SEAL) :]
     # Where a byte of the seal is gone, the bytes before it have moved.
     if _alike(end) < _ALIKE and _alike(end) + _alike(one_short) < _ALIKE_IN_PARTS:

@@ -22,7 +22,7 @@ _DEADLY = ("worker-", "kernel-oom", "environment-mismatch", "module-not-shipped"
 
 
 class RejectedCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was not taken for the cause.
+    """A possible cause that was rejected.
 
     Attributes:
         what: What was seen, in a sentence.

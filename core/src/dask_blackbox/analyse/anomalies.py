@@ -76,7 +76,7 @@ class Usual:
     by_input: bool
 
     def expected(self, size: float | None) -> float:
-        """Return what is to be expected of a run with this much input."""
+        """Return the value expected of a run with this much input."""
         return math.exp(self._line(size))
 
     def _line(self, size: float | None) -> float:
@@ -118,7 +118,7 @@ class Usual:
 def usual_of(
     values: Sequence[float | None], sizes: Sequence[float | None]
 ) -> Usual | None:
-    """Return what is usual; None if there are too few runs to say.
+    """Return what is usual; None if there are too few runs.
 
     Args:
         values: A number of each earlier run, the newest first.

@@ -117,7 +117,7 @@ class Case:
 
     @property
     def failed(self) -> bool:
-        """Whether the run wants a verdict."""
+        """Whether the run needs a verdict."""
         return self.state in FAILED
 
     @property
@@ -196,7 +196,7 @@ class Case:
         return {id(death): cause_of_exit(death, self.run) for death in self.deaths}
 
     def cause_of(self, death: WorkerExit) -> ExitCause:
-        """Return what one of `deaths` died of."""
+        """Return the cause of one of `deaths`."""
         return self._causes[id(death)]
 
     @cached_property

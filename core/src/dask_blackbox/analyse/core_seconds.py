@@ -218,12 +218,12 @@ class Loads:
         return sum(end - begin for begin, end in self.pauses)
 
     def total(self, what: str, where: pl.Expr | None = None) -> float:
-        """Return the sum of a column of `slices`, of those that `where` says."""
+        """Return the sum of a column of `slices`, of those that `where` selects."""
         chosen = self.slices if where is None else self.slices.filter(where)
         return float(chosen[what].sum() or 0.0)
 
     def share(self, core_seconds: float) -> float:
-        """Return what part of all that there was between first and last work it is."""
+        """Return seconds as a share of the capacity between first and last work."""
         return core_seconds / self.capacity if self.capacity > 0 else 0.0
 
     @cached_property

@@ -343,7 +343,7 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
 
 
 def _group_key(case: Case, death: WorkerExit) -> tuple[object, ...]:
-    """Return what deaths have in common that say the same: cause, exit code and tasks."""
+    """Return by what deaths are merged into one line: cause, exit code and tasks."""
     cause = case.cause_of(death)
     return (
         cause.slug,
@@ -373,7 +373,7 @@ def _death_evidence(case: Case, death: WorkerExit) -> Evidence:
 
 
 def _other_deaths_evidence(case: Case, deaths: list[WorkerExit]) -> Evidence:
-    """Return one line for deaths that say the same as the one before it."""
+    """Return one line for the deaths that are like the one before them."""
     peaks = [each.peak_memory for each in deaths if each.peak_memory]
     which = listed([name_of(case, each) for each in deaths], most=_SHOWN)
     with_memory = f" (last samples: up to {size(max(peaks))})" if peaks else ""

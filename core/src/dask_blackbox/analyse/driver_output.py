@@ -100,7 +100,7 @@ _LONGEST = 200  # lines of one traceback
 
 @dataclass(frozen=True)
 class PrintedFailure:
-    """The end of a thread, or of a program, as it was printed.
+    """The failure of a thread or of a program, as it was printed.
 
     Attributes:
         at: Epoch seconds.
@@ -141,7 +141,7 @@ class PrintedFailure:
 
 
 def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
-    """Return what ended with a traceback, or of its options, in the driver's output.
+    """Return what failed in the driver's output: with a traceback, or because of its options.
 
     Of what Dask logged with a traceback, only what callbacks of futures raised."""
     logs = run.logs.filter(

@@ -222,7 +222,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
 
 
 def _tells(earlier: _Earlier) -> int:
-    """Return how much is known of what failed, among what one process did at a time."""
+    """Return how specific a failure is, to choose among those of one process at a time."""
     if earlier.name:
         return 2
     return 1 if isinstance(earlier, _Program) else 0
@@ -268,7 +268,7 @@ def _what_made_it(case: Case) -> str:
 
 
 def _says_why(case: Case) -> bool:
-    """Return whether an exception reports not only what is missing, but what is wrong.
+    """Return whether an exception reports what is wrong, not only what is missing.
 
     A module, a setting or a service is not made by tasks, and neither is the file that a task
     is given to read.
@@ -343,7 +343,7 @@ def _following(
 
 
 def _look_first(case: Case, earlier: _Earlier) -> str:
-    """Return a remedy: what helps against a consequence (a retry, say) does not help here."""
+    """Return the remedy: what would fix the consequence (a retry, say) does not help here."""
     failure, exception = case.blame.failure, case.exception
     frame = None if failure is None else failure.frame
     if failure is None and exception is not None:
@@ -467,7 +467,7 @@ def _since(case: Case, verdict: Finding) -> float | None:
 
 
 def _had_ended(case: Case, earlier: _Earlier, failed: float) -> bool:
-    """Return whether a program that ran before a task failed had ended as the driver heard of it.
+    """Return whether a program had ended before the driver received the failure of a task.
 
     A program for which nobody waits is looked at when a call to Dask raises: when it really
     ended is not known then.
@@ -578,7 +578,7 @@ def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
 
 
 def _is_met_again(case: Case, prefix: str) -> bool:
-    """Return whether what a failed task had begun is what another of its kind has met."""
+    """Return whether a later task met what a failed task of its kind had left unfinished."""
     failure = case.blame.failure
     return (
         failure is not None
@@ -800,7 +800,7 @@ def _programs(case: Case) -> Iterator[_Earlier]:
         )
 
 
-def _error_words(case: Case) -> str:
+def _error_pattern(case: Case) -> str:
     """Return a pattern for what a job says of errors: words, and texts of those it received."""
     received = (" ".join(e.message.split()) for e in case.outcome.survived)
     texts = {text[:_LONGEST_ERROR] for text in received if len(text) >= _TELLING}
@@ -811,7 +811,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     """Yield what the job's own code printed or logged of errors."""
     own = pl.col("message")
     logs = own_lines(case.run).filter(
-        own.str.contains(_error_words(case))
+        own.str.contains(_error_pattern(case))
         & ~own.str.contains(_NONE_FAILED)
         & ~own.str.contains(r"^\s|^Traceback|^[\w.]+(?:Error|Exception)\b")
     )
@@ -841,7 +841,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
 
 def _logged(case: Case) -> Iterator[_Earlier]:
     """Yield warnings and errors of the job's own loggers."""
-    errors = _error_words(case)
+    errors = _error_pattern(case)
     logs = case.run.logs.filter(
         (pl.col("level") >= _WARNING)
         & pl.col("role").is_in(["driver", "worker"])
@@ -883,6 +883,6 @@ def _as_one_line(message: str) -> tuple[str, str]:
 
 
 def _advice_on_line(line: str) -> Advice:
-    """Return what a line that was printed of an exception says of retries."""
+    """Return the retry advice on the exception in a printed line."""
     raised = _RAISED_IN_LINE.search(line)
     return UNKNOWN if raised is None else advice_on_text(raised["name"], line)

@@ -69,7 +69,7 @@ def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> s
 
 
 def similar_failures(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:
-    """Yield how many tasks failed as one did, if more than are known already."""
+    """Yield how many tasks failed in the same way, if there are more than are reported already."""
     alike = failed_alike(case.run, failure)
     if alike.failed > known:
         yield (
@@ -79,7 +79,7 @@ def similar_failures(case: Case, failure: TaskFailure, *, known: int) -> Iterato
 
 
 def call_path(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield the way to what raised, and who asked for it, without a line of the user's."""
+    """Yield the call path to what raised, and its caller, if no line is the user's."""
     if failure.frame is not None or not failure.traceback:
         return
     way = " → ".join(f"`{name}`" for name in call_path_of(failure.traceback))

@@ -55,7 +55,7 @@ DIED = {
 
 @dataclass(frozen=True, kw_only=True)
 class ExitCause:
-    """What a worker died of.
+    """The cause of a worker's exit.
 
     Attributes:
         slug: The rule that explains such deaths; `unknown` if nothing is proven.
@@ -69,12 +69,12 @@ class ExitCause:
 
     @property
     def died(self) -> str:
-        """What it died of, in words that follow "died"."""
+        """The cause, as a clause that follows "died"."""
         return DIED[self.slug]
 
 
 def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
-    """Return what a worker died of."""
+    """Return the cause of a worker's exit."""
     return (
         _cause_from_nanny(death, run)
         or _cause_from_host(death, run)

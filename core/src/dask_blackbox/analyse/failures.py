@@ -29,7 +29,7 @@ _NO_TEXT = "<exception str() failed>"  # Python's own words
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task that failed of itself.
+    """A task that raised, not one that inherited a failure.
 
     Attributes:
         key: Of the task.

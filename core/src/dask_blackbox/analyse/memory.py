@@ -213,7 +213,7 @@ def more_pieces(*, of_host: bool) -> str:
 def memory_need(
     case: Case, deaths: tuple[WorkerExit, ...], *, met_its_limit: bool = True
 ) -> MemoryNeed:
-    """Return what workers that died of memory had, and what to give them.
+    """Return the memory of workers that ran out of it, and what to give them.
 
     Args:
         deaths: Of workers that died of memory.
@@ -363,7 +363,7 @@ class RetainedMemory:
 
 
 def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
-    """Return what earlier tasks had left in a worker that died of memory, if it was most.
+    """Return the memory that earlier tasks retained in a worker that ran out of it, if it was most.
 
     Only of workers of one thread: of several tasks at once it is unknown whose it is.
     """

@@ -50,7 +50,7 @@ class OwnModule:
 
 
 def missing_module(text: str) -> str | None:
-    """Return the module that a text says is missing."""
+    """Return the module that a text reports as missing."""
     found = MODULE_MISSING.search(text)
     return found["name"] if found else None
 
@@ -69,7 +69,7 @@ def missing_elsewhere(case: Case) -> str | None:
 
 
 def lacking_module(text: str) -> str | None:
-    """Return the module that a text says has not what was expected of it."""
+    """Return the module in which a name is missing, according to a text."""
     found = NAME_NOT_IN_MODULE.search(text)
     # A main script belongs to no package.
     return found["name"] if found and not _BY_A_HOST.match(found["name"]) else None

@@ -126,7 +126,7 @@ def advice_on_class(qualified: str, bases: Iterable[str] = ()) -> Advice:
 
 
 def _advice_for_class(qualified: str, *, closed: bool) -> Advice | None:
-    """Return what a class in the line of an exception says; None: ask the next one.
+    """Return the advice on one class of an exception's bases; None if there is none.
 
     Args:
         closed: Of what fails again, only the closed list counts.

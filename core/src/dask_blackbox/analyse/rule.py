@@ -51,7 +51,7 @@ class Threshold:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What the documentation says of a rule, beside its question.
+    """The documentation of a rule, without its question.
 
     Attributes:
         detects: What happened when this rule fires.
@@ -73,7 +73,7 @@ class Page:
 class FrontMatter(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """What stands above a page.
+    """The front matter of a page.
 
     Attributes:
         title: What the rule is about, in a line without a full stop.

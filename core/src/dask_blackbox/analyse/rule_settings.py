@@ -19,7 +19,7 @@ from dask_blackbox.guard import guard
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """How rules are to be asked.
+    """The settings with which rules are asked.
 
     Attributes:
         muted: Slugs of rules that are not.
@@ -31,7 +31,7 @@ class Asking:
 
 
 def asking() -> Asking:
-    """Return what the settings say of the rules.
+    """Return the settings of rules.
 
     Raises:
         ConfigurationError: if they name a rule or a number that there is not, or mute a
@@ -50,7 +50,7 @@ def asking() -> Asking:
 
 
 def asking_or_default() -> Asking:
-    """Return what the settings say of the rules; where that cannot be, the defaults."""
+    """Return the settings of rules; the defaults if they cannot be read."""
     found = [Asking()]
     with guard("the settings of the rules"):
         found.append(asking())

@@ -71,7 +71,7 @@ class Host:
 
     @property
     def others(self) -> float:
-        """How much of its cores others used than workers and scheduler, 0 to 1."""
+        """Share of its cores that other processes than workers and scheduler used, 0 to 1."""
         busy = self.cpu if self.busy is None else self.busy
         rest = max(busy - self.cpu - self.scheduler, 0.0)
         return rest / max(self.seconds * self.cores, 1e-9)

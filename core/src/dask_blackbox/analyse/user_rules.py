@@ -101,7 +101,7 @@ def _problem_with(rule: Any, taken: dict[str, str]) -> str | None:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Return all rules, ours and the user's; in which order they are asked is of no account."""
+    """Return all rules, built-in and the user's; their order does not matter."""
     return (*RULES, *installed_rules().rules)
 
 

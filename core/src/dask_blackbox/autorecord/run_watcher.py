@@ -301,7 +301,7 @@ class RunWatcher(SchedulerPlugin):
     # Around
 
     def _on_reply(self, recording: str, reply: Reply) -> None:
-        """What the recordings say; from a thread."""
+        """Handle a reply of a recording; called from a thread."""
         if reply.error is not None and reply.error not in self._reported_errors:
             self._reported_errors = {*list(self._reported_errors)[-100:], reply.error}
             logger.warning("recording %s: %s", recording, reply.error)
@@ -336,7 +336,7 @@ _NAMED = re.compile(
 def job_of(
     scheduler: Scheduler, client: str, keys: Iterable[Key], setting: object
 ) -> str:
-    """Return what is run again and again, as far as the scheduler can know.
+    """Return the job name of a run, as far as the scheduler can know it.
 
     The outermost span says it, or the client's name, or the file whose code made the
     first graph (where Dask's `computations.nframes` sends it), or what the first graph
@@ -396,7 +396,7 @@ def _host_of(
 
 
 def _packages_of(scheduler: Scheduler, client: str) -> dict[str, object]:
-    """Return what a client said of its environment when it connected."""
+    """Return the versions that a client reported when it connected."""
     versions = getattr(scheduler.clients.get(client), "versions", None) or {}
     packages = versions.get("packages") or {}
     python = packages.get("python") or dict(versions.get("host") or {}).get("python")

@@ -89,7 +89,7 @@ def _body_parts(code: types.CodeType, depth: int) -> Any:
 
 
 def instruction_bytes(instruction: dis.Instruction, depth: int = 0) -> bytes:
-    """Return what an instruction of a body does, wherever it stands; empty if nothing."""
+    """Return what an instruction does, independent of its position; empty if nothing."""
     if instruction.opname in _SILENT:
         return b""
     jumps = instruction.opcode in _JUMPS

@@ -147,7 +147,7 @@ class LogTap:
         taking: Callable[[str, int], TakePrinted] | None = None,
         names: tuple[str, ...] = ("stdout", "stderr"),
     ) -> None:
-        """Listen to what is printed, without changing what is printed.
+        """Read what is printed, without changing it.
 
         Args:
             taking: Returns what takes the lines of a stream, given its name and the level
@@ -280,7 +280,7 @@ class LogTap:
 
 
 class _Begun(dict):  # type: ignore[type-arg]  # this runs on any Python
-    """What each thread has written of its present line."""
+    """The part of its current line that each thread has written."""
 
     def go_on(self, text: str, thread: int) -> None:
         """Add a piece without an end of line."""

@@ -30,7 +30,7 @@ _FIELD = re.compile(r"(?im)^(name|version):[ \t]*(\S+)")
 
 
 def installed() -> Iterator[tuple[str, str]]:
-    """Yield names and versions of the installed packages, as often as they are found.
+    """Yield names and versions of the installed packages; one may be found several times.
 
     `each.metadata` would parse their whole descriptions, which takes a tenth of a second
     for a hundred packages.
@@ -120,7 +120,7 @@ def ancestry() -> dict[str, object]:
 
 
 def parent_of(pid: int | str) -> int:
-    """Return the process id of a process's parent; 0: it has none, or none is known."""
+    """Return the process id of a process's parent; 0 if it has none or it is unknown."""
     fields = _stat(pid)
     return int(fields[1]) if len(fields) > 1 else 0
 
@@ -158,7 +158,7 @@ class ProcessState:
         self._environment = dict(os.environ)
 
     def changes(self) -> list[dict[str, str]]:
-        """Return the fields of `events.StateChange`s: what is different by now."""
+        """Return the fields of `events.StateChange`s: what has changed since."""
         now = _values()
         found = [
             {"name": name, "before": before, "now": now[name]}

@@ -92,7 +92,7 @@ class Check(NamedTuple):
 
 
 def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
-    """Yield what is checked, each when it is known."""
+    """Yield the checks, each as soon as its result is known."""
     yield from _versions()
     yield from _settings()
     yield from _spool()

@@ -33,7 +33,7 @@ class Verb(click.Command):
         self.examples = tuple(examples)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a folder that does not exist is more to say than its runs."""
+        """Run the command; report a store folder that does not exist before a missing run."""
         from dask_blackbox.errors import RunNotFoundError
 
         try:
@@ -93,7 +93,7 @@ def opened_store(url: str | None) -> Store:
 
 
 def require_folder(url: str) -> None:
-    """Check that the folder of a store exists; S3 says itself where there is no bucket.
+    """Check that the folder of a store exists; for buckets, S3 reports that itself.
 
     Raises:
         StoreNotFoundError: if the store is a folder that does not exist.

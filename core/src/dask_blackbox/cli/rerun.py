@@ -22,7 +22,7 @@ from typing import Any
 
 
 class LeftOut:
-    """Stands where something was left out of the bundle."""
+    """A placeholder for what was left out of the bundle."""
 
     def __init__(self, label: str) -> None:
         self.label = label

@@ -76,7 +76,7 @@ def _check_that_it_names_a_run(name: str) -> None:
 
 
 def _only_sketched(store: Store, name: str) -> list[Erasure]:
-    """Return what is left of a run whose recording is gone, named in full."""
+    """Return the remaining blobs of a run without a recording, given its full name."""
     from dask_blackbox.layout import safe
     from dask_blackbox.reader.deletion import job_erasures
 

@@ -64,7 +64,7 @@ class ErrorOutput:
         return reads, writes
 
     def started(self) -> None:
-        """Start to read; the command has its end of the pipe."""
+        """Start to read, once the command has its end of the pipe."""
         if self.writes_to is not None:
             os.close(self.writes_to)
             self._thread.start()

@@ -86,7 +86,7 @@ def _brought(spooled: Spooled, store_url: str | None) -> bool:
 
 
 def _settings(spooled: Spooled, store_url: str | None) -> dict[str, object]:
-    """Return what goes before the settings of the store that a recording was meant for."""
+    """Return settings that override those of the store that a recording was meant for."""
     from dask_blackbox.store import store_settings
 
     meant = spooled.settings.get("url")

@@ -72,7 +72,7 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    """Return what is known of a run, newest facts first."""
+    """Return the facts of a run, newest first."""
     from dask_blackbox.reader.documents import read_heartbeat
 
     beat = read_heartbeat(run.store, run.folder)

@@ -157,7 +157,7 @@ def _name_of(recording: str) -> str:
 
 
 def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
-    """Return the plugins of workers and nannies, pickled, as the settings want them.
+    """Return the plugins of workers and nannies, pickled and configured by the settings.
 
     Args:
         name: Of both, and of the topic on which they speak.
@@ -179,7 +179,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
 
 
 def scheduler_config(name: str, recording: str, client: str | None) -> dict[str, Any]:
-    """Return the arguments of `SchedulerCapture`, as the settings want them.
+    """Return the arguments of `SchedulerCapture`, from the settings.
 
     Args:
         client: Id of the client that is recorded; None: everything is.

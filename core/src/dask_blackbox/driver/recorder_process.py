@@ -229,7 +229,7 @@ class RecorderSupervisor:
                 return
 
     def wait_until_left(self, timeout: float) -> None:
-        """Wait until the recorder, which knows of the end, needs the clusters no more."""
+        """Wait until the recorder, which has the run's end, no longer needs the clusters."""
         deadline = time.monotonic() + timeout
         while True:
             link = self._link

@@ -96,7 +96,7 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
 
 
 def _as_far_as_possible(struct: type[E], given: dict[str, object]) -> E:
-    """Return an event without those of its fields that do not fit their types."""
+    """Return an event without the fields that do not fit their types."""
     good: dict[str, object] = {}
     malformed: dict[str, object] = {}
     for name, value in given.items():

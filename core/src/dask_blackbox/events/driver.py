@@ -355,7 +355,7 @@ class DriverEnded(Event, frozen=True, kw_only=True):
 
 
 class RunEnded(Event, frozen=True, kw_only=True):
-    """The run ended, as `complete.json` says it: for readers who find that damaged.
+    """The run ended; repeats `complete.json` for readers who find that damaged.
 
     Attributes:
         state: State of the run.

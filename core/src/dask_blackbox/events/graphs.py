@@ -161,7 +161,7 @@ class ProcessingTask(Part, frozen=True, kw_only=True):
 
 
 class RestrictedTask(Part, frozen=True, kw_only=True):
-    """A task that asks for certain workers.
+    """A task that is restricted to certain workers.
 
     Attributes:
         key: The task.
@@ -289,7 +289,7 @@ class StallCancelledTasks(Event, frozen=True, kw_only=True):
 
 
 class TasksUnrunnable(Event, frozen=True, kw_only=True):
-    """Tasks ask for what no worker has; other tasks may still run.
+    """Tasks require what no worker has; other tasks may still run.
 
     Attributes:
         lasted: Seconds so far.
@@ -305,7 +305,7 @@ class TasksUnrunnable(Event, frozen=True, kw_only=True):
 
 
 class TasksRunnable(Event, frozen=True, kw_only=True):
-    """No task asks any more for what no worker has."""
+    """No task requires what no worker has any more."""
 
     kind: ClassVar[str] = "unrunnable-over"
 

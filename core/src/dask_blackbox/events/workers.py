@@ -162,7 +162,7 @@ class NannyResponded(Event, frozen=True, kw_only=True):
 
 
 class WorkerUnresponsive(Event, frozen=True, kw_only=True):
-    """A worker had sent nothing for a while when the scheduler was asked for the last rows.
+    """A worker had not sent anything for a while when the last rows were pulled.
 
     Attributes:
         pid: Process id of the worker.

@@ -95,7 +95,7 @@ def identity_from_environment(
 
 
 def _completed(identity: Identity) -> Identity:
-    """Return an identity as the package for its host knows it, where there is one."""
+    """Return an identity completed by the package for its host, if that is installed."""
     with guard("who this run is to its host"):
         for each in entry_points(group=_GROUP, name=str(identity.host["kind"])):
             found = each.load()()

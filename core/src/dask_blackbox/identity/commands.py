@@ -155,7 +155,7 @@ def _inside(words: list[str]) -> list[str] | None:
 
 
 def _python_in(words: list[str]) -> list[str] | None:
-    """Return what Python runs at the end of a command that we do not know.
+    """Return the script that Python runs at the end of an unknown command.
 
     `docker run --rm image python etl.py`, `strace -f python -m etl`.
     """

@@ -42,7 +42,7 @@ def filled(**facts: str | None) -> dict[str, HostFact]:
 
 
 def joined(*parts: str | None) -> str:
-    """Return the parts that are known, joined by dots, repetitions left out."""
+    """Return the known parts joined by dots, without repetitions."""
     known: list[str] = []
     for part in parts:
         if part and part not in known:
@@ -103,7 +103,7 @@ def from_slurm(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | No
 
 
 def from_kubernetes(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | None:
-    """Kubernetes names a pod after its Job; which try it is, it does not say.
+    """Kubernetes names a pod after its Job; the attempt is unknown.
 
     A container that is started again in its pod has the same host name, so that the run
     is named by its moment.
@@ -236,7 +236,7 @@ _CLOUD_API = re.compile(r"/api/accounts/([^/]+)/workspaces/([^/]+)$")
 
 
 def from_airflow(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | None:
-    """Airflow says it in `AIRFLOW_CTX_*` while a task runs (not the index of a mapped one)."""
+    """Airflow sets `AIRFLOW_CTX_*` while a task runs (not the index of a mapped one)."""
     dag, task = environ.get("AIRFLOW_CTX_DAG_ID"), environ.get("AIRFLOW_CTX_TASK_ID")
     run = environ.get("AIRFLOW_CTX_DAG_RUN_ID")
     if not (dag and task and run):
@@ -296,7 +296,7 @@ def _prefect_ui(environ: Mapping[str, str]) -> str:
 
 
 def from_flyte(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | None:
-    """Flyte says it in `FLYTE_INTERNAL_*`; its attempts count from 0."""
+    """Flyte sets `FLYTE_INTERNAL_*`; its attempts count from 0."""
     run = environ.get("FLYTE_INTERNAL_EXECUTION_ID")
     if not run:
         return None

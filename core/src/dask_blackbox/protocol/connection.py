@@ -172,7 +172,7 @@ class Link:
         self.close()
 
     def leave(self, timeout: float = 2.0) -> None:
-        """Send what is waiting, and nothing more: this process ends.
+        """Send the waiting messages and no others, because this process ends.
 
         Args:
             timeout: Seconds to wait for that at most.
@@ -227,7 +227,7 @@ class Link:
             process.kill()
 
     def _masking(self) -> Iterator[Order]:
-        """Yield what is to be said of values to mask, before anything else."""
+        """Yield the messages about values to mask, which are sent first."""
         # Those that are added meanwhile belong to the next message.
         asked = [self._asked.popleft() for _ in range(len(self._asked))]
         if count := len(self._masks):

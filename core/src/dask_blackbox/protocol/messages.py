@@ -187,7 +187,7 @@ class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
 
 
 def end_row(end: End) -> list[object]:
-    """Return the row that says in a segment how the run ended."""
+    """Return the row of a segment that records how the run ended."""
     reported = {
         name: value for name, value in msgspec.to_builtins(end).items() if name != "op"
     }
@@ -244,7 +244,7 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What the recorder says.
+    """A message of the recorder.
 
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
@@ -292,7 +292,7 @@ class Parcel(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class ReplyOf(msgspec.Struct, kw_only=True, frozen=True):
-    """What one of many recordings says."""
+    """A message of one of many recordings."""
 
     run: str
     reply: Reply

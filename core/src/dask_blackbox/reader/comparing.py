@@ -79,7 +79,7 @@ def _sketch(store: Store, name: str) -> tuple[Sketch, VerdictContext]:
 
 
 def _verdict(run: Run) -> Finding | None:
-    """Return why a run failed, as its card says."""
+    """Return why a run failed, from its card."""
     if run.ending is not None:
         try:
             reported = run.store.get(f"{run.folder}card.json")
@@ -90,7 +90,7 @@ def _verdict(run: Run) -> Finding | None:
 
 
 def _history(store: Store, old: Sketch, new: Sketch) -> History | None:
-    """Return what is known before the later of the two, where both are of one job."""
+    """Return the history before the later of two runs, if both are of one job."""
     if old.job != new.job:
         return None
     later = max(old, new, key=lambda each: each.started)

@@ -49,7 +49,7 @@ class EvidenceOfEnd(NamedTuple):
 def evidence_of_end(
     run: RunTables, store: Store, folder: str, damaged: dict[str, str]
 ) -> EvidenceOfEnd | None:
-    """Return what shows the end of a run; None if it may go on, or it is unknown.
+    """Return the evidence of the end of a run; None if it may still run, or it is unknown.
 
     Args:
         run: The run, read from its segments.
@@ -108,7 +108,7 @@ def _marked_state(store: Store, run: RunTables) -> str | None:
 def read_card(
     store: Store, folder: str, damaged: dict[str, str], crc: str | None = None
 ) -> RunCard | None:
-    """Return the card that the recorder wrote; None if there is none, or not legibly.
+    """Return the card that the recorder wrote; None if there is none, or it is damaged.
 
     Args:
         damaged: What cannot be read is noted there.

@@ -46,7 +46,7 @@ class Erasure(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the index and the sketches of a store say of one run."""
+    """The facts of one run in the index and the sketches of a store."""
 
     started: float | None
     states: tuple[str, ...]
@@ -152,7 +152,7 @@ def _jobs(store: Store) -> list[str]:
 
 
 def _known(store: Store, job: str) -> dict[RunAddress, _Known]:
-    """Return what is known of the runs of a job by names alone, the newest first."""
+    """Return the facts of the runs of a job from names alone, the newest first."""
     starts: dict[RunAddress, float] = {}
     states: dict[RunAddress, list[str]] = defaultdict(list)
     markers: dict[RunAddress, list[str]] = defaultdict(list)

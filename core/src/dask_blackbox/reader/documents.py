@@ -101,12 +101,12 @@ def clock_ahead(store: Store, seen: float) -> float:
 
 
 def is_silent(store: Store, seen: float) -> bool:
-    """Return whether there was no sign of life for so long that the recorder counts as gone."""
+    """Return whether the last heartbeat is so old that the recorder counts as lost."""
     return time.time() - clock_ahead(store, seen) - seen > STALE
 
 
 def read_heartbeat(store: Store, folder: str) -> Heartbeat | None:
-    """Return the last sign of life of a recorder; None if there is none, or not legibly."""
+    """Return the last heartbeat of a recorder; None if there is none, or it is damaged."""
     try:
         return decode_heartbeat(store.get(f"{folder}heartbeat.json"))
     except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):

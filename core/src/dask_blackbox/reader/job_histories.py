@@ -92,7 +92,7 @@ _EXPLAINING_KINDS = ("package", "python", "code", "cluster-shape", "dask-config"
 
 
 def _grouped(names: Sequence[SketchName]) -> dict[str, list[int]]:
-    """Return where in the list failures of a kind stand, the newest kinds first."""
+    """Return the positions of failures of each kind in the list, the newest kinds first."""
     found: dict[str, list[int]] = {}
     for place, each in enumerate(names):
         if each.fingerprint:

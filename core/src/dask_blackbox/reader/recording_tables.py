@@ -57,7 +57,7 @@ class Frames(dict[str, pl.DataFrame]):
         return frame
 
     def stored(self, name: str) -> pl.DataFrame | None:
-        """Return a table from its Parquet; None if there is none, or not legibly."""
+        """Return a table from its Parquet file; None if there is none, or it is damaged."""
         if not self._parquet:
             return None
         blob = f"tables/{name}.parquet"
@@ -94,7 +94,7 @@ class Frames(dict[str, pl.DataFrame]):
         return frames_of_batches(batches)
 
     def _batches(self, name: str, blob: bytes) -> list[Batch]:
-        """Return what is whole of a segment; what is not is noted."""
+        """Return the undamaged batches of a segment; damage is noted."""
         try:
             segment = read_segment(blob)
         except MalformedRecordingError as error:

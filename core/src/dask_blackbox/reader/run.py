@@ -198,7 +198,7 @@ class Run(RunTables):
         )
 
     def history(self) -> History:
-        """Return what is known of the job's earlier runs; takes 3 s at most."""
+        """Return the history of the job before this run; takes 3 s at most."""
         from dask_blackbox.reader.earlier_runs import earlier_runs
 
         return earlier_runs(self.store, self.manifest)
@@ -257,7 +257,7 @@ class Run(RunTables):
 
 
 def _manifest(store: Store, folder: str, damaged: dict[str, str]) -> Manifest:
-    """Return who a recording is; a `run.json` that cannot say so is noted as damaged.
+    """Return the manifest of a recording; a `run.json` that cannot be read is noted as damaged.
 
     Raises:
         StoreError: if the store cannot be read.

@@ -118,7 +118,7 @@ def _candidate(store: Store, name: str) -> _Candidate:
 
 
 def _close(store: Store, typed: str) -> list[str]:
-    """Return names that are there and spelt nearly as what was typed."""
+    """Return existing names that are spelt similarly to what was typed."""
     jobs = _folders(store, "runs/job=")
     job, slash, rest = typed.partition("/")
     if not slash:
@@ -159,7 +159,7 @@ def _newest(store: Store, job: str | None, name: str) -> Run:
 
 
 def _exact(store: Store, typed: str) -> Iterator[_Candidate]:
-    """Yield what is named in full: words as given to Airflow or Prefect, or safe ones.
+    """Yield runs that are named in full, by the host's names or by their safe forms.
 
     Both job and run id may hold slashes, so each slash may be the one between them.
     """

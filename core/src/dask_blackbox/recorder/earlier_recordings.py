@@ -98,7 +98,7 @@ async def close_clusters_of(
     *,
     seconds: float = _TIMEOUT,
 ) -> AsyncIterator[list[object]]:
-    """Close what is left of the clusters of some recordings; yield a row for each.
+    """Close the remaining clusters of some recordings; yield a row for each.
 
     Waits until a recording has ended or is silent, and until the driver's client has left
     the cluster; one that has not is left alone.

@@ -86,7 +86,7 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
 
 
 def _so_far(card: RunCard) -> RunCard:
-    """Return what is reported before the store has everything: all the parent may ever get."""
+    """Return the report before the store has everything, which may be the parent's only one."""
     completeness = card.completeness
     if not completeness["recorded"]:
         return card
@@ -237,7 +237,7 @@ def _store(
 
 @contextmanager
 def _at_once(put: RetryingPut) -> Iterator[Callable[..., object]]:
-    """Yield what puts blobs in threads; at its end, all of them are there.
+    """Yield a function that puts blobs in threads; all are stored when the block ends.
 
     Each waits for a disk or a server, and the next page is made meanwhile.
 

@@ -49,7 +49,7 @@ Connected = Callable[[str, Mapping[str, object]], Awaitable[bool]]
 async def stop_at_gateway(
     gateway: str, address: str, connected: Connected | None = None
 ) -> str | None:
-    """Stop a cluster; return what is wrong, nothing if it is stopped, None if it was.
+    """Stop a cluster; return the error, "" if it is stopped, None if it had been.
 
     Takes 40 seconds at most.
 
@@ -104,7 +104,7 @@ class _Cluster(Protocol):
 
 
 class _Gateway(Protocol):
-    """What is used of `dask_gateway.Gateway`, which need not be installed here."""
+    """The part of `dask_gateway.Gateway` that is used; it need not be installed here."""
 
     async def list_clusters(self, *, status: Sequence[str]) -> Sequence[_Listed]: ...
 
@@ -188,7 +188,7 @@ def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
 async def close_cluster(
     addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, object]
 ) -> str | None:
-    """Close a cluster; return what is wrong, nothing if it is closed, None if it was.
+    """Close a cluster; return the error, "" if it is closed, None if it had been.
 
     Takes some 20 seconds at most.
 
@@ -258,7 +258,7 @@ async def _is_connected(cluster: OwnedCluster, args: Mapping[str, object]) -> bo
 async def until_closed(
     addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, object]
 ) -> None:
-    """Wait until a cluster is closed, however long that takes; asks once, and listens.
+    """Wait until a cluster is closed, without a limit: one request, then its connection's end.
 
     Args:
         addresses: Of its scheduler, the best one first.

@@ -216,7 +216,7 @@ def keep_progress(folder: Path, kept: KeptProgress) -> None:
 
 
 def kept_progress(folder: Path) -> KeptProgress:
-    """Return the counts of the previous recorder; nothing if there was none."""
+    """Return the counts of the previous recorder; empty if there was none."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return _KEPT.decode((folder / _FILE).read_bytes())
     return KeptProgress()

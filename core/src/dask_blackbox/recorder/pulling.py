@@ -184,7 +184,7 @@ class Puller:
         return not (unreachable or self._silent or self.closing)
 
     def stop(self) -> None:
-        """End `run` after what it is doing: an aborted handshake would be logged by Dask."""
+        """End `run` after its current step: an aborted handshake would be logged by Dask."""
         self._stopping = True
         self._soon.set()
 
@@ -316,7 +316,7 @@ class Puller:
             raise LookupError(f"{op}: {error!r}") from error
 
     async def _connected(self) -> Comm:
-        """Return a connection, by whichever way there is."""
+        """Return a connection to the first of the scheduler's addresses that answers."""
         # A first probe would be logged by the cluster; later ones find out at once that
         # no scheduler is there any more.
         knock = self._failed or self._comm is not None
@@ -361,7 +361,7 @@ class Puller:
 
 
 def _tolerance(error: BaseException) -> float:
-    """Return for how long it may fail so before it is taken for lost, seconds."""
+    """Return how many seconds pulling may fail before the scheduler counts as lost."""
     if isinstance(error, ConnectionRefusedError):
         return _REFUSED  # nothing listens there any more
     # One that answers without our plugin is another; else it is unknown.

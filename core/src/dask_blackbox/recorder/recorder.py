@@ -251,7 +251,7 @@ class Recorder:
         )
 
     async def _warm(self) -> None:
-        """Load what pulls before a cluster is there, unless the run is over at once.
+        """Load the modules that pull before there is a cluster, unless the run ends at once.
 
         A run that has ended by then has used no Dask, which takes longer to import.
         """

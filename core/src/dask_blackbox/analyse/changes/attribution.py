@@ -70,7 +70,7 @@ class RankedChanges(NamedTuple):
     context: VerdictContext
 
     def blamed(self) -> tuple[Blame, str, Confidence]:
-        """Return which side changed, a sentence that says it, and how sure that is."""
+        """Return the side that changed, with a sentence and its confidence."""
         return sides(
             self.changes,
             self.context.verdict,
@@ -109,7 +109,7 @@ def sides(
     habits: int = 0,
     code_unchanged: bool = False,
 ) -> tuple[Blame, str, Confidence]:
-    """Return which side changed, a sentence that says it, and how sure that is.
+    """Return the side that changed, with a sentence and its confidence.
 
     Args:
         ranked: The changes, habits left out.

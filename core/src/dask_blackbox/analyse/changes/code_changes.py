@@ -61,7 +61,7 @@ class Places:
         return [each for each in self.changed if _module(each) == name]
 
     def of_callable(self, name: str) -> str:
-        """Return where a callable stands that has changed."""
+        """Return the place of a callable that has changed."""
         return self._listed(self._changes_of_callable(name))
 
     def _changes_of_callable(self, name: str) -> list[str]:

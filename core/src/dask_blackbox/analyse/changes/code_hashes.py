@@ -39,7 +39,7 @@ def comparable(before: Sketch, after: Sketch) -> bool:
 
 
 def _marks(sketch: Sketch) -> dict[str, Mark]:
-    """Return all marks of a run: of its prefixes, modules and callable."""
+    """Return all hashes of a run: of its prefixes, modules and callable."""
     code = sketch.facts.get("code", {})
     marks = {what: mark for what, mark in code.items() if what.startswith(MARKED)}
     return marks | {f"prefix {p.name}": p.code for p in sketch.prefixes if p.code}
@@ -54,7 +54,7 @@ def alike(was: Mark, now: Mark) -> bool:
 
 
 def is_hash_of_code(mark: Mark | None) -> bool:
-    """Return whether a mark is a hash of what a task does, and not only of its name."""
+    """Return whether it is a hash of what a task does, not only of its name."""
     return mark is not None and _LIBRARY not in _dialects(mark)
 
 

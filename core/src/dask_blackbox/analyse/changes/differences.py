@@ -139,7 +139,7 @@ def _values(sketch: Sketch, kind: str) -> dict[str, str]:
 def _changed(
     old: dict[str, str], new: dict[str, str], *, loosely: bool = False
 ) -> Iterator[Difference]:
-    """Yield what is not the same.
+    """Yield the values that differ.
 
     Args:
         loosely: A value in which only a date, a token or a port differs is the same.
@@ -194,7 +194,7 @@ def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
 
 
 def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
-    """Yield changes of packages, said once where all roles have made the same one."""
+    """Yield changes of packages, once if they are the same in all roles."""
     found: dict[tuple[str, str | None, str | None], list[str]] = {}
     known = 0
     for role in _ROLES:

@@ -26,7 +26,7 @@ _UNUSUAL = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 def changes_of_run(
     case: Case, verdict: Finding | None, others: Sequence[Finding] = ()
 ) -> CardChanges:
-    """Return what changed since the last good run of a case, and what the past says.
+    """Return what changed since the last good run of a case, and its history.
 
     Of a run that succeeded as usual, what changed is listed, and nothing is blamed.
 
@@ -79,7 +79,7 @@ _MOST_EXPLAINED = 30
 
 
 class CardChanges(NamedTuple):
-    """What changed since the last good run, and what the past says."""
+    """What changed since the last good run, and the history."""
 
     changes: tuple[Change, ...]
     past: Past
@@ -93,7 +93,7 @@ def changes_on_card(
     compare: str | None = None,
     blames: bool = True,
 ) -> CardChanges:
-    """Return what a job's history says of a run.
+    """Return the changes of a run and its history from the job's earlier runs.
 
     Args:
         compare: A command that compares it with the last good run.
@@ -152,7 +152,7 @@ def _no_good_run_text(past: Past) -> str:
 
 
 def _after(change: Difference) -> str:
-    """Return the new value; of code, with its place, because a hash says nothing to a reader."""
+    """Return the new value; for code its place, because a hash is no use to a reader."""
     return f"{change.after} ({change.where})" if change.where else change.after or ""
 
 

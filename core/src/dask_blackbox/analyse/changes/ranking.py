@@ -92,7 +92,7 @@ class Causes:
         return effect.what.endswith(f"({role})")
 
     def of_parameter(self, cause: Difference, effect: Difference) -> bool:
-        """Return whether a parameter asks for what differs: by its name, number or factor."""
+        """Return whether a parameter explains a difference: by its name, number or factor."""
         if effect.kind == "parameters":
             return self._is_given_on(cause, effect)
         was, now = _number(cause.before), _number(cause.after)

@@ -47,7 +47,7 @@ def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
 
 
 def failure_text(run: RunTables, failure: TaskFailure) -> str:
-    """Return what a task's exception says, in one line."""
+    """Return the text of a task's exception, in one line."""
     explanation = explained_failure(run, failure)
     return explanation.headline if explanation else in_one_line(failure.raised.message)
 
@@ -60,8 +60,8 @@ def explained_exception(exception: DriverException) -> Explained | None:
     )
 
 
-def words_of_exception(exception: DriverException, message: str) -> str:
-    """Return what the driver's exception says, in one line.
+def driver_exception_text(exception: DriverException, message: str) -> str:
+    """Return the text of the driver's exception, in one line.
 
     Args:
         message: Its text, as far as it is to be shown.
@@ -88,7 +88,7 @@ _ALL = (
 
 
 def explained(context: Context) -> Explained | None:
-    """Return what a message means; None if it is of no kind that is known."""
+    """Return what a message means; None if it is unknown."""
     for signature, explain in _ALL:
         found = signature.search(context.message)
         explanation = None if found is None else explain(found, context)
@@ -114,12 +114,12 @@ __all__ = [
     "Context",
     "Explained",
     "called",
+    "driver_exception_text",
     "explained",
     "explained_exception",
     "explained_failure",
     "failure_text",
     "in_one_line",
-    "words_of_exception",
 ]
 
 
@@ -175,7 +175,7 @@ _HINTS = (
 
 
 def hint_on(message: str) -> str | None:
-    """Return what to do about an error that is known by its words, or None."""
+    """Return what to do about an error with a known message, or None."""
     for signature, hint in _HINTS:
         found = signature.search(message)
         if found is not None:

@@ -31,7 +31,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Explained:
-    """What a message says, in one line, and how to fix it.
+    """The meaning of a message, in one line, and how to fix it.
 
     Attributes:
         headline: A clause that names the thing: `column 'qty' is str, int64 expected`.
@@ -58,7 +58,7 @@ Explain = Callable[[re.Match[str], Context], Explained | None]
 
 
 def says(headline: str, fix: str | None = None, *, of_values: bool = False) -> Explain:
-    """Return what explains a line whose groups say all that there is to say.
+    """Return the explanation of a line whose groups are enough for it.
 
     Args:
         headline: With names of its groups in braces; `{place}` is ` in part-17.csv`, `{name}`

@@ -201,7 +201,7 @@ def _faulted(
 
 
 def _waited(task: RunningTask, seconds: float | None, stack: TaskStack | None) -> bool:
-    """Return whether a task only waited: it used no CPU, or its stack says so."""
+    """Return whether a task only waited: it used no CPU, or its stack shows it."""
     if task.cpu is None or seconds is None or seconds < _LONG:
         return stack is not None and stack.waits
     share = task.cpu / seconds

@@ -104,24 +104,24 @@ def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
 
 
 class _ExitFields:
-    """One account of an exit, assembled from several sources; the first one that knows a field counts."""
+    """The fields of one exit from several sources; the first source that has a field is used."""
 
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
 
     def add(self, name: str, *values: object) -> None:
-        """Set a field to the value of the first source that knows it."""
+        """Set a field to the value of the first source that has it."""
         for value in values:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name] = value
 
     def add_reported(self, name: str, reports: list[object]) -> None:
-        """Note a field as the exit reports have it; the last one knows best."""
+        """Set a field from the exit reports; the last one is used."""
         self.add(name, *reversed(reports))
 
 
 class _ExitSources:
-    """What the tables say about departures, by worker."""
+    """The rows of all tables about departures, by worker."""
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

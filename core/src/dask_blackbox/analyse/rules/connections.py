@@ -255,7 +255,7 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
 
 
 def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
-    """Yield that a worker lives and cannot be reached where it says that it is."""
+    """Yield a finding on a worker that runs and cannot be reached at its address."""
     if not case.gave_no_reason:
         return
     lines = unreached(case)

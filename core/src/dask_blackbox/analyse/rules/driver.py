@@ -21,11 +21,11 @@ from dask_blackbox.analyse.driver_position import DriverPosition, wait_before
 from dask_blackbox.analyse.exception_context import ended_thread, thread_that_was_missed
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
+    driver_exception_text,
     explained_exception,
     failure_text,
     hint_on,
     plain_message,
-    words_of_exception,
 )
 from dask_blackbox.analyse.frames import (
     end_of,
@@ -243,7 +243,7 @@ def _progress_text(case: Case, pace: Pace | None, *, waited: bool) -> Iterator[s
 
 
 def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str]:
-    """Return what may have led to an exception, or why that says little of its cause."""
+    """Return what may have led to an exception, or why it shows little of its cause."""
     found = []
     logged = next(_logged_errors(case), None)
     if logged is not None and logged.raised and not waited:
@@ -329,7 +329,7 @@ def _named(exception: DriverException) -> tuple[str, str]:
     name, message, _ = untangled(exception.exception, exception.message)
     _, _, original = message.partition("Original Message: ")
     message = plain_message(exception, original or message)
-    return name, words_of_exception(exception, message)
+    return name, driver_exception_text(exception, message)
 
 
 def _tasks_then(case: Case) -> str:
@@ -479,7 +479,7 @@ def _remedy(
 
 
 def _asked_of_function(exception: DriverException) -> str | None:
-    """Return what an integration asks of the user's function, its sentence's subject.
+    """Return what an integration requires of the user's function.
 
     "work returned something lazy, a Delayed: call .compute(), as …".
     """

@@ -238,7 +238,7 @@ _SILENT = 5.0
 
 
 def _ended_by_us_finding(case: Case) -> Finding:
-    """Return what is left to say if nothing reported what the run hung on."""
+    """Return the finding if nothing reported what the run hung on."""
     lasted = [each.lasted for each in case.run.of(StallCancelledTasks) if each.lasted]
     position = f" for {duration(lasted[-1])}" if lasted else ""
     return STALLED.found(

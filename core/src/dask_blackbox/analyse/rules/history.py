@@ -323,7 +323,7 @@ def _near(runs: Sequence[Sketch]) -> int:
 
 
 def _growth(peaks: Sequence[float]) -> tuple[float, float]:
-    """Return the growth from run to run, if it is more than noise, and where it stands.
+    """Return the growth from run to run, if it is more than noise, and its last value.
 
     Args:
         peaks: The newest first.

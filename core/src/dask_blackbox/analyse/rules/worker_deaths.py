@@ -811,7 +811,7 @@ def _relevance_text(case: Case, main: str) -> str:
 
 
 def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
-    """Return what to do about a death that nobody can explain."""
+    """Return what to do about an unexplained death."""
     workers = case.run.workers
     own = workers.filter(workers["address"] == death.address)["nanny"].drop_nulls()
     if not len(own):
@@ -834,7 +834,7 @@ def _is_reported(case: Case, death: WorkerExit) -> bool:
 
 
 def _was_planned(case: Case, death: WorkerExit) -> bool:
-    """Return whether somebody chose that workers end like this, and the run coped with it."""
+    """Return whether workers end like this by configuration, and the run recovered."""
     planned = case.cause_of(death).slug == "worker-lifetime"
     return planned and case.state == "succeeded"
 

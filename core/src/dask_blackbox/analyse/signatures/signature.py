@@ -27,7 +27,7 @@ Source = Literal[
 
 @dataclass(frozen=True)
 class Signature:
-    r"""What a line looks like that somebody else's code prints.
+    r"""The pattern of a line that other software prints.
 
     Attributes:
         pattern: A regular expression that finds it, with named groups; one that polars

@@ -44,7 +44,7 @@ _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
 
 
 def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
-    """Return what is kept of a run forever.
+    """Return the sketch of a run, which is kept after its recording is deleted.
 
     A part that cannot be made is left out (`guard`); the others stay.
 
@@ -103,7 +103,7 @@ def _without_verdict(case: Case) -> Sketch:
 
 
 def _read(inputs: Inputs, manifest: Manifest) -> Inputs:
-    """Return what was read, as far as the results of tasks tell of it.
+    """Return the input of a run, with what tasks' results show of it.
 
     Prefect's tasks give their states, which Dask takes for a few bytes each, whatever
     they hold.
@@ -116,7 +116,7 @@ def _read(inputs: Inputs, manifest: Manifest) -> Inputs:
 
 
 def facts_of_sketch(sketch: Sketch) -> dict[str, Any]:
-    """Return what the name of a sketch tells: keyword arguments of `layout.sketch_name`."""
+    """Return the facts in a sketch's name: keyword arguments of `layout.sketch_name`."""
     peak = sketch.measure("peak_memory")
     return {
         "duration": sketch.duration,

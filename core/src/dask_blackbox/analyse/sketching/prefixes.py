@@ -103,7 +103,7 @@ def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
 
 
 def _plans(run: RunTables) -> dict[str, Row]:
-    """Return what the graphs said of each prefix: tasks, those without inputs, code."""
+    """Return the facts of each prefix in the graphs: tasks, those without inputs, code."""
     plans: dict[str, Row] = {}
     for graph in run.of(GraphUpdated):
         for name, new in graph.new.items():

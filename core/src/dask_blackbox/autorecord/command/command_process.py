@@ -273,7 +273,7 @@ def _asked_to_drain(address: str) -> Link:
 
 
 def report(error: BaseException) -> None:
-    """Report the exception that ends this process, while its clusters still stand."""
+    """Report the exception that ends this process, before its clusters close."""
     with guard("the driver's exception"):
         link = _shared_link()
         note_causes(error)

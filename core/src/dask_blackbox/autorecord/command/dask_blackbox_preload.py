@@ -12,7 +12,7 @@ from typing import Any
 
 
 def _report_missing_package() -> None:
-    """Report to user and recorder that this Python knows nothing of us; needs only itself."""
+    """Report to user and recorder that this Python lacks dask-blackbox; imports nothing of it."""
     control = os.environ["DASK_BLACKBOX_CONTROL"]
     error = "dask-blackbox is not installed for %s" % sys.executable
     sys.stderr.write("%s, its Dask clients are not recorded\n" % error)

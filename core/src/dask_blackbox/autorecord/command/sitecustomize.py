@@ -98,7 +98,7 @@ def _hide_lines_on_our_preload() -> None:
 
 
 class _AtImports:
-    """Asked at each import of a module that is not there yet."""
+    """An import hook: called for each module that is not loaded yet."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:

@@ -68,7 +68,7 @@ class DriverCalls:
         self._pid = os.getpid()
 
     def start(self) -> None:
-        """Begin to listen; again, once there is a client, if there was none before."""
+        """Start to watch calls; call it again once there is a client, if there was none before."""
         with _lock:
             if self not in _listeners:
                 _listeners.append(self)
@@ -78,7 +78,7 @@ class DriverCalls:
         os_calls.listen(_heard)
 
     def stop(self) -> None:
-        """Stop listening; tell what was held back."""
+        """Stop watching calls, and report what was held back."""
         programs.report_unreaped()
         with _lock:
             if self in _listeners:

@@ -99,7 +99,7 @@ def machine_facts() -> dict[str, object]:
 
 
 def scheduler_id(client: object) -> str:
-    """Return by what the scheduler of a client is known, whatever its address; or nothing."""
+    """Return the id of a client's scheduler, which is independent of its address; or ""."""
     known = getattr(client, "_scheduler_identity", None) or {}
     return str(known.get("id") or "")
 

@@ -26,7 +26,7 @@ _ENDS = ("STORE_NAME", "STORE_GLOBAL", "POP_TOP")
 
 
 def parts_of(code: types.CodeType) -> dict[str, tuple[int, str]]:
-    """Return of each name of a module the line where it stands, and a hash.
+    """Return the line and a hash of each name that a module defines.
 
     Args:
         code: Of the module's body.

@@ -117,7 +117,7 @@ def _definition(
 
 
 def _value(value: Any, depth: int = _DEEPEST) -> Hashable:
-    """Return what distinguishes a value from others; of what is large, only its type."""
+    """Return what distinguishes a value from others; only the type of a large one."""
     if isinstance(value, _PLAIN):
         large = isinstance(value, str | bytes) and len(value) > _LONGEST
         return (type(value).__name__, value[:_LONGEST] if large else value)  # type: ignore[index]

@@ -170,7 +170,7 @@ class NannyCapture(NannyPlugin):
 
 
 def _listen(nanny: Nanny, capture: NannyCapture) -> None:
-    """Have the ends of a nanny's workers reported, to all recordings that there are."""
+    """Report the exits of a nanny's workers to all recordings."""
     listeners = nanny.__dict__.get(_LISTENERS)
     if listeners is None:
         listeners = nanny.__dict__[_LISTENERS] = []

@@ -133,7 +133,7 @@ def rings_of(folder: str) -> list[tuple[str, dict[str, object]]]:
 
 
 def state_of_process(pid: object) -> str:
-    """Return what the kernel says of a process, in a word; nothing if it is gone."""
+    """Return the kernel's state of a process, in a word; "" if it has exited."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             letter = file.read().rsplit(")", 1)[1].split()[0]

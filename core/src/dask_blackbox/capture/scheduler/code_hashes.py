@@ -40,7 +40,7 @@ _class_dict: types.GetSetDescriptorType = type.__dict__["__dict__"]
 
 
 class CodeOfPrefixes(TypedDict):
-    """What is new of the code of each prefix: fields of a `graph-updated` event."""
+    """New code of each prefix: fields of a `graph-updated` event."""
 
     code: dict[str, str]
     functions: dict[str, list[str]]
@@ -204,7 +204,7 @@ def _walk(value: object, parts: _Parts, seen: set[int], depth: int) -> None:
 
 
 def _inside(value: object, kind: type, parts: _Parts) -> Iterable[object] | None:
-    """Return what may hold functions in turn; None of what is not known."""
+    """Return the parts of a value that may hold functions; None for an unknown type."""
     if type(value) is dict:
         return islice(value.values(), _MOST_ITEMS)
     if type(value) is list or type(value) is tuple:

@@ -83,7 +83,7 @@ def _cluster_events(msg: dict[str, Any]) -> Iterator[Reported]:
 
 
 def _topic_events(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
-    """Yield what is said on the topic of a worker, of a client, or of the scheduler."""
+    """Yield the events on the topic of a worker, of a client, or of the scheduler."""
     action = msg.get("action")
     if action == "closing-worker":
         yield "worker-closing", topic, {"reason": msg.get("reason")}
@@ -120,7 +120,7 @@ def watch_closing(scheduler: Scheduler) -> None:
 
 
 def unwatch_closing(scheduler: Scheduler) -> None:
-    """Note it no more, if no other process wants to know."""
+    """Stop recording it, unless another process needs it."""
     notes = scheduler.__dict__.get(_NOTES)
     if notes is None:
         return

@@ -117,7 +117,7 @@ class Ownership:
         return [cs for name, cs in clients.items() if self.owns(name)]
 
     def has_named(self, key: str) -> bool:
-        """Return whether a task is ours of which only the text of its key is known."""
+        """Return whether a task is ours, given only the text of its key."""
         ours = self.everything or self._groups.get(key_split_group(key), False)
         if ours is not None:
             return ours
@@ -250,7 +250,7 @@ class ForeignLines:
         return ws is not None and not all(map(self._own.has, ws.processing))
 
     def numbers(self) -> list[tuple[str, dict[str, object]]]:
-        """Return what was left out since this was last asked: sources, and the numbers."""
+        """Return what was left out since the last call: numbers by source."""
         noted, self._numbers = self._numbers, {}
         return [
             (source, {"pid": pid, "numbers": numbers})

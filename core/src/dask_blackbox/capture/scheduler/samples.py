@@ -229,7 +229,7 @@ class Spans:
 
 
 def _facts(span: Span) -> dict[str, Any]:
-    """Return what is known of a span itself, without the spans within it."""
+    """Return the facts of a span itself, without the spans within it."""
     groups = list(span.groups)
     states: dict[str, int] = {}
     durations: dict[str, float] = {}

@@ -299,7 +299,7 @@ class UnrunnableWatch:
 
 
 def restricted(ts: TaskState) -> dict[str, object]:
-    """Return what a task asks for."""
+    """Return the restrictions of a task: workers, hosts, resources."""
     return {
         "key": str(ts.key),
         "hosts": sorted(map(str, ts.host_restrictions or ())),

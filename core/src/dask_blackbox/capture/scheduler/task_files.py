@@ -155,7 +155,7 @@ def _inside_node(value: object) -> tuple[object, object]:
 
 
 def _plain(value: object, name: str) -> object:
-    """Return an attribute of a node of the graph; its class's `__getattr__` is not asked."""
+    """Return an attribute of a node of the graph, without its class's `__getattr__`."""
     try:
         return object.__getattribute__(value, name)
     except AttributeError:

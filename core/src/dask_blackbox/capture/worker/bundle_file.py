@@ -24,7 +24,7 @@ class TooLargeError(Exception):
 
 
 class _Sink:
-    """A file that takes so many bytes and no more, and knows their checksum."""
+    """A file of limited size that computes its checksum."""
 
     def __init__(self, file: IO[bytes], space: int) -> None:
         self._file, self._space = file, space
@@ -82,7 +82,7 @@ class BundleWriter:
         self._parts.append({**facts, **place})
 
     def finish(self, **facts: object) -> None:
-        """Write what is in it; nothing may follow."""
+        """Write the table of contents; nothing may be written after it."""
         reported = {"format": BUNDLE_FORMAT, **facts, "parts": self._parts}
         text = json.dumps(reported, default=str).encode("utf-8", "backslashreplace")
         self._file.write(text)

@@ -28,7 +28,7 @@ _LONGEST = 20_000
 def report_of(
     worker: Worker, key: Key, *, released: bool
 ) -> tuple[list[Any], BaseException | None] | None:
-    """Return the report of a task's failure, and its exception; None if nothing is known.
+    """Return the report of a task's failure, and its exception; None if it is unknown.
 
     Args:
         worker: The worker that ran it.
@@ -77,7 +77,7 @@ def _loaded(wrapped: object) -> Any:
 
 
 def _tail(text: str) -> str:
-    """Return the end of a traceback: the innermost frames and the message are there."""
+    """Return the end of a traceback, which has the innermost frames and the message."""
     if len(text) <= _LONGEST:
         return text
     return f"… cut {len(text) - _LONGEST} characters\n{text[-_LONGEST:]}"

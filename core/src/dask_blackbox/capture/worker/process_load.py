@@ -129,7 +129,7 @@ def _cores() -> int:
 
 
 class ProcessMemory:
-    """The memory that this process has, as its system says: asked ten times a second."""
+    """The memory of this process according to its system, read ten times a second."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -139,7 +139,7 @@ class ProcessMemory:
             pass
 
     def now(self) -> int:
-        """Return bytes; 0 where the system does not say."""
+        """Return bytes; 0 if the system does not report them."""
         if self._file is None:
             return 0
         try:
@@ -183,7 +183,7 @@ class TaskThreads:
         self._seen = seen
 
     def tasks(self, executing: dict[str, float]) -> list[dict[str, object]]:
-        """Return what is known of the tasks that execute.
+        """Return the facts of the tasks that execute.
 
         Args:
             executing: Keys, and since when each executes.
@@ -224,7 +224,7 @@ class _Seen:
 
 
 def _cpu_of(thread: int | None) -> float | None:
-    """Return the CPU seconds of one of our threads; None where its system does not say."""
+    """Return the CPU seconds of one of our threads; None if the system does not report them."""
     try:
         with open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as file:
             fields = file.read().rsplit(")", 1)[1].split()

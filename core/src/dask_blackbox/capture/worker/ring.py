@@ -108,7 +108,7 @@ class Ring:
         return append
 
     def line(self, row: list[object]) -> None:
-        """Append a row (its kind first); one too long for the ring is cut, and says so."""
+        """Append a row (its kind first); one that is too long for the ring is cut and marked."""
         self._append(_line(row), row)
 
     def _append(self, text: bytes, row: list[object]) -> None:
@@ -126,7 +126,7 @@ class Ring:
         self._numbers[_WRITTEN] = written + len(text)
 
     def running(self, executing: list[dict[str, object]]) -> None:
-        """State what executes now: `key`, `start` and what else is known of each."""
+        """Write which tasks execute now: `key`, `start` and other facts of each."""
         text = json.dumps(executing).encode()
         while len(text) >= _SLOT:
             executing = executing[: len(executing) // 2]
@@ -134,7 +134,7 @@ class Ring:
         self._state(text)
 
     def running_one(self, key: str, start: float) -> None:
-        """State that one task executes, of which no more is known: by far the most often."""
+        """Write that one task executes, without other facts: by far the most frequent case."""
         text = f'[{{"key": {quoted(key)}, "start": {start!r}}}]'.encode()
         if len(text) < _SLOT:
             self._state(text)

@@ -61,7 +61,7 @@ class SideEffects:
         os_calls.listen(_heard)
 
     def stop(self) -> None:
-        """Stop listening; what was held back because there was much can be taken now."""
+        """Stop watching calls; rows that were held back in a flood can be taken now."""
         if self in _listeners:
             programs.report_unreaped()
             _listeners.remove(self)

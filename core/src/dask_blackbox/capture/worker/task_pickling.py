@@ -47,7 +47,7 @@ class Policy:
             self.applied[what] = None
 
     def hides(self, name: str, value: object) -> bool:
-        """Return whether a value must not be reported because of the name it stands under."""
+        """Return whether a value must not be reported because of its name."""
         if name not in self._hidden:
             if len(self._hidden) > _REMEMBERED:
                 self._hidden.clear()
@@ -64,7 +64,7 @@ class Policy:
         return self._hidden.get(name, False)
 
     def label_of(self, kind: type) -> str | None:
-        """Return a type's name if what is of it must not be reported."""
+        """Return the name of a type whose values must not be reported; None for others."""
         if kind not in self._types:
             dotted = [f"{t.__module__}.{t.__qualname__}" for t in kind.__mro__[:-1]]
             hidden = any(p.fullmatch(name) for p in self._names for name in dotted)
@@ -104,7 +104,7 @@ class TooLongError(Exception):
 
 
 class LeftOut:
-    """Stands where something was left out; the label says what."""
+    """A placeholder for what was left out; its label names it."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -207,7 +207,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         return ("is", clean)
 
     def _plain_call(self, function: object, *args: object) -> tuple[object, ...]:
-        """Return a call without what is hidden; `apply(function, args, …)` is one, too."""
+        """Return a call without hidden values; `apply(function, args, …)` is one, too."""
         given: Any = args[1] if len(args) > 1 else None
         inner = getattr(given, "args", None) if _is_node(given) else given
         applied = getattr(function, "__name__", "") == "apply"

@@ -197,7 +197,7 @@ class WorkerCapture(WorkerPlugin):
         return reported
 
     async def packages(self) -> dict[str, object]:
-        """Return what is installed here, with settings and image (an RPC handler)."""
+        """Return the installed packages, with settings and image (an RPC handler)."""
         found = await asyncio.get_running_loop().run_in_executor(None, environment)
         return {**found, **settings_and_image()}
 
@@ -261,7 +261,7 @@ class WorkerCapture(WorkerPlugin):
             pass
 
     def _hand_over(self) -> None:
-        """All that this worker's threads had to say is said, and its process lives on."""
+        """Take the last rows of this worker's threads, whose process continues."""
         self._tap.detach()
         self._stop()
         with self._lock:
