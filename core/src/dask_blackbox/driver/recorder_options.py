@@ -50,7 +50,7 @@ def config_of(
         parameters: Of the run: values under secret names in them are masked.
         secrets: What the host knows of: values under secret names in it are masked, too.
         host_environment: What the host's client needs to know, as environment variables.
-        progress: Whether the recorder is to report how the run gets on.
+        progress: Whether the recorder reports the progress of the run.
         overview: Whether it makes what the host's page shows beside the card.
         required: Whether a setting that cannot work is an error.
 

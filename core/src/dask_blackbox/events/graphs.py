@@ -305,7 +305,7 @@ class TasksUnrunnable(Event, frozen=True, kw_only=True):
 
 
 class TasksRunnable(Event, frozen=True, kw_only=True):
-    """No task requires what no worker has any more."""
+    """Every task has a worker again that it may run on."""
 
     kind: ClassVar[str] = "unrunnable-over"
 

@@ -274,7 +274,7 @@ class ActorMethod(UserCodeEvent, frozen=True, kw_only=True):
     Attributes:
         method: Name of the actor's class, or of its key, and of the method.
         since: When it was seen first.
-        returned: It does not run any more.
+        returned: It no longer runs.
         calls_actor: It was waiting for a method of an actor.
         file: File of the user's own line that it was at.
         line: Number of that line.
