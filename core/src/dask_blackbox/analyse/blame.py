@@ -124,6 +124,10 @@ def blame_of(
         if cut_off:
             return _blame_for_deaths(cut_off, None, failure=None, proven=True)
         waiting = no_worker_left if exception is None else _waited_for_dask(exception)
+        # The job's own time limit, which it checks between two looks at its futures.
+        waiting = waiting or (
+            not idle and exception is not None and only_waited(exception)
+        )
         waiting = waiting or again
         hung = waiting and (exception is not None or state in ("aborted", "lost"))
         relevant = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
 
+from dask_blackbox.analyse.frames import EXCEPTION_LINKS
 from dask_blackbox.analyse.signatures.distributed import CALLBACK_FAILED
 from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
 from dask_blackbox.formatting import class_of
@@ -113,6 +114,7 @@ class PrintedFailure:
             refers to the task any more, which may be much later.
         callback: Name of the function that Dask had called as a future was done.
         program: What did not accept its options (`python -m dask scheduler`).
+        root: The exception that it was chained to, as Python writes it; empty: to none.
     """
 
     at: float
@@ -123,6 +125,7 @@ class PrintedFailure:
     task: str | None = None
     callback: str | None = None
     program: str | None = None
+    root: str = ""
 
     @property
     def place(self) -> str:
@@ -159,15 +162,27 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 
 
 def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
-    before = ""
+    before, of_dask = "", False
+    found: PrintedFailure | None = None
     for index, (_, line) in enumerate(lines):
-        of_dask = _is_error_of_dask(before) and not CALLBACK_FAILED.search(before)
-        if line == _TRACEBACK and not of_dask:
+        if line == _TRACEBACK:
+            # What a traceback is chained to has been printed before it.
+            if not (chained := before in EXCEPTION_LINKS):
+                of_dask = _is_error_of_dask(before)
+                of_dask = of_dask and not CALLBACK_FAILED.search(before)
+            first = found if chained else None
             found = _traceback_at(lines[index : index + _LONGEST], before)
-            if found is not None:
+            if found is not None and first is not None:
+                found = _chained(first, found, before)
+            if found is not None and not of_dask:
                 yield found
         if line.strip():
             before = line
+
+
+def _chained(first: PrintedFailure, last: PrintedFailure, link: str) -> PrintedFailure:
+    traceback = f"{first.traceback}\n\n{link}\n\n{last.traceback}"
+    return replace(last, traceback=traceback, root=first.root or first.text)
 
 
 def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import polars as pl
@@ -20,10 +20,12 @@ from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.driver_output import (
     NOISE,
     OF_DASK,
+    last_output,
     own_lines,
     printed_failures,
 )
 from dask_blackbox.analyse.exception_context import errors_before, setup_failed_before
+from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
     explained_failure,
@@ -426,8 +428,13 @@ def _words(text: str) -> str:
 
 def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
     """Return whether a line only reports the error that the verdict is about."""
-    line = " ".join(re.findall(r"\w+", earlier.message[:_LONGEST_LINE]))
-    return any(f" {each}" in f" {line}" for each in raised if " " in each)
+    line = _words_of_line(earlier.message)
+    return any(f" {each}" in line for each in raised if " " in each)
+
+
+def _words_of_line(line: str) -> str:
+    words = re.findall(r"\w+", line[:_LONGEST_LINE])
+    return f" {' '.join(words)} "
 
 
 def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
@@ -435,7 +442,11 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     until = _since(case, verdict) if failure is None else failure.at
     if verdict.rule == "stalled" and case.standstill is not None:
         until = case.standstill.since + CLOCKS  # later, the job may report its own wait
-    found = [*_lines_of_the_job(case), *_attempts(case), *_setups(case)]
+    lines = [*_lines_of_the_job(case)]
+    # What the job did about a failure, or another task met of it, has its own name.
+    if verdict.rule not in _RAISED or failure is not None:
+        lines = [replace(each, root=None) for each in lines]
+    found = [*lines, *_attempts(case), *_setups(case)]
     found += _reused_keys(case)
     symptom = _is_symptom(case, verdict)
     found += _killed(case)
@@ -511,7 +522,8 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             leads = first.key in case.unreceived
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
-        missed = not stalled and not cancelled and _is_missed(case, first, number)
+        missed = not stalled and not cancelled
+        missed = missed and _is_missed(case, first, {number, len(failed)})
         yield _Earlier(
             at=first.at,
             name=name,
@@ -532,9 +544,12 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
 def _killed(case: Case) -> Iterator[_Earlier]:
     """Yield the deaths of workers whose tasks the driver gave up, and then counted."""
     killed = sorted((f for f in case.failures if f.killed), key=lambda each: each.at)
-    if not killed or not _is_missed(case, killed[0], len(killed)):
+    if not killed or case.blame.failure is not None:
         return
     first = killed[0]
+    lacked = not case.outcome.call and _ended_with(case, is_absence)
+    if not lacked and not _is_missed(case, first, {len(killed)}):
+        return
     deaths = [each for each in case.deaths if first.key in each.executing]
     if not deaths:
         return
@@ -554,7 +569,7 @@ def _killed(case: Case) -> Iterator[_Earlier]:
     )
 
 
-def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
+def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
     """Return whether the driver's own code met, or counted, what failed tasks did not return.
 
     Where no call received their exception, the driver continued without their results, and an
@@ -562,18 +577,21 @@ def _is_missed(case: Case, failure: TaskFailure, number: int) -> bool:
     reports these.
     """
     exception = case.exception
-    if case.blame.failure is not None or exception is None or case.outcome.call:
+    if case.blame.failure is not None or case.outcome.call:
         return False
+    if exception is None:
+        # A `SystemExit` with a message: only what it prints is known.
+        last = last_output(case.run) if case.outcome.kind == "exit-code" else None
+        return number_of_failures(last or "") in numbers
     if failure.key in case.unreceived:
         return _ended_with(case, is_incomplete)
-    names = rf"(?<![\d.,]){number}(?![.,]?\d)"
-    return (
-        raised_on_purpose(exception.traceback)
-        and re.search(names, exception.message) is not None
+    return raised_on_purpose(exception.traceback) and any(
+        re.search(rf"(?<![\d.,]){number}(?![.,]?\d)", exception.message)
         and (
             number > 1
             or re.search(rf"{_ERROR_WORDS}|\b1 of \d", exception.message) is not None
         )
+        for number in numbers
     )
 
 
@@ -825,6 +843,10 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     ):
         message, name = _as_one_line(str(line))
         who = "The driver" if role == "driver" else "A worker"
+        quoted_failure = _quoted_by(case, message)
+        if quoted_failure is not None:
+            yield _handled_failure(quoted_failure, f"{who} had printed", message)
+            continue
         yield _Earlier(
             at=at,
             name=name,
@@ -858,6 +880,12 @@ def _logged(case: Case) -> Iterator[_Earlier]:
     )
     for row in texts.sort("at", "message").head(_MOST).iter_rows(named=True):
         message, name = _as_one_line(row["message"])
+        quoted_failure = _quoted_by(case, message)
+        if quoted_failure is not None:
+            yield _handled_failure(
+                quoted_failure, f"{row['logger']} had logged", message
+            )
+            continue
         yield _Earlier(
             at=row["at"],
             name=name,
@@ -870,6 +898,38 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             advice=_advice_on_line(message),
             line=_line_of(user_frame(row["message"])),
         )
+
+
+def _quoted_by(case: Case, line: str) -> TaskFailure | None:
+    """Return the failure of a task whose text a line of the job quotes, if it was handled.
+
+    A line names no task, and the failure does; the first one with that text is meant.
+    """
+    words = _words_of_line(line)
+    for each in sorted(case.failures, key=lambda failure: failure.at):
+        text = _words(each.raised.message)
+        if each.killed or each is case.blame.failure or len(text) < _TELLING:
+            continue
+        if f" {text} " in words or (len(text) == _LONGEST_ERROR and text in words):
+            return each
+    return None
+
+
+def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
+    """Return the failure of a task that the job handled, and what it said of it."""
+    name, text, _ = failure.raised
+    return _Earlier(
+        at=failure.at,
+        name=name,
+        text=f"A task '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
+        f"{_uncapitalised(who)}: {short(message, 160)}",
+        message=text,
+        source="tasks",
+        headline=f"{name} in '{short(failure.prefix, 40)}': {short_with_paths(text, 80)}",
+        advice=advice_on_text(failure.exception, failure.message, failure.bases),
+        line=_line_of(failure.frame),
+        root=failure,
+    )
 
 
 def _as_one_line(message: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
 _COUNTED = re.compile(
-    r"\b(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
+    r"\b(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?|missing|lost|skipped|incomplete)\b",
     re.IGNORECASE,
 )
 

@@ -16,10 +16,11 @@ from dask_blackbox.manifest import DriverException
 _FRAME = re.compile(
     r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$'
 )
-_LINKS = (
+EXCEPTION_LINKS = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 )
+"""What Python prints between the tracebacks of exceptions that are chained."""
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _MEMBER = re.compile(r"^\s*\| (?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILINE)
@@ -33,6 +34,7 @@ _THREAD = re.compile(
     r"^(?:Current thread|Thread) (?:0x)?(?P<ident>[0-9a-fA-F]*)", re.MULTILINE
 )
 _CURRENT = re.compile(r"^Current thread ", re.MULTILINE)
+_COMPUTE, _SCHEDULES = "dask/base.py", "schedule("
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _REQUESTING = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
@@ -197,6 +199,29 @@ def came_from_a_task(traceback: str) -> bool:
         # cluster object calls in the driver's own process.
         if own and not any(f.file.endswith(_WAITING_FILES) for f in after[: own[0]]):
             return True
+    return False
+
+
+def came_from_a_local_task(traceback: str) -> bool:
+    """Return whether a traceback continues in a task that the driver's process itself ran.
+
+    Without a client, Dask runs tasks in threads or processes of the driver, and leaves its
+    own frames out of the traceback, but the one of `compute` that begins it.
+    """
+    for section in reversed(_sections(traceback)):
+        frames = _frames(section)
+        begun = [
+            n
+            for n, frame in enumerate(frames)
+            if frame.file.endswith(_COMPUTE) and _SCHEDULES in frame.code
+        ]
+        after = frames[begun[-1] + 1 :] if begun else []
+        if after:
+            return not any(
+                part in frame.file
+                for frame in after
+                for part in ("/distributed/", "/concurrent/futures/")
+            )
     return False
 
 
@@ -441,9 +466,11 @@ def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:
 
 
 def _sections(traceback: str) -> list[str]:
-    for link in _LINKS[1:]:
-        traceback = traceback.replace(link, _LINKS[0])
-    return [section for section in traceback.split(_LINKS[0]) if section.strip()]
+    for link in EXCEPTION_LINKS[1:]:
+        traceback = traceback.replace(link, EXCEPTION_LINKS[0])
+    return [
+        section for section in traceback.split(EXCEPTION_LINKS[0]) if section.strip()
+    ]
 
 
 def _frames(section: str) -> list[Frame]:

@@ -24,7 +24,7 @@ _ABSENT = re.compile(
     r"NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|^EOFError$"
 )
 _EMPTY = re.compile(
-    r"\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|no columns to parse|"
+    r"\bNoneType\b|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|no columns to parse|"
     r"ran out of input|failed to read all data|line 1 column 1 \(char 0\)|file size is 0|"
     r"unexpected end|end of file|truncated",
     re.IGNORECASE,

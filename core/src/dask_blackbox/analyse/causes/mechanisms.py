@@ -160,6 +160,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
         same=True,
     ),
     Mechanism(
+        causes={"tls-misconfigured"},
+        effects={"worker-start-failed"},
+        because="it is the reason why the start failed",
+        same=True,
+    ),
+    Mechanism(
         causes={"p2p-out-of-disk", "too-many-open-files"},
         effects={"p2p-failed"},
         because="it is the reason why the shuffle failed",

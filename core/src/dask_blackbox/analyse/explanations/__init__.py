@@ -22,6 +22,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import (
     DAEMON_HAS_NO_CHILDREN,
     FILE_TOO_LARGE,
+    PORT_IN_USE,
     PROGRAM_FAILED,
 )
 from dask_blackbox.formatting import class_of, short
@@ -129,6 +130,13 @@ _HINTS = (
         (
             "The process may not write files of that size: raise its limit where it is started "
             "(`ulimit -f`, `LimitFSIZE=`, RLIMIT_FSIZE), or write smaller files."
+        ),
+    ),
+    (
+        PORT_IN_USE,
+        (
+            "Another process on that host listens on the port: stop it, or use another port "
+            "(0: any that is free)."
         ),
     ),
     (

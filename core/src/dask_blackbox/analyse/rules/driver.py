@@ -28,6 +28,7 @@ from dask_blackbox.analyse.explanations import (
     plain_message,
 )
 from dask_blackbox.analyse.frames import (
+    came_from_a_local_task,
     end_of,
     is_the_users,
     last_frame,
@@ -154,12 +155,14 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     wait = _wait_until_then(case, exception)
     forks = case.run.of(DriverForked) if wait and wait.in_multiprocessing else ()
     forked = forks[-1] if forks else None
-    return DRIVER_EXCEPTION.found(
-        f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
+    local = not case.recorded_cluster and came_from_a_local_task(trace)
+    where = "a task of Dask's local scheduler" if local else "the driver"
+    found = DRIVER_EXCEPTION.found(
+        f"{name} in {where}: {short_with_paths(message, 80)}".rstrip(": "),
         cause=". ".join(
             [
                 *_raised_text(exception, name, message),
-                _tasks_then(case),
+                _RAN_LOCALLY if local else _tasks_then(case),
                 *_progress_text(case, pace, waited=waited),
                 *_waited_text(wait, forked),
                 *doubts,
@@ -177,11 +180,12 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             hosts=hosts,
             released=released,
         ),
-        confidence=sure if case.recorded_cluster else "low",
+        confidence=sure if case.recorded_cluster or local else "low",
         evidence=_evidence(case, exception),
         retry_advice=advice,
         retry_confidence=certainty,
     )
+    return msgspec.structs.replace(found, rule="task-exception") if local else found
 
 
 def _raised_text(exception: DriverException, name: str, message: str) -> Iterator[str]:
@@ -330,6 +334,12 @@ def _named(exception: DriverException) -> tuple[str, str]:
     _, _, original = message.partition("Original Message: ")
     message = plain_message(exception, original or message)
     return name, driver_exception_text(exception, message)
+
+
+_RAN_LOCALLY = (
+    "Dask ran the tasks in threads or processes of the driver, without a cluster, so none of "
+    "them is recorded"
+)
 
 
 def _tasks_then(case: Case) -> str:
@@ -589,7 +599,13 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         took = f" after {duration(seconds_of(case.run))}"
     call = case.outcome.exit
     place = code_line(call)
-    handled = next(iter(case.outcome.survived[-1:]), None)
+    # What depends on a failed task is cancelled, which says nothing of why.
+    survived = [
+        each
+        for each in case.outcome.survived
+        if not class_of(each.exception).endswith("CancelledError")
+    ] or case.outcome.survived
+    handled = next(iter(survived[-1:]), None)
     last = last_output(case.run)
     output = f" Its last output: “{short(last, 200)}”." if last else ""
     recorded = f" (`{case.show_command('logs')}`)" if last else ""
@@ -616,7 +632,9 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         advice = advice_on_text(handled.exception, handled.message)
     # A job that counts its failures as it exits does so because of them.
     counts = _counts_errors(case, code, last)
-    if handled is not None and counts and not printed:
+    of_tasks = number_of_failures(last or "") == len(case.failures)
+    # That begins with what it counted (`with_earlier_failures`).
+    if handled is not None and counts and not printed and not of_tasks:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         then = "It had reported as many failures as it had received errors"
         advice = advice_on_text(handled.exception, handled.message)
@@ -679,7 +697,11 @@ def _in_task(case: Case, handled: DriverCallFailed) -> str:
     else:
         prefix, message = case.prefix_of(handled.key or ""), handled.message
     task = f" in '{short(prefix, 40)}'" if prefix else ""
-    return f"{class_of(handled.exception)}{task}: {short_with_paths(message, 80)}"
+    return (
+        f"{class_of(handled.exception)}{task}: {short_with_paths(message, 80)}".rstrip(
+            ": "
+        )
+    )
 
 
 def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:

@@ -817,8 +817,21 @@ def _interrupted(case: Case) -> Finding:
     if (sent := signal_to_itself(case)) is not None:
         line = code_line(sent, " sent at ", name_only=True)
         at = code_line(sent) or "one of its threads"
+        blocked = ""
+        position = case.driver_position
+        if (
+            position is not None
+            and position.own_frame
+            and position.lasted
+            and not stalled
+        ):
+            frame = position.own_frame
+            blocked = (
+                f", which had been blocked{position.blocked_for} at "
+                f"{Path(frame.file).name}:{frame.line}"
+            )
         return CANCELLED.found(
-            f"The job's own code interrupted the driver ({sent.signal}{line})",
+            f"The job's own code interrupted the driver ({sent.signal}{line}){blocked}",
             cause=f"The driver's own process sent {sent.signal} to itself, from {at}, and got "
             f"{name}.{where}{stalled}",
             remedy=f"Check why the job sends {sent.signal}, from {at}: it may have a time limit "

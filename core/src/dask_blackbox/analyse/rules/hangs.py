@@ -72,8 +72,11 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
-    if signal_of_a_task(case) is not None or signal_to_itself(case) is not None:
+    if signal_of_a_task(case) is not None:
         return  # no time limit was reached
+    own_signal = signal_to_itself(case) is not None
+    if own_signal and not (hang and hang.executing and _shared(hang.executing[0])):
+        return  # nor is it known to be one of the job's own
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
             yield _ended_by_us_finding(case)
@@ -159,13 +162,10 @@ def _idled(task: HangingTask, idle: float) -> str:
 
 def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     """Yield that the driver itself waited for something of Dask's, and no task was pending."""
-    position, exception = case.driver_position, case.exception
+    exception = case.exception
     if exception is not None and thread_that_was_missed(case, exception) is not None:
         return  # what it waited for was to come from a thread that had failed
-    if position is None and exception is not None and timed_out_waiting(exception):
-        # The process ends later than the wait does.
-        end = case.outcome.decided_at or last_sign_of_life(case.run)
-        position = position_in(case.run, exception.traceback, end)
+    position = _position_of_wait(case)
     if position is None or not case.recorded_cluster:
         return
     wait = awaited(case, position)
@@ -189,6 +189,16 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _position_of_wait(case: Case) -> DriverPosition | None:
+    """Return where the driver waited when it ended, or where its time limit was over."""
+    position, exception = case.driver_position, case.exception
+    if position is None and exception is not None and timed_out_waiting(exception):
+        # The process ends later than the wait does.
+        end = case.outcome.decided_at or last_sign_of_life(case.run)
+        position = position_in(case.run, exception.traceback, end)
+    return position
 
 
 def _silent_worker_findings(case: Case) -> Iterator[Finding]:
@@ -773,7 +783,7 @@ _RETIRED = ("retire-workers-", "worker-close-gracefully-")
 
 def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
     hang = case.hang
-    position = case.driver_position
+    position = _position_of_wait(case)
     if hang is not None and hang.wanted:
         if hang.workers:
             return
@@ -839,7 +849,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
 def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
     """Return whether the driver waited for workers, of which none was left."""
     gone = not case.run.workers["left"].null_count()
-    return gone and position.in_client("wait_for_workers")
+    return gone and position.in_client("wait_for_workers", "restart")
 
 
 def _was_restarted(case: Case, last: Row) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -22,6 +23,7 @@ from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life
+from dask_blackbox.analyse.side_effects import names_exit_of
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
@@ -44,6 +46,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverRaised,
     DriverSignalled,
+    ProgramFailed,
     RestrictedTask,
     SchedulerInfo,
     TasksRunnable,
@@ -97,7 +100,7 @@ _UNIQUE = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 _COMMAND = re.compile(
     r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
-    r"dask/__main__\.py|distributed/cli/|bin/dask\b"
+    r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b"
 )
 _OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
 
@@ -164,17 +167,26 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     unreached = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if unreached and case.recorded_cluster:
         return None
-    if not unreached and not _no_workers_joined(case):
+    if not unreached and not _no_workers_joined(case) and not _reports_exit(case):
         return None
     for each in printed_failures(case.run):
         # Dask's own words for a start that failed say nothing of the reason.
         vague = each.exception in _GENERIC and user_frame(each.traceback) is None
         of_dask = _COMMAND.search(each.program or each.traceback)
-        if not of_dask or vague or case.outcome.is_after(each.at):
+        if not of_dask or case.outcome.is_after(each.at) or (vague and not each.root):
             continue
         if not _lost_its_scheduler(case, each):
-            return each
+            return replace(each, exception="", message=each.root) if vague else each
     return None
+
+
+def _reports_exit(case: Case) -> bool:
+    """Return whether the driver raised that a command of Dask's had exited, with its code."""
+    exception = case.exception
+    return exception is not None and any(
+        _COMMAND.search(each.command) and names_exit_of(each, exception.message)
+        for each in case.run.of(ProgramFailed)
+    )
 
 
 def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:

@@ -45,6 +45,11 @@ OPEN_FILES_EXHAUSTED = Signature(
     "[Errno 24] Too many open files",
     source="kernel",
 )
+PORT_IN_USE = Signature(
+    r"\[Errno (?:98|48)\]|[Aa]ddress already in use",
+    "OSError: [Errno 98] Address already in use",
+    source="kernel",
+)
 NO_SPACE_LEFT = Signature(
     r"No space left on device", "[Errno 28] No space left on device", source="kernel"
 )
