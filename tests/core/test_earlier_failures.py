@@ -406,7 +406,9 @@ def test_a_log_line_with_a_handled_exceptions_text_begins_the_headline() -> None
         for received in ([], [RECEIVED])
     ]
     assert titles[0].startswith("KeyError in 'relabel'")
-    assert titles[1].startswith("The driver printed “prices not refreshed (bad price")
+    assert titles[1].startswith(
+        "ValueError in 'publish': bad price 'n/a'; then KeyError"
+    )
 
 
 RAISES = (

@@ -16,6 +16,7 @@ from runs_from_rows import (
     a_run,
     a_task,
     a_worker,
+    an_event,
     an_exception,
     failed_with,
 )
@@ -92,6 +93,79 @@ def test_a_traceback_that_dask_logged_is_not_a_programs_end() -> None:
     logged = [OF_PRELOAD[0].replace("INFO", "ERROR"), *OF_PRELOAD[1:]]
 
     assert printed_failures(a_run(printed(logged))) == ()
+
+
+LINK = "The above exception was the direct cause of the following exception:"
+OF_WORKER = (
+    "Traceback (most recent call last):",
+    f'  File "{SITE}/tornado/netutil.py", line 181, in bind_sockets',
+    "    sock.bind(sockaddr)",
+    "OSError: [Errno 98] Address already in use",
+    "",
+    LINK,
+    "",
+    "Traceback (most recent call last):",
+    f'  File "{SITE}/distributed/cli/dask_worker.py", line 542, in <module>',
+    "    main()",
+    "RuntimeError: Worker failed to start.",
+)
+
+
+def test_a_chain_of_exceptions_ends_with_its_last_and_keeps_its_first() -> None:
+    *_, found = printed_failures(a_run(printed(OF_WORKER)))
+
+    assert (found.text, found.root) == (OF_WORKER[-1], OF_WORKER[3])
+    assert LINK in found.traceback
+    logged = ["2026-11-23 22:54:37,001 - distributed.worker - ERROR - Failed"]
+    assert printed_failures(a_run(printed([*logged, *OF_WORKER]))) == ()
+
+
+def test_the_end_of_a_dask_command_is_why_the_driver_reports_its_exit_code() -> None:
+    message = "the worker ended with code 1"
+    found = verdict(
+        printed(OF_WORKER),
+        an_event(
+            "program-failed", "driver", at=6, program=7, code=1,
+            command="python -m distributed.cli.dask_worker tcp://s",
+        ),
+        failed_with(an_exception("RuntimeError", message), at=7),
+    )  # fmt: skip
+
+    assert (found.rule, found.confidence) == ("worker-start-failed", "high")
+    assert found.title.endswith(": OSError: [Errno 98] Address already in use")
+    assert "another port" in (found.remedy or "")
+
+
+UNCAUGHT = (
+    "Traceback (most recent call last):",
+    '  File "/jobs/nightly.py", line 3, in <module>',
+    "    import tariffs",
+    "ModuleNotFoundError: No module named 'tariffs'",
+)
+
+
+def test_a_traceback_that_ends_the_output_is_what_ended_the_command() -> None:
+    ended = failed_with(at=6, exit_code=1)
+
+    found = verdict(printed(UNCAUGHT), ended, recorded=False)
+    assert found.title.startswith("ModuleNotFoundError in the driver: No module named")
+    assert "/jobs/nightly.py:3" in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        pytest.param((*UNCAUGHT, "going on without tariffs"), 1, id="not the end"),
+        pytest.param(UNCAUGHT, 3, id="another exit code"),
+        pytest.param(OF_THREAD, 1, id="of a thread"),
+    ],
+)
+def test_other_tracebacks_in_the_output_are_not(
+    lines: tuple[str, ...], code: int
+) -> None:
+    found = verdict(printed(lines), failed_with(at=6, exit_code=code), recorded=False)
+
+    assert f"exited with code {code}" in found.title
 
 
 @pytest.mark.parametrize(

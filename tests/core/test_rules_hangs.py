@@ -475,6 +475,31 @@ def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_clus
     assert "closed its last worker while the driver waited for workers" in found.title
 
 
+def test_a_restart_whose_workers_the_cluster_closed_names_the_cluster() -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in main\n'
+        "    client.restart()\n"
+        '  File "/venv/site-packages/distributed/client.py", line 1, in restart\n'
+        "    return self.sync(\n"
+        '  File "/venv/site-packages/distributed/scheduler.py", line 2, in restart_workers\n'
+        "    raise TimeoutError(msg)\n"
+    )
+    late = "Waited for 1 worker(s) to reconnect after restarting"
+    found = verdict(
+        a_run(
+            a_worker(name="1"),
+            a_departure(at=5, closing="client-restart-1"),
+            a_worker("tcp://w2", at=31, name="1", pid=2),
+            a_departure("tcp://w2", at=32, closing="nanny-close"),
+            failed_with(an_exception("TimeoutError", late, traceback=trace), at=125),
+        )
+    )
+
+    assert found.rule == "cluster-lost-worker"
+    assert "(`client.restart`)" in found.cause
+
+
 @pytest.mark.parametrize("reason", ["evicted", "cancelled"])
 def test_what_a_run_waited_for_when_its_host_stopped_it_is_a_warning(
     reason: StopReason,

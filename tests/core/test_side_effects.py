@@ -493,6 +493,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
         ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
         ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
+        ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
     ],

@@ -459,6 +459,18 @@ def busy_actor(folder: str) -> None:
         raise LookupError("no entry in the ledger")
 
 
+def restart(c: Client) -> None:
+    c.restart()
+
+
+def restarts(folder: str) -> None:
+    """Restart the workers from a thread while a task of the driver's runs."""
+    with client() as c:
+        slow = c.submit(time.sleep, 30)
+        threading.Timer(1, restart, [c]).start()
+        slow.result()
+
+
 def prints_last(folder: str) -> None:
     """Print as the process exits, after Dask has closed the cluster that was left open."""
     atexit.register(print, "printed last, of", folder)

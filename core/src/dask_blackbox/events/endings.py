@@ -59,6 +59,21 @@ class DriverClosing(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
+class DriverRestart(UserCodeEvent, frozen=True, kw_only=True):
+    """The driver's own code called `client.restart`, which cancels all futures.
+
+    Attributes:
+        pid: Process id of the driver.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-restart"
+
+    pid: int | None = None
+
+
 class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code sent a signal to a process.
 

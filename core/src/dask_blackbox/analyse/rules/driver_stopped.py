@@ -48,6 +48,7 @@ from dask_blackbox.events import (
     DriverClosing,
     DriverEnded,
     DriverLost,
+    DriverRestart,
     GraphUpdated,
     SchedulerClosing,
     SchedulerInfo,
@@ -593,9 +594,16 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     title, remedy = _what_happened(
         reason, asked, closing, restarted=bool(restarted), closed=closed
     )
-    by_itself = title == _RESTARTED and _alone_on_cluster(case)
+    own = [each for each in case.run.of(DriverRestart) if not after(each.at)]
+    by_itself = title == _RESTARTED and (bool(own) or _alone_on_cluster(case))
     if by_itself:
         title, remedy = f"{_RESTARTED}, by the run itself", _RESTARTS_ITSELF
+    if by_itself and own and own[-1].file:
+        where = f"{own[-1].file}:{own[-1].line}"
+        title += f" at {Path(own[-1].file).name}:{own[-1].line}"
+        remedy = (
+            f"{where} calls `client.restart()`, which cancels all futures. {_FETCH}"
+        )
     return CANCELLED.found(
         title,
         cause=(
@@ -635,10 +643,10 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
 
 _RESTARTED = "The cluster was restarted during the run"
 
+_FETCH = "Fetch the results that you need before that call, and submit pending work again after it."
 _RESTARTS_ITSELF = (
     "No other client was connected to this cluster, so the job's own code calls "
-    "`client.restart()`, which cancels all futures. Fetch the results that you need "
-    "before that call, and submit pending work again after it."
+    f"`client.restart()`, which cancels all futures. {_FETCH}"
 )
 
 
@@ -817,21 +825,8 @@ def _interrupted(case: Case) -> Finding:
     if (sent := signal_to_itself(case)) is not None:
         line = code_line(sent, " sent at ", name_only=True)
         at = code_line(sent) or "one of its threads"
-        blocked = ""
-        position = case.driver_position
-        if (
-            position is not None
-            and position.own_frame
-            and position.lasted
-            and not stalled
-        ):
-            frame = position.own_frame
-            blocked = (
-                f", which had been blocked{position.blocked_for} at "
-                f"{Path(frame.file).name}:{frame.line}"
-            )
         return CANCELLED.found(
-            f"The job's own code interrupted the driver ({sent.signal}{line}){blocked}",
+            f"The job's own code interrupted the driver ({sent.signal}{line})",
             cause=f"The driver's own process sent {sent.signal} to itself, from {at}, and got "
             f"{name}.{where}{stalled}",
             remedy=f"Check why the job sends {sent.signal}, from {at}: it may have a time limit "

@@ -46,6 +46,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import (
     DriverAttached,
+    DriverSignalled,
     GraphUpdated,
     SchedulerInfo,
     StallCancelledTasks,
@@ -74,9 +75,12 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if signal_of_a_task(case) is not None:
         return  # no time limit was reached
-    own_signal = signal_to_itself(case) is not None
-    if own_signal and not (hang and hang.executing and _shared(hang.executing[0])):
-        return  # nor is it known to be one of the job's own
+    sent = signal_to_itself(case)
+    if sent is not None and not (
+        hang and hang.executing and _shared(hang.executing[0])
+    ):
+        yield from _blocked_driver_finding(case, sent)
+        return
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
             yield _ended_by_us_finding(case)
@@ -189,6 +193,38 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _blocked_driver_finding(case: Case, sent: DriverSignalled) -> Iterator[Finding]:
+    """Yield that the driver was blocked in its own code until a thread of it sent a signal.
+
+    A call to Dask that takes long is no sign of that.
+    """
+    position = case.driver_position
+    frame = None if position is None else position.own_frame
+    if position is None or frame is None or position.lasted < _LONG_BLOCKED:
+        return
+    if sent.file or any("/distributed/" in each.file for each in position.beyond):
+        return  # a line of the job's own decided it, or the driver waited for Dask
+    line = f" (`{short(frame.code, 60)}`)" if frame.code else ""
+    yield STALLED.found(
+        f"The driver was blocked{position.blocked_for} at "
+        f"{frame.file.rpartition('/')[2]}:{frame.line}{line}",
+        cause=(
+            f"The driver had been blocked{position.blocked_for} at {frame}{line}, in no "
+            f"call to Dask. Then a thread of its own process sent it {sent.signal}, as a "
+            "timer does."
+        ),
+        remedy=(
+            f"Look at {frame.file}:{frame.line}: find what that line waits for, and who "
+            "should have ended the wait."
+        ),
+        confidence="medium",
+        evidence=(evidence_of_position(position), *case.exception_evidence()),
+    )
+
+
+_LONG_BLOCKED = 5.0
 
 
 def _position_of_wait(case: Case) -> DriverPosition | None:

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import raised_on_purpose
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.side_effects import how_it_ended
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.events import (
@@ -21,6 +22,7 @@ from dask_blackbox.events import (
     DriverCallFailed,
     DriverLost,
     DriverSignalled,
+    ProgramFailed,
     RecordingStarted,
     SchedulerClosing,
     SchedulerInfo,
@@ -158,8 +160,19 @@ def _finding(
             *_reported_by("scheduler-closing", closing),
             *_reported_by("scheduler-silent", case.run.of(SchedulerUnresponsive)),
             *_reported_by("scheduler-lost", lost),
+            *_exit_of_scheduler(case),
         ),
     )
+
+
+def _exit_of_scheduler(case: Case) -> Iterator[Evidence]:
+    if (program := _program_of_scheduler(case)) is not None:
+        yield Evidence(
+            text=f"Process {program.program}, the scheduler, {how_it_ended(program)}; the "
+            f"driver had started it at {program.file}:{program.line}.",
+            source="driver",
+            at=program.at,
+        )
 
 
 def _ended_before(case: Case) -> bool:
@@ -224,12 +237,22 @@ def _address(case: Case, end: _End) -> str:
 def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
     """Return how it went, whether trying again helps, and what to do."""
     how, advice = _how(reason)
+    program = _program_of_scheduler(case)
+    if reason is None and program is not None:
+        how = f"its process {how_it_ended(program)}"
     if reason is None and _became_unresponsive(case):
         return f"it stopped answering, {_OPEN}", advice, _SILENT
     grown = how_the_scheduler_grew(case.run) if reason is None else ""
     if grown:
         return f"{how}, when its memory had {grown}", "memory", _MORE_MEMORY
     return how, advice, _remedy(reason)
+
+
+def _program_of_scheduler(case: Case) -> ProgramFailed | None:
+    """Return the end of the scheduler's process, where the job itself had started it."""
+    pids = {each.pid for each in case.run.of(SchedulerInfo)} - {None}
+    ended = (each for each in case.run.of(ProgramFailed) if each.program in pids)
+    return next(ended, None)
 
 
 def _lost_worker_connection(case: Case) -> bool:

@@ -40,7 +40,7 @@ _MOST_CHAINED = 20
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
-_CLOSING = ("_close", "_shutdown", "__aexit__")
+_CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
 Sink = Callable[[str, list[object]], None]
@@ -208,6 +208,8 @@ def _key(owner: object, error: BaseException) -> str | None:
 def _closes(function: object) -> None:
     try:
         name = getattr(function, "__name__", "")
+        if name == _RESTARTING:
+            _note("driver-restart", place_of(users_frame(sys._getframe(1))))
         if name not in _CLOSING:
             return
         owner = type(getattr(function, "__self__", None)).__name__
