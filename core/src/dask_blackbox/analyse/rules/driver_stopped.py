@@ -599,10 +599,10 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     if by_itself:
         title, remedy = f"{_RESTARTED}, by the run itself", _RESTARTS_ITSELF
     if by_itself and own and own[-1].file:
-        where = f"{own[-1].file}:{own[-1].line}"
-        title += f" at {Path(own[-1].file).name}:{own[-1].line}"
+        title += code_line(own[-1], " at ", name_only=True)
         remedy = (
-            f"{where} calls `client.restart()`, which cancels all futures. {_FETCH}"
+            f"{code_line(own[-1])} calls `client.restart()`, which cancels all futures. "
+            f"{_FETCH}"
         )
     return CANCELLED.found(
         title,

@@ -208,15 +208,15 @@ def _blocked_driver_finding(case: Case, sent: DriverSignalled) -> Iterator[Findi
         return  # a line of the job's own decided it, or the driver waited for Dask
     line = f" (`{short(frame.code, 60)}`)" if frame.code else ""
     yield STALLED.found(
-        f"The driver was blocked{position.blocked_for} at "
-        f"{frame.file.rpartition('/')[2]}:{frame.line}{line}",
+        f"The driver was blocked{position.blocked_for}"
+        f"{code_line(frame, ' at ', name_only=True)}{line}",
         cause=(
             f"The driver had been blocked{position.blocked_for} at {frame}{line}, in no "
             f"call to Dask. Then a thread of its own process sent it {sent.signal}, as a "
             "timer does."
         ),
         remedy=(
-            f"Look at {frame.file}:{frame.line}: find what that line waits for, and who "
+            f"Look at {code_line(frame)}: find what that line waits for, and who "
             "should have ended the wait."
         ),
         confidence="medium",

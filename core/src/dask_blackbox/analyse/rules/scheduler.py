@@ -169,7 +169,7 @@ def _exit_of_scheduler(case: Case) -> Iterator[Evidence]:
     if (program := _program_of_scheduler(case)) is not None:
         yield Evidence(
             text=f"Process {program.program}, the scheduler, {how_it_ended(program)}; the "
-            f"driver had started it at {program.file}:{program.line}.",
+            f"driver had started it{code_line(program, ' at ')}.",
             source="driver",
             at=program.at,
         )
