@@ -141,7 +141,9 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         a_graph(),
         a_task("inc-1", compute=1.5, nbytes=1000),
         a_task("inc-2", compute=0.5, disk=0.25, nbytes=24),
+        a_task("total-1", compute=0.0, nbytes=0),
         an_event("result-cached", "inc-2"),
+        an_event("task-not-run", "total-1"),
         a_failed_task("fetch-1", outcome="retried"),
         a_sample(at=5, memory=300 * MIB, spilled=MIB, net_read=1e6),
         a_sample(at=7, memory=200 * MIB, net_read=1e6),
@@ -153,9 +155,10 @@ def test_the_numbers_are_measured_not_guessed() -> None:
 
     assert numbers == {
         "duration": 30.0,
-        "executions": 2,
+        "executions": 3,
         "tasks": 2,
         "cached": 1,
+        "not_run": 1,
         "task_failures": 0,
         "retried": 1,
         "killed": 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.symptoms import reported_symptom
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     START,
@@ -66,6 +67,25 @@ def test_an_error_that_the_driver_had_received_is_shown_as_that() -> None:
     assert found.evidence[-1].text.endswith(
         "the driver had received this exception and continued"
     )
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "reported"),
+    [
+        ("KeyError", "'pageviews'", "what was missing"),
+        ("builtins.FileNotFoundError", "/data/1.csv", "what was missing"),
+        ("ValueError", "max() arg is an empty sequence", "what was missing"),
+        ("RuntimeError", "Cannot log in as etl", "what failed"),
+        ("AssertionError", "totals differ", "what failed"),
+        ("RuntimeError", "gave up after 30 s", "what did not happen in time"),
+        ("queue.Empty", "", "what did not happen in time"),
+        ("ConnectionRefusedError", "[Errno 111]", "that a service did not answer"),
+    ],
+)
+def test_a_verdict_that_is_less_sure_says_what_the_exception_reports(
+    exception: str, message: str, reported: str
+) -> None:
+    assert reported_symptom(exception, message) == reported
 
 
 def test_what_other_tasks_were_to_deliver_makes_a_symptom_less_sure() -> None:

@@ -57,6 +57,16 @@ def test_a_task_whose_result_came_from_a_cache_is_not_among_the_slowest() -> Non
     assert [each.key for each in found.slowest] == ["load-2"]
 
 
+def test_a_task_that_its_host_did_not_run_is_not_among_the_slowest() -> None:
+    found = overview(
+        a_task("load-1", compute=1.0),
+        a_task("total-1", compute=2.0),
+        an_event("task-not-run", "total-1"),
+    )
+
+    assert [each.key for each in found.slowest] == ["load-1"]
+
+
 def test_a_killed_task_took_as_long_as_it_ran_until_its_worker_died() -> None:
     found = overview(
         a_task("load-1", compute=2.0), *a_death(exit_code=-15, executing=["explode-1"])

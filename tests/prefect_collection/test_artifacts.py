@@ -22,6 +22,7 @@ from prefect_dask_blackbox.page import (
     TaskLine,
     attempt_line,
     card_page,
+    ended_text,
     live_page,
 )
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text
@@ -93,9 +94,30 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
 
     assert page.count("### Affected task runs") == 1
     assert (
-        "- [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) lost: "
+        "- inflate-9\\|x ([open](<https://prefect.example/runs/task-run/1>)) lost: "
         "Worker \\<1\\> ran \\*out\\* of memory · `n=9, text=''|<b>'`"
     ) in page
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("load_day-9", "[load_day-9](<URL>)"),
+        ("load[9]", "[load\\[9\\]](<URL>)"),
+        ("a*b*", "a\\*b\\* ([open](<URL>))"),
+        ("#1", "\\#1 ([open](<URL>))"),
+        ("a\\[b", "a\\\\\\[b ([open](<URL>))"),
+        ("www.example.org", "`www.example.org` ([open](<URL>))"),
+    ],
+)
+def test_the_text_of_a_link_needs_no_escapes_that_prefects_first_ui_shows(
+    name: str, shown: str
+) -> None:
+    url = "https://prefect.example/runs/task-run/1"
+
+    page = card_page(CARD, [TaskLine(name=name, url=url, state="lost", why="died")])
+
+    assert f"- {shown.replace('URL', url)} lost: died" in page.splitlines()
 
 
 def test_names_and_parameters_hold_nothing_that_a_page_obeys() -> None:
@@ -249,6 +271,14 @@ def test_a_run_without_task_runs_shows_how_far_dask_is() -> None:
     assert (
         "`██████████████████████████████` 100%: 10 of 10 Dask tasks have ended" in page
     )
+
+
+def test_a_run_that_has_submitted_nothing_counts_nothing() -> None:
+    page = live_page(CARD, Progress(at=0.0), tasks={}, names={}, seconds=9.0)
+
+    assert "This flow run has submitted no tasks so far." in page
+    assert "Dask tasks" not in page
+    assert ended_text({}, None) == "this flow run has submitted no tasks so far"
 
 
 def test_earlier_attempts_are_named_with_their_cards() -> None:

@@ -110,13 +110,16 @@ def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
     def chained() -> float:
         four: Any = inc.submit(3)
         quotient: float = divide.submit(four).result()
+        add.submit([four] * 5).result()
         return quotient
 
     assert chained() == 2.5
 
     seen = prefect.newest("chained", store)
     [first] = [name for name in seen.names if name.startswith("inc-")]
-    assert f"number=<{first}>" in seen.artifacts["dask-run-chained"]
+    page = seen.artifacts["dask-run-chained"]
+    assert f"number=<{first}>" in page
+    assert f"numbers=[<{first}>, <{first}>, <{first}>, 2 more]" in page
 
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:

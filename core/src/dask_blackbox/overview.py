@@ -27,7 +27,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The extremes of a run, and its picture.
 
     Attributes:
-        slowest: The tasks that took longest, longest first; none from a cache.
+        slowest: The tasks that took longest, longest first; none from a cache, and
+            none that its host did not run.
         largest: Those with the largest results, of a mebibyte at least, largest first.
         picture: The timeline as PNG; empty where nothing was executed.
     """

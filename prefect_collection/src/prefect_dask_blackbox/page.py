@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 from dask_blackbox.card import RunCard
-from dask_blackbox.formatting import plain
+from dask_blackbox.formatting import capital, plain
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
@@ -43,10 +43,12 @@ _LINKS = {
     "dashboard": "Dask dashboard",
     "recording": "Recording",
 }
+_NOTHING_SUBMITTED = "this flow run has submitted no tasks so far"
 _BAR, _COURSE = 30, 40
 """Characters of the bar of what is done, and of the course of memory."""
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _OPENS = re.compile(r"https?://[^\s<>]+")
+_ESCAPED_BRACKET = re.compile(r"\\([\[\]])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +279,7 @@ def live_page(
 def _bar(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
     done, of, _ = _counts(tasks, progress)
     if not of:
-        return ""
+        return f"{capital(_NOTHING_SUBMITTED)}."
     rate = 0.0 if progress is None or progress.stall is not None else progress.rate
     bar = "█" * int(_BAR * done / of)
     text = f"`{bar:░<{_BAR}}` {done / of:.0%}: {ended_text(tasks, progress)}"
@@ -294,6 +296,8 @@ def ended_text(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
         progress: How Dask gets on.
     """
     done, of, kind = _counts(tasks, progress)
+    if not of:
+        return _NOTHING_SUBMITTED
     return f"{done:,} of {of:,} {kind} have ended"
 
 
@@ -310,7 +314,7 @@ def _counts(
 
 
 def _progress(progress: Progress | None, memory: Sequence[float]) -> str:
-    if progress is None:
+    if progress is None or not (progress.submitted or progress.workers):
         return ""
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     rate = f", {progress.rate:.2g} a second" if progress.rate else ""
@@ -411,8 +415,18 @@ def _why(task: TaskLine) -> str:
 
 
 def _linked(task: TaskLine) -> str:
-    name = escaped(shown_name(task.name))
-    return f"[{name}](<{task.url}>)" if _OPENS.fullmatch(task.url) else name
+    """Return the name of a task run, with a link to its page.
+
+    Prefect's v1 UI shows the text of a link as it is written, brackets excepted: a name
+    that needs other escapes is beside its link.
+    """
+    name = shown_name(task.name)
+    text = escaped(name)
+    if not _OPENS.fullmatch(task.url):
+        return text
+    if _ESCAPED_BRACKET.sub(r"\1", text) == name:
+        return f"[{text}](<{task.url}>)"
+    return f"{text} ([open](<{task.url}>))"
 
 
 def _parameters(task: TaskLine) -> str:

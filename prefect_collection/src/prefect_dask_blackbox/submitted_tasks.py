@@ -44,6 +44,26 @@ _MOST_SECRETS = 200
 """Values of tasks' parameters that are masked: each is looked for in every text."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SomeTasks:
+    """One or more tasks as a parameter of another one; as text, with the names known by now.
+
+    Attributes:
+        shown: The tasks; of many, the first.
+        number: How many there are; None: it is a task, and not a list of some.
+    """
+
+    shown: tuple[SubmittedTask, ...]
+    number: int | None = None
+
+    def __str__(self) -> str:
+        names = ", ".join(f"<{shown_name(each.name)}>" for each in self.shown)
+        if self.number is None:
+            return names
+        more = self.number - len(self.shown)
+        return f"[{names}, {more} more]" if more else f"[{names}]"
+
+
 @dataclass(eq=False)
 class SubmittedTask:
     """One task that the flow submitted.
@@ -55,7 +75,7 @@ class SubmittedTask:
         name: Of the task run; one that it is given if it never comes into being, until
             it is known what Prefect calls it.
         named: Its name is the one that Prefect has or will have.
-        given: What it was called with, in short; of a task, that task.
+        given: What it was called with, in short; of tasks, these tasks.
         status: `pending`, `finished`, `error` or `cancelled`, as the client heard it.
         error: What came from Dask instead of a state of the task run; never an exception
             of the user's function, which arrives as a state.
@@ -73,7 +93,7 @@ class SubmittedTask:
     task: Task[Any, Any]
     name: str = ""
     named: bool = False
-    given: tuple[tuple[str, str | SubmittedTask], ...] = ()
+    given: tuple[tuple[str, str | SomeTasks], ...] = ()
     status: str = "pending"
     error: BaseException | None = None
     state: State[object] | None = None
@@ -86,16 +106,14 @@ class SubmittedTask:
     @property
     def parameters(self) -> str:
         """What it was called with, in short, with the names that are known by now."""
-        values = [
-            f"{name}={f'<{shown_name(value.name)}>' if isinstance(value, SubmittedTask) else value}"
-            for name, value in self.given[:_MOST_VALUES]
-        ]
+        values = [f"{name}={value}" for name, value in self.given[:_MOST_VALUES]]
         return ", ".join([*values, *(["…"] if len(self.given) > _MOST_VALUES else [])])
 
     @property
     def awaited(self) -> list[SubmittedTask]:
-        """The tasks that it was called with."""
-        return [value for _, value in self.given if isinstance(value, SubmittedTask)]
+        """The tasks that it was called with, as far as they are shown."""
+        some = (value for _, value in self.given if isinstance(value, SomeTasks))
+        return [each for value in some for each in value.shown]
 
     @property
     def lost(self) -> bool:
@@ -143,13 +161,13 @@ def own_name(task: Task[Any, Any], parameters: Mapping[str, object]) -> str | No
 
 
 _PLAIN = (str, int, float, bool, type(None))
-_LONGEST_VALUE, _MOST_VALUES = 60, 6
+_LONGEST_VALUE, _MOST_VALUES, _MOST_LISTED = 60, 6, 3
 _LONGEST_SEARCHED = 2_000
 
 
 def in_short(
     parameters: Mapping[str, object], redaction: Redaction
-) -> tuple[tuple[str, str | SubmittedTask], ...]:
+) -> tuple[tuple[str, str | SomeTasks], ...]:
     """Return the arguments of a task, shortened and without secrets."""
     return tuple(
         (name, "***" if is_secret_name(name) else _value(value, redaction))
@@ -157,10 +175,14 @@ def in_short(
     )
 
 
-def _value(value: object, redaction: Redaction) -> str | SubmittedTask:
-    awaited = getattr(value, "_entry", None)  # of a future of ours
-    if isinstance(awaited, SubmittedTask):
-        return awaited
+def _value(value: object, redaction: Redaction) -> str | SomeTasks:
+    if (entry := _entry_of(value)) is not None:
+        return SomeTasks(shown=(entry,))
+    if isinstance(value, (list, tuple)):
+        first = [_entry_of(each) for each in value[:_MOST_LISTED]]
+        known = tuple(each for each in first if each is not None)
+        if known and len(known) == len(first):
+            return SomeTasks(shown=known, number=len(value))
     if not isinstance(value, _PLAIN):
         return f"<{type(value).__name__}>"
     # Before it is cut: half a secret does not look like one.
@@ -171,9 +193,14 @@ def _value(value: object, redaction: Redaction) -> str | SubmittedTask:
 def _inputs_in(values: Iterable[object]) -> Iterator[SubmittedTask]:
     for value in values:
         for each in value if isinstance(value, (list, tuple)) else (value,):
-            found = getattr(each, "_entry", None)
-            if isinstance(found, SubmittedTask):
+            if (found := _entry_of(each)) is not None:
                 yield found
+
+
+def _entry_of(value: object) -> SubmittedTask | None:
+    """Return the task of a future of ours."""
+    found = getattr(value, "_entry", None)
+    return found if isinstance(found, SubmittedTask) else None
 
 
 _UPSTREAM = re.compile(r"Upstream task run '([0-9a-f-]{36})' did not reach")

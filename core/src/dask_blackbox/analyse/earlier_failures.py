@@ -61,6 +61,7 @@ from dask_blackbox.analyse.symptoms import (
     is_symptom,
     is_wait,
     lacks_something,
+    reported_symptom,
 )
 from dask_blackbox.events import (
     ClusterRestarted,
@@ -246,13 +247,23 @@ def with_doubt(case: Case, verdict: Finding) -> Finding:
     return msgspec.structs.replace(
         verdict,
         confidence="medium",
-        cause=f"{verdict.cause} The exception reports what was missing, and not why: "
+        cause=f"{verdict.cause} The exception reports {_symptom(case)}, and not why: "
         f"{made_by}.",
     )
 
 
+def _symptom(case: Case) -> str:
+    """Return what the exception that ended the run reports."""
+    failure, exception = case.blame.failure, case.exception
+    if failure is not None:
+        return reported_symptom(failure.raised.name, failure.raised.message)
+    if exception is not None:
+        return reported_symptom(exception.exception, exception.message)
+    return "what failed"
+
+
 def _what_made_it(case: Case) -> str:
-    """Return which part of the run made what an exception reports as missing; may be empty."""
+    """Return which part of the run made what an exception is about; may be empty."""
     failure, tasks = case.blame.failure, case.run.tasks
     if _says_why(case):
         return ""

@@ -9,6 +9,7 @@ from dask_blackbox.analyse.facts.executions import (
     cached_keys_of,
     counts_of,
     executions_of,
+    not_run_keys_of,
 )
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit_sources import (
@@ -27,6 +28,7 @@ NUMBERS = {
     "executions": "executions of tasks, however they ended",
     "tasks": "tasks that finished, each counted once per cluster",
     "cached": "those whose result the host had in its cache; left out if there are none",
+    "not_run": "tasks that the host did not run, because their inputs had failed; left out if there are none",
     "task_failures": "tasks that raised",
     "retried": "attempts that failed and were retried",
     "killed": "task executions that ended with their worker",
@@ -78,6 +80,7 @@ def _task_numbers(case: Case) -> dict[str, float | None]:
         "executions": counts.executions,
         "tasks": _tasks(case, finished),
         "cached": len(cached_keys_of(run)) or None,
+        "not_run": len(not_run_keys_of(run)) or None,
         "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
         "result_bytes": float(finished["nbytes"].sum() or 0),
@@ -93,10 +96,11 @@ def _tasks(case: Case, finished: pl.DataFrame) -> int:
 
     One whose result was lost is executed again, and is still one task; the same key on
     another cluster of the run is another task.  One that failed may have finished before;
-    and to Dask, it finishes where its host says that it failed.
+    and to Dask, it finishes where its host says that it failed, or did not run it.
     """
-    run, failed = case.run, [each.key for each in case.failures]
-    finished = finished.filter(~pl.col("key").is_in(failed))
+    run = case.run
+    others = [each.key for each in case.failures] + list(not_run_keys_of(run))
+    finished = finished.filter(~pl.col("key").is_in(others))
     schedulers = schedulers_of(run)
     cluster_of = {
         each.address: schedulers.of_worker(each.scheduler, each.joined)

@@ -66,6 +66,9 @@ _WAITS = re.compile(
     re.IGNORECASE,
 )
 _GIVEN_UP = re.compile(r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|Empty|Full)$")
+_LATE = "what did not happen in time"
+_ANY_FAILURE = frozenset({"AssertionError", "Exception", "RuntimeError", "SystemExit"})
+"""Classes of exceptions that people raise for any reason."""
 
 
 def lacks_something(exception: str, message: str) -> bool:
@@ -102,3 +105,15 @@ def is_wait(exception: str, message: str) -> bool:
 def is_symptom(exception: str, message: str) -> bool:
     """Return whether an exception may well follow from an earlier one that was swallowed."""
     return bool(_CLASSES.search(class_of(exception)) or _NOTHING.search(message))
+
+
+def reported_symptom(exception: str, message: str) -> str:
+    """Return what a symptom is about, after "The exception reports": its class comes first."""
+    name = class_of(exception)
+    if _GIVEN_UP.search(name):
+        return _LATE
+    if _REFUSAL.search(name) or _REFUSED.search(message):
+        return "that a service did not answer"
+    if (_CLASSES.search(name) and name not in _ANY_FAILURE) or _NOTHING.search(message):
+        return "what was missing"
+    return _LATE if _WAITS.search(message) else "what failed"

@@ -354,6 +354,15 @@ class ResultCached(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "result-cached"
 
 
+class TaskNotRun(Event, frozen=True, kw_only=True):
+    """A task's host did not run its function, because its inputs had failed; its key is the subject.
+
+    To Dask it was executed like any other, and finished.
+    """
+
+    kind: ClassVar[str] = "task-not-run"
+
+
 class ResultSize(Event, frozen=True, kw_only=True):
     """How large a result is that its host wraps; the task's key is the subject.
 

@@ -16,7 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from dask_blackbox.analyse.facts.executions import cached_keys_of, executions_of
+from dask_blackbox.analyse.facts.executions import (
+    cached_keys_of,
+    executions_of,
+    not_run_keys_of,
+)
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.overview import Overview, TaskCost
@@ -448,7 +452,7 @@ def overview_of(run: RunTables, card: RunCard) -> Overview:
     tasks = executions.group_by("key", maintain_order=True).agg(
         pl.col("seconds").max(), pl.col("nbytes").max(), pl.len()
     )
-    computed = ~pl.col("key").is_in(list(cached_keys_of(run)))
+    computed = ~pl.col("key").is_in(list(cached_keys_of(run) | not_run_keys_of(run)))
     timed = tasks.filter(pl.col("seconds").is_not_null() & computed)
     large = tasks.filter(pl.col("nbytes") >= _LARGE)
     return Overview(

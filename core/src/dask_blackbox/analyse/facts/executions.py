@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
-from dask_blackbox.events import COLUMNS, ResultCached
+from dask_blackbox.events import COLUMNS, ResultCached, TaskNotRun
 from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
@@ -66,6 +66,11 @@ def counts_of(run: RunTables) -> Counts:
 def cached_keys_of(run: RunTables) -> frozenset[str]:
     """Return the keys of tasks whose result their host had in its cache."""
     return frozenset(each.subject for each in run.of(ResultCached))
+
+
+def not_run_keys_of(run: RunTables) -> frozenset[str]:
+    """Return the keys of tasks that their host did not run, because their inputs had failed."""
+    return frozenset(each.subject for each in run.of(TaskNotRun))
 
 
 def _counts(run: RunTables) -> Counts:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _OF_TASKS = (
     "capsule-coming", "file-removed", "missing-file", "process-changed", "program-failed",
-    "result-cached", "result-size", "worker-code",
+    "result-cached", "result-size", "task-not-run", "worker-code",
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")

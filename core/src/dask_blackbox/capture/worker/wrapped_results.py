@@ -1,8 +1,9 @@
-"""Results that a host wraps: their size, and which of them come from a cache.
+"""Results that a host wraps: their size, and which of them nobody computed.
 
 A Prefect task returns its state, which Dask measures as a few hundred bytes, whatever it holds.
 Dask's own figure is not changed, because it decides where tasks run and what is spilled.
-For Dask, a task whose result came from the host's cache was executed like any other.
+For Dask, a task whose result came from the host's cache, or which the host did not run because
+its inputs had failed, was executed like any other.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 
 _HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
 """Where the classes of hosts hold a result: attributes of attributes, by module and name."""
-_FROM_CACHE = {("prefect.client.schemas.objects", "State"): ("name", "Cached")}
-"""The attribute and value that mark a result from a cache, likewise."""
+_NOT_COMPUTED = {
+    ("prefect.client.schemas.objects", "State"): {
+        "Cached": "result-cached",
+        "NotReady": "task-not-run",
+    }
+}
+"""The kind of row for a result that nobody computed, by its attribute `name`, likewise."""
 _MODULES = frozenset(module for module, _ in _HOLDERS)
 _SMALLEST = 2**16
 _WAITING = 100
@@ -35,8 +41,9 @@ class WrappedResults:
     """Reports results of a host's tasks; measures them in its own thread.
 
     Args:
-        keep: Takes a row `result-cached` for each result from a cache, and a row
-            `result-size` for each large one, the latter in that thread.
+        keep: Takes a row `result-cached` for each result from a cache, a row
+            `task-not-run` for each task whose inputs had failed, and a row `result-size`
+            for each large result, the latter in that thread.
     """
 
     def __init__(self, worker: Worker, keep: Callable[[list[object]], None]) -> None:
@@ -52,8 +59,8 @@ class WrappedResults:
             return
         # Not `data[key]`: it would read what is on disk, here on the event loop.
         value = getattr(self._worker.data, "memory", self._worker.data).get(key)
-        if _is_from_cache(value):
-            self._keep([time.time(), "result-cached", str(key), "{}"])
+        if (kind := _not_computed(value)) is not None:
+            self._keep([time.time(), kind, str(key), "{}"])
         if self._finished.qsize() >= _WAITING:
             self._unmeasured += 1
             return
@@ -84,9 +91,9 @@ def _way(kind: type) -> tuple[str, ...]:
     return _HOLDERS.get(_name(kind), ()) if kind.__module__ in _MODULES else ()
 
 
-def _is_from_cache(value: object) -> bool:
-    marker = _FROM_CACHE.get(_name(type(value)))
-    return marker is not None and getattr(value, marker[0], None) == marker[1]
+def _not_computed(value: object) -> str | None:
+    kinds = _NOT_COMPUTED.get(_name(type(value)))
+    return None if kinds is None else kinds.get(getattr(value, "name", None) or "")
 
 
 def _name(kind: type) -> tuple[str, str]:
