@@ -272,6 +272,22 @@ def test_lambdas_of_later_graphs_are_marked_too() -> None:
     assert found[3] == {}
 
 
+def test_only_the_users_own_modules_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("my_dask_blackbox", "dask_blackbox", "prefect_dask_blackbox"):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "etl.py"
+        file.write_text("ROWS = 1\n")
+        module = types.ModuleType(f"{folder}.etl")
+        module.__file__ = str(file)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    found = modules_of(set())
+
+    assert [name for name in found if name.endswith(".etl")] == ["my_dask_blackbox.etl"]
+
+
 def test_data_has_no_mark() -> None:
     assert mark_of([1, "two", {"three": 3.0}]) is None
 

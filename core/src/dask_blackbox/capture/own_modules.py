@@ -21,7 +21,8 @@ from .bytecode import code_hash, signed
 
 FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 """Parts of the paths of files that are not the user's own."""
-_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_OURS = re.compile(r"[/\\](?:airflow_|prefect_)?dask_blackbox[/\\]")
+"""Packages of dask-blackbox and of its hosts, which may be installed for development."""
 _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
@@ -111,6 +112,6 @@ def _file_of(module: object) -> str | None:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except Exception:
         return None
-    if not isinstance(file, str) or not file.endswith(".py") or _OURS in file:
+    if not isinstance(file, str) or not file.endswith(".py") or _OURS.search(file):
         return None
     return None if any(part in file for part in FOREIGN) else file
