@@ -235,6 +235,15 @@ class Prefect:
         """Return what events of a kind say to people, of those related to a run."""
         return [each["payload"] for each in self._events(kind, flow_run_id)]
 
+    def related(self, kind: str, flow_run_id: Any) -> dict[str, list[str]]:
+        """Return the ids of what the events of a kind are related to, by role."""
+        found: dict[str, list[str]] = {}
+        for event in self._events(kind, flow_run_id):
+            for each in event["related"]:
+                identity = each["prefect.resource.id"].rpartition(".")[2]
+                found.setdefault(each["prefect.resource.role"], []).append(identity)
+        return found
+
     def _events(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
         from prefect.client.orchestration import get_client
 

@@ -83,6 +83,10 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
         f"Stopped with the flow run before it was done. {seen.message}"
     }
     assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]
+    related = prefect.related("dask.run.diagnosed", seen.id)
+    assert related["flow-run"] == [str(seen.id)]
+    assert len(related["flow"]) == 1
+    assert len(set(related["task-run"])) == 3
 
 
 def test_the_recorder_shows_a_card_that_its_flow_was_killed_before_it_showed(

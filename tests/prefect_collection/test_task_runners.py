@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -177,3 +178,37 @@ def test_nothing_of_ours_is_needed_on_the_cluster(
     seen = prefect.newest("foreign", store)
     assert seen.state == "COMPLETED"
     assert seen.card.numbers["tasks"] == 1
+
+
+@observed_flow(name="beside")
+def beside() -> None:
+    """Use no Dask."""
+
+
+class RunsAnotherFlow(DaskTaskRunner):
+    """While its client belongs to no recording yet, another flow of the process runs."""
+
+    @property
+    def client(self) -> Any:
+        known = bool(self._client)
+        client = super().client
+        if not known:
+            other = threading.Thread(target=beside)
+            other.start()
+            other.join()
+        return client
+
+
+def test_another_flow_does_not_record_the_client_of_a_task_runner(
+    prefect: Any, store: Path
+) -> None:
+    one = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+
+    @observed_flow(name="owner", task_runner=RunsAnotherFlow(cluster_kwargs=one))
+    def owner() -> bool:
+        return can_import_us.submit().result()
+
+    owner()
+
+    assert prefect.newest("beside", store).card.numbers["workers"] == 0
+    assert prefect.newest("owner", store).card.numbers["tasks"] == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from itertools import islice
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.card import RunCard
@@ -19,14 +20,26 @@ __all__ = ["DIAGNOSED", "STALLED", "STALL_OVER", "emit", "emit_diagnosed", "tag_
 DIAGNOSED = "dask.run.diagnosed"
 STALLED = "dask.run.stalled"
 STALL_OVER = "dask.run.stall-over"
+_MOST_TASK_RUNS = 50
+"""Prefect takes at most 100 related resources, tags included."""
 
 
 def emit_diagnosed(
-    card: RunCard, flow_run_id: UUID, client: SyncPrefectClient | None = None
+    card: RunCard,
+    flow_run_id: UUID,
+    client: SyncPrefectClient | None = None,
+    *,
+    task_runs: Mapping[UUID, str],
 ) -> None:
     """Tell Prefect the verdict of a run, if there is one.
 
     Telling it twice is telling it once: the event's id follows from run and attempt.
+
+    Args:
+        card: Of the run.
+        flow_run_id: Of the flow run.
+        client: For the requests; None: one of its own.
+        task_runs: Names of the task runs that were hit, by id, the most important first.
     """
     if card.verdict is None:
         return
@@ -45,6 +58,7 @@ def emit_diagnosed(
         payload={"headline": card.headline, "cause": verdict.cause},
         mark=verdict.rule,
         client=client,
+        task_runs=task_runs,
     )
 
 
@@ -92,8 +106,9 @@ def emit(
     mark: str,
     follows: str | None = None,
     client: SyncPrefectClient | None = None,
+    task_runs: Mapping[UUID, str] | None = None,
 ) -> None:
-    """Emit an event about a run, related to its flow run, flow and deployment.
+    """Emit an event about a run, related to its flow run, flow, deployment and task runs.
 
     Args:
         kind: Name of the event.
@@ -104,6 +119,7 @@ def emit(
         mark: Tells it from other events of that kind of the same attempt.
         follows: Kind of the event with the same mark that automations have to see first.
         client: For the requests; None: one of its own.
+        task_runs: Names of task runs that it is related to, by id.
     """
     where = f"{flow_run_id}/{card.attempt}/{mark}"
     identity = uuid5(NAMESPACE_URL, f"{kind}/{where}")
@@ -117,6 +133,9 @@ def emit(
     sent = False
     with guard("an event"), client_or_new(client) as prefect:
         related = _all_related(prefect, flow_run_id)
+        for identity, name in islice((task_runs or {}).items(), _MOST_TASK_RUNS):
+            mine = _related("task-run", identity)
+            related.append({**mine, "prefect.resource.name": name})
         event = Event.model_validate(
             {
                 "event": kind,

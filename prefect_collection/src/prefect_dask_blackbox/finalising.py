@@ -102,18 +102,21 @@ def finalise_run(
         there: dict[UUID, TaskRun] = {}
         with guard("the task runs of a flow run that was killed", on_error=note):
             there = {each.id: each for each in _task_runs(client, run.id)}
+        if again:  # the newer attempt has task runs of its own
+            mine = {UUID(each.id) for each in tasks if each.id}
+            there = {i: each for i, each in there.items() if i in mine}
         changed = False
         with guard("the card of a flow run that was killed", on_error=note):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
             named = _with_names(tasks, there)
-            changed = _show(client, run, page, card, overview=overview, tasks=named)
+            changed = _show(
+                client, run, page, card, overview=overview, tasks=named, there=there
+            )
             if changed and not again:
                 tag_cause(card, run, client, before=page.causes)
         with guard("the task runs of a flow run that was killed", on_error=note):
             if again or run.state is None or not run.state.is_completed():
-                mine = {UUID(each.id) for each in tasks if each.id}
-                own = {i: each for i, each in there.items() if i in mine or not again}
-                settled = _settle(client, run, card, tasks, there=own, again=again)
+                settled = _settle(client, run, card, tasks, there=there, again=again)
                 changed = settled or changed
         if not again:  # else its state is the newer attempt's
             changed = _end(client, flow_run_id, card) or changed
@@ -139,6 +142,7 @@ def _show(
     *,
     overview: Overview | None,
     tasks: Sequence[TaskNamed],
+    there: Mapping[UUID, TaskRun],
 ) -> bool:
     """Show the card and emit the event, unless somebody has."""
     noted = page.find(card.attempt)
@@ -154,8 +158,20 @@ def _show(
         runs={key: _line_of(known[key]) for key in costs & known.keys()},
     )
     with guard("the event with the verdict"):
-        emit_diagnosed(card, run.id, client)
+        emit_diagnosed(card, run.id, client, task_runs=_hit(card, tasks, there))
     return True
+
+
+def _hit(
+    card: RunCard, tasks: Sequence[TaskNamed], there: Mapping[UUID, TaskRun]
+) -> dict[UUID, str]:
+    """Return the names of the task runs that a run's end has hit, by id: the verdict's first."""
+    about = card.verdict.subject.key if card.verdict is not None else None
+    names = {UUID(each.id): _name_of(each) for each in tasks if each.id}
+    names.update((identity, each.name) for identity, each in there.items())
+    done = {i for i, each in there.items() if each.state and each.state.is_completed()}
+    own = [UUID(each.id) for each in tasks if each.id and each.subject == about]
+    return {i: names[i] for i in [*own, *names] if i in own or i not in done}
 
 
 def _name_of(task: TaskNamed) -> str:

@@ -575,6 +575,18 @@ class ObservedRun:
         retries = self.flow_run.empirical_policy.retries
         return max(attempt, 1 + (retries or 0))
 
+    def _hit_tasks(self) -> list[SubmittedTask]:
+        """Return the tasks that were lost or failed, or never ran, in this order."""
+        hit = [
+            entry
+            for entry in (*self.ledger, *self.ledger.others.values())
+            if entry.lost
+            or entry.never_began
+            or (entry.state is not None and entry.state.is_failed())
+        ]
+        # What they waited for comes first.
+        return sorted(hit, key=lambda entry: entry.never_began)
+
     def _affected_task_runs(
         self, earlier: Mapping[UUID, Sequence[str]] | None = None
     ) -> Iterator[TaskLine]:
@@ -583,9 +595,7 @@ class ObservedRun:
         Args:
             earlier: What their attempts before the last one failed with.
         """
-        entries = [*self.ledger, *self.ledger.others.values()]
-        # What they waited for comes first.
-        for entry in sorted(entries, key=lambda each: each.never_began):
+        for entry in self._hit_tasks():
             if entry.lost:
                 gone = entry.culprit == entry.key
                 why = cause_of(entry.error)
@@ -594,13 +604,11 @@ class ObservedRun:
                 if not gone:
                     why = f"It waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
-            elif entry.state is not None and entry.state.is_failed():
-                why = self.ledger.redacted(reason_of(entry.state))
-                state, why = "failed", one_line(why)
             elif entry.never_began:
                 state, why = "never ran", self.ledger.why_never_began(entry)
             else:
-                continue
+                why = self.ledger.redacted(reason_of(entry.state))
+                state, why = "failed", one_line(why)
             yield TaskLine(
                 name=entry.name,
                 url=page_of("task-run", entry.task_run_id),
@@ -651,7 +659,8 @@ class ObservedRun:
         with guard("the tag that names the cause"):
             tag_cause(self.card, self.flow_run, before=self._page.causes)
         with guard("the event with the verdict"):
-            emit_diagnosed(self.card, self.flow_run.id)
+            hit = {each.task_run_id: each.name for each in self._hit_tasks()}
+            emit_diagnosed(self.card, self.flow_run.id, task_runs=hit)
 
     def _show_card(
         self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None

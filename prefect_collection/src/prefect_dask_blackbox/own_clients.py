@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from dask_blackbox.driver import own_clients
 from dask_blackbox.guard import guard
@@ -23,6 +24,8 @@ __all__ = ["begin_with", "end_with", "entered", "not_ours", "others_than"]
 _here: ContextVar[ObservedRun | None] = ContextVar("dask_blackbox_run", default=None)
 _ours: ContextVar[bool] = ContextVar("dask_blackbox_client", default=False)
 _live: list[ObservedRun] = []
+_of_runners: WeakSet[object] = WeakSet()
+"""Clients of recorded task runners, which attach them to their own run a moment later."""
 _lock = threading.Lock()
 
 
@@ -34,6 +37,8 @@ def begin_with(run: ObservedRun) -> None:
             own_clients.listen(_recording_of)
     with guard("the Dask clients of this process"):
         for client in own_clients.clients_without():
+            if client in _of_runners:
+                continue
             own_clients.note_owner(client, run.recording)
             run.recording.attach(client)
 
@@ -72,6 +77,7 @@ def not_ours() -> Iterator[None]:
 
 def _recording_of(client: object) -> Any:
     if _ours.get():
+        _of_runners.add(client)
         return None
     run = _here.get()
     if run is None or run not in _live:  # made in a thread of the flow's own

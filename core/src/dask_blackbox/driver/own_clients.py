@@ -32,6 +32,7 @@ _choosers: list[ChooseRecording] = []
 _patches = Patches()
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
 _joined_here: WeakSet[object] = WeakSet()
+_starting: WeakSet[object] = WeakSet()
 _here: ContextVar[Recording | None] = ContextVar("dask_blackbox_here", default=None)
 
 
@@ -126,6 +127,8 @@ def clients_without(
 ) -> list[Client]:
     """Return the connected clients of this process that belong to no recording.
 
+    Those that are still starting are left out: they join a recording at the end of that.
+
     Args:
         on_loop: Return the asynchronous ones of this event loop.  None: the synchronous ones.
     """
@@ -137,6 +140,7 @@ def clients_without(
         for client in clients
         if client.status == "running"
         and client not in _owners
+        and client not in _starting
         and (
             client.asynchronous
             and getattr(client.loop, "asyncio_loop", None) is on_loop
@@ -184,9 +188,13 @@ def _install() -> None:
 
     @functools.wraps(start)
     async def _start(self: Client, *args: object, **kwargs: object) -> object:
-        result = await start(self, *args, **kwargs)
-        with guard("a Dask client of this process"):
-            await _joined(self)
+        _starting.add(self)
+        try:
+            result = await start(self, *args, **kwargs)
+            with guard("a Dask client of this process"):
+                await _joined(self)
+        finally:
+            _starting.discard(self)
         return result
 
     @functools.wraps(close)

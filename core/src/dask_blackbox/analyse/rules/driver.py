@@ -263,8 +263,7 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
         )
     if _is_a_check_of_results(case, exception):
         found.append(
-            "This is a check in the job's own code: it reports what is wrong with a "
-            "result, not why"
+            "This is a check in the job's own code: it reports what is wrong, not why"
         )
     return found
 
@@ -272,7 +271,7 @@ def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str
 def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
     """Return whether the driver's own code raised this once tasks had finished.
 
-    Such a line reports what is wrong with a result, and not what made it wrong.
+    Such a line reports what is wrong, and not what made it wrong.
     """
     if class_of(exception.exception) in _MISTAKES:
         return False
