@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
 from dask_blackbox import Run, recording
 from dask_blackbox.driver.session import Recording
@@ -148,25 +147,3 @@ def test_recordings_one_after_another_share_a_socket_of_their_scheduler(
         scheduler = client.cluster.scheduler
 
         assert len(scheduler.listeners) == 2
-
-
-PRELOAD = """
-from dask_blackbox.driver.own_clients import clients_without
-
-async def dask_setup(client):
-    assert client.status == "running"
-    client.was_free = client in clients_without()
-"""
-
-
-def test_a_client_that_is_starting_is_left_to_who_made_it(tmp_path: Path) -> None:
-    preload = {"distributed.client.preload": [PRELOAD]}
-    with (
-        recording(store=tmp_path, job="etl") as rec,
-        dask.config.set(preload),
-        Client(**IN_PROCESS) as client,
-    ):
-        compute(client, 3)
-
-    assert client.was_free is False
-    assert tasks_of(rec) == 3

@@ -111,6 +111,7 @@ def test_a_time_limit_is_reported_with_progress(
     assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
     assert seen.card.verdict.rule == "stopped-by-host"
     assert "Reached its timeout_seconds of 12 s" in seen.card.headline
+    assert seen.message == seen.card.headline
 
 
 def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(

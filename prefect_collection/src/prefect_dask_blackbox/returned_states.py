@@ -33,7 +33,7 @@ _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL
 _RAISED_TIMEOUT = re.compile(r"Task run failed due to timeout: (.*)", re.DOTALL)
 _LIMIT = "Task run exceeded timeout of "
 _SUMMED_UP = re.compile(
-    r"\d+/\d+ states |Given states: |Flow run failed due to timeout: "
+    r"\d+/\d+ states |Given states: |Flow run (?:failed due to|exceeded) timeout"
     r"|Execution was (aborted|cancelled) by |Flow run was cancelled\.$"
 )
 

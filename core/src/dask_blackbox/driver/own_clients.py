@@ -32,7 +32,6 @@ _choosers: list[ChooseRecording] = []
 _patches = Patches()
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
 _joined_here: WeakSet[object] = WeakSet()
-_starting: WeakSet[object] = WeakSet()
 _here: ContextVar[Recording | None] = ContextVar("dask_blackbox_here", default=None)
 
 
@@ -127,8 +126,6 @@ def clients_without(
 ) -> list[Client]:
     """Return the connected clients of this process that belong to no recording.
 
-    Those that are still starting are left out: they join a recording at the end of that.
-
     Args:
         on_loop: Return the asynchronous ones of this event loop.  None: the synchronous ones.
     """
@@ -140,7 +137,6 @@ def clients_without(
         for client in clients
         if client.status == "running"
         and client not in _owners
-        and client not in _starting
         and (
             client.asynchronous
             and getattr(client.loop, "asyncio_loop", None) is on_loop
@@ -188,13 +184,9 @@ def _install() -> None:
 
     @functools.wraps(start)
     async def _start(self: Client, *args: object, **kwargs: object) -> object:
-        _starting.add(self)
-        try:
-            result = await start(self, *args, **kwargs)
-            with guard("a Dask client of this process"):
-                await _joined(self)
-        finally:
-            _starting.discard(self)
+        result = await start(self, *args, **kwargs)
+        with guard("a Dask client of this process"):
+            await _joined(self)
         return result
 
     @functools.wraps(close)
