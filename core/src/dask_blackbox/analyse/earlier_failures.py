@@ -39,7 +39,9 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     user_frame,
 )
+from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.rule import read_page
 from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
     brief_command,
@@ -564,7 +566,10 @@ def _killed(case: Case) -> Iterator[_Earlier]:
     deaths = [each for each in case.deaths if first.key in each.executing]
     if not deaths:
         return
-    how = how_died(case, deaths)
+    how, slug = how_died(case, deaths), case.cause_of(deaths[-1]).slug
+    remedy = ""
+    if slug == "worker-memory-limit":
+        remedy = memory_need(case, tuple(deaths)).advice()
     who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
     headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
@@ -574,9 +579,11 @@ def _killed(case: Case) -> Iterator[_Earlier]:
         message=f"{first.key} {headline}",
         source="workers",
         headline=headline,
+        advice=Advice(read_page(slug)[0].retry_advice, "medium"),
         root=first,
-        rule=case.cause_of(deaths[-1]).slug,
+        rule=slug,
         spoils=True,
+        remedy=remedy,
     )
 
 
