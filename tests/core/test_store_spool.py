@@ -340,6 +340,32 @@ def test_a_full_disk_under_the_spool_costs_nothing_while_the_store_works(
     assert run.verify() == {}
 
 
+@pytest.mark.parametrize("nearly_full", [True, False])
+def test_pages_leave_the_last_space_of_a_spool_to_rows(
+    tiny: Callable[[], Path],
+    tmp_path: Path,
+    nearly_full: bool,  # noqa: FBT001
+) -> None:
+    """They can be made again from the rows, which wait for a store that is away."""
+    spool = (tiny() if nearly_full else tmp_path) / "spool"
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        until(lambda: list(spool.glob("*/segments/*")), "the first rows")
+        if nearly_full:
+            other = filled(spool.parent)
+            os.truncate(other, other.stat().st_size - 512 * 2**10)
+
+    rec = recorded(Path(NOWHERE), spool, during)
+    [folder] = spool.iterdir()
+    kept = Spool(folder, folder.name, "later")
+
+    assert not rec.card.completeness["recorded"]
+    assert rows_in(kept)["error"] == 1
+    assert (folder / "complete.json").is_file()
+    assert (folder / "report.html").is_file() is not nearly_full
+
+
 def test_a_spool_that_is_deleted_in_mid_run_costs_nothing_while_the_store_works(
     tmp_path: Path,
 ) -> None:
