@@ -40,6 +40,17 @@ def many_tasks(client: Client, tasks: int) -> None:
         client.gather(client.map(noop, numbers, pure=False))
 
 
+def short(x: int) -> int:
+    """Take 10 ms."""
+    time.sleep(0.01)
+    return x
+
+
+def short_tasks(client: Client, tasks: int) -> None:
+    """Run tasks of 10 ms."""
+    client.gather(client.map(short, range(tasks), pure=False))
+
+
 def shuffle(client: Client, tasks: int) -> None:
     """Shuffle a timeseries by another column."""
     import dask
@@ -58,6 +69,7 @@ def reduction(client: Client, tasks: int) -> None:
 
 WORK: dict[str, Callable[[Client, int], None]] = {
     "no-op tasks": many_tasks,
+    "tasks of 10 ms": short_tasks,
     "dataframe shuffle": shuffle,
     "array reduction": reduction,
 }
