@@ -36,6 +36,7 @@ __all__ = [
     "need_of_time",
     "plain",
     "prefix_of",
+    "process_name",
     "quoted",
     "short",
     "short_with_paths",
@@ -177,6 +178,11 @@ def listed(items: Sequence[str], *, most: int = 3) -> str:
     if len(shown) == 1:
         return shown[0]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def process_name(role: str, source: str) -> str:
+    """Return the name of a process that wrote a line: `worker tcp://…`, `driver`."""
+    return role if source == role else f"{role} {source}"
 
 
 def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:

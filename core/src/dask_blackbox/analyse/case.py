@@ -55,6 +55,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     prefix_of,
+    process_name,
     run_argument,
     short,
 )
@@ -340,8 +341,9 @@ class Case:
         Args:
             options: Of the command that shows it; none: the lines of its role.
         """
+        who = process_name(row["role"], row["source"])
         return Evidence(
-            text=f"{row['role']} {row['source']}: {short(row['message'], longest)}",
+            text=f"{who}: {short(row['message'], longest)}",
             source="logs",
             at=row["at"].timestamp(),
             see=self.show_command("logs", *(options or ("--role", row["role"]))),

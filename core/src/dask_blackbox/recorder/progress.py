@@ -26,6 +26,7 @@ from dask_blackbox.events import (
     log_rows,
     of_kind,
 )
+from dask_blackbox.formatting import process_name
 from dask_blackbox.manifest import Progress
 from dask_blackbox.protocol import messages
 
@@ -250,9 +251,7 @@ class DriverUpdates:
                 continue
             if logger.startswith("distributed"):
                 keys = (key,) if key else ()
-                # In one process with others, it is called what it is.
-                who = role if source == role else f"{role} {source}"
-                self._line(at, level, who, message, keys)
+                self._line(at, level, process_name(role, source), message, keys)
 
     def report(self) -> messages.Progress:
         """Return what has happened, and forget the lines that are in it."""
