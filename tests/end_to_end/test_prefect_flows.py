@@ -436,6 +436,7 @@ def _stall(
     }
 
 
+@pytest.mark.timeout(900)  # four workers die and are replaced first
 def test_a_flow_run_without_memory_starts_the_deployment_with_more(
     host: Any, tmp_path: Path
 ) -> None:
@@ -446,7 +447,7 @@ def test_a_flow_run_without_memory_starts_the_deployment_with_more(
     name = "Dask: run again with more memory"
 
     with automation(host, name, tmp_path, action={"deployment_id": deployment}):
-        host.run_flow(ROOT / "flows" / "out_of_memory.py")
+        host.run_flow(ROOT / "flows" / "out_of_memory.py", timeout=600)
         started = _soon(lambda: host.ask("flow_runs/filter", mine))
 
     assert [run["parameters"] for run in started] == [{"memory": "16 GiB"}]
