@@ -139,6 +139,10 @@ def test_the_first_run_reports_that_it_is_the_first() -> None:
             "101 of more than 9,000 earlier runs looked at; 8,000 of them succeeded",
         ),
         (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none succeeded"),
+        (
+            Past(runs=1, looked_at=1),
+            "the only earlier run looked at; it did not succeed",
+        ),
     ],
 )
 def test_how_much_was_looked_at_is_reported(past: Past, rendered: str) -> None:

@@ -289,9 +289,8 @@ def coverage_text(past: Past) -> str:
     else:
         text = f"{past.looked_at} of {runs} looked at"
     if past.good < past.runs:
-        text += (
-            f"; {past.good:,} of them succeeded" if past.good else "; none succeeded"
-        )
+        none = "it did not succeed" if past.runs == 1 else "none succeeded"
+        text += f"; {past.good:,} of them succeeded" if past.good else f"; {none}"
         if past.stopped:
             text += (
                 f", {past.stopped:,} {'was' if past.stopped == 1 else 'were'} stopped"
