@@ -417,12 +417,13 @@ def headline_of(page: str, card: str, *, attempt: int) -> str:
 
 
 @task(retries=2)
-def fail_differently(folder: str) -> None:
+def fail_differently(folder: str, api_token: str) -> None:
     from pathlib import Path as Folder
 
     number = len(list(Folder(folder).iterdir()))
     (Folder(folder) / str(number)).touch()
-    raise [LookupError, OSError, ValueError][number](f"failure {number}")
+    text = f"failure {number} with {api_token}"
+    raise [LookupError, OSError, ValueError][number](text)
 
 
 def test_each_attempt_of_a_task_run_is_on_the_card(
@@ -433,12 +434,13 @@ def test_each_attempt_of_a_task_run_is_on_the_card(
 
     @observed_flow(name="tries-thrice", task_runner=tiny())
     def tries_thrice() -> None:
-        fail_differently.submit(str(folder)).result()
+        fail_differently.submit(str(folder), "hunter2secret").result()
 
     with pytest.raises(ValueError, match="failure 2"):
         tries_thrice()
 
     page = prefect.newest("tries-thrice", store).artifacts["dask-run-tries-thrice"]
+    assert "hunter2" not in page
     [row] = [line for line in page.splitlines() if " failed: attempt" in line]
     assert "attempt 1: LookupError: failure 0" in row
     assert "attempt 2: OSError: failure 1" in row

@@ -530,7 +530,9 @@ class ObservedRun:
         if not failed or self.card is None:
             return
         with prefect_client() as client:
-            earlier = earlier_failures(client, failed, timeout=_LOG_PATIENCE)
+            earlier = earlier_failures(
+                client, failed, redacted=self.ledger.redacted, timeout=_LOG_PATIENCE
+            )
         if earlier:
             self._show_card(self.card, earlier)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
@@ -28,13 +28,18 @@ _RETRIED = re.compile(
 
 
 def earlier_failures(
-    client: SyncPrefectClient, ids: Sequence[UUID], *, timeout: float = 0.0
+    client: SyncPrefectClient,
+    ids: Sequence[UUID],
+    *,
+    redacted: Callable[[str], str],
+    timeout: float = 0.0,
 ) -> dict[UUID, list[str]]:
     """Return what the attempts before the last one failed with, of task runs that had some.
 
     Args:
         client: Of Prefect's API.
         ids: Of task runs; the first ones are looked at.
+        redacted: Returns a text without secrets: Prefect's log has them.
         timeout: Seconds to wait for lines that their workers have not sent yet.
     """
     deadline = time.monotonic() + timeout
@@ -45,7 +50,7 @@ def earlier_failures(
         if run.run_count > 1
     }
     while before:
-        found = _read(client, list(before))
+        found = _read(client, list(before), redacted)
         if all(len(found.get(each, ())) >= count for each, count in before.items()):
             return found
         if time.monotonic() > deadline:
@@ -54,11 +59,15 @@ def earlier_failures(
     return {}
 
 
-def _read(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+def _read(
+    client: SyncPrefectClient, ids: Sequence[UUID], redacted: Callable[[str], str]
+) -> dict[UUID, list[str]]:
     wanted = LogFilter.model_validate({"task_run_id": {"any_": list(ids)}})
     found: dict[UUID, list[str]] = {}
     for line in client.read_logs(wanted, limit=_LINES, sort=LogSort.TIMESTAMP_ASC):
         match = _RETRIED.match(line.message)
         if match is not None and line.task_run_id is not None:
-            found.setdefault(line.task_run_id, []).append(one_line(readable(match[1])))
+            # Before it is cut: half a secret does not look like one.
+            text = one_line(redacted(readable(match[1])))
+            found.setdefault(line.task_run_id, []).append(text)
     return found
