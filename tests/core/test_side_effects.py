@@ -495,7 +495,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
         ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
-        ("counts", 1, ["exited with code 1 after LookupError in 'refuse'"], "medium"),
+        ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
     ],
 )  # fmt: skip
 def test_a_recorded_command(

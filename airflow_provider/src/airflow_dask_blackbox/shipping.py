@@ -21,6 +21,7 @@ back on cloudpickle, which sends such things by value.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import copyreg
 import functools
@@ -67,6 +68,9 @@ def prepare_process(module: types.ModuleType | None) -> None:
     Args:
         module: The DAG file; None: workers can import it.
     """
+    # As Python ends, a generator that is still open cannot clean up any more.
+    atexit.unregister(_prepared.close)
+    atexit.register(_prepared.close)
     _prepared.enter_context(hidden_main())
     _prepared.enter_context(shipped_by_value(module))
 
