@@ -133,6 +133,8 @@ _SET_UP_AGAIN = (
     "the worker) is lost when the process is replaced: set it in the `setup` of a worker "
     "plugin (`client.register_plugin`), which each new process runs, or pass it to the tasks."
 )
+_MOST_TEXTS = 200
+"""Different texts of failed tasks that are looked for in lines."""
 _WARNING = 30
 _TELLING = 12
 """Characters from which on the text of an exception is found in a line by no accident."""
@@ -799,7 +801,7 @@ def _received(case: Case, failure: TaskFailure) -> str:
 
 
 def _printed(case: Case) -> Iterator[_Earlier]:
-    for each in printed_failures(case.run):
+    for each in case.run.once(printed_failures):
         frame = user_frame(each.traceback)
         if each.traceback and frame is None:
             continue
@@ -854,6 +856,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     if case.dialect.notices:
         logs = logs.filter(~own.str.contains(case.dialect.notices))
     first = logs.sort("at").unique("message", keep="first", maintain_order=True)
+    texts_of_failures = _texts_of_failures(case)
     for at, role, line in (
         first.head(_MOST)
         .select(pl.col("at").dt.epoch("us") / 1e6, "role", "message")
@@ -861,7 +864,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     ):
         message, name = _as_one_line(str(line))
         who = "The driver" if role == "driver" else "A worker"
-        quoted_failure = _quoted_by(case, message)
+        quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
             yield _handled_failure(quoted_failure, f"{who} had printed", message)
             continue
@@ -896,9 +899,10 @@ def _logged(case: Case) -> Iterator[_Earlier]:
     texts = logs.group_by("logger", "message", maintain_order=True).agg(
         pl.col("at").min().dt.epoch("us") / 1e6
     )
+    texts_of_failures = _texts_of_failures(case)
     for row in texts.sort("at", "message").head(_MOST).iter_rows(named=True):
         message, name = _as_one_line(row["message"])
-        quoted_failure = _quoted_by(case, message)
+        quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
             yield _handled_failure(
                 quoted_failure, f"{row['logger']} had logged", message
@@ -918,18 +922,24 @@ def _logged(case: Case) -> Iterator[_Earlier]:
         )
 
 
-def _quoted_by(case: Case, line: str) -> TaskFailure | None:
-    """Return the failure of a task whose text a line of the job quotes, if it was handled.
-
-    A line names no task, and the failure does; the first one with that text is meant.
-    """
-    words = _words_of_line(line)
+def _texts_of_failures(case: Case) -> dict[str, TaskFailure]:
+    """Return the texts of failed tasks that a line can quote, and the first task with each."""
+    found = dict[str, TaskFailure]()
     for each in sorted(case.failures, key=lambda failure: failure.at):
         text = _words(each.raised.message)
-        if each.killed or each is case.blame.failure or len(text) < _TELLING:
-            continue
+        if not each.killed and each is not case.blame.failure and len(text) >= _TELLING:
+            found.setdefault(text, each)
+        if len(found) >= _MOST_TEXTS:
+            break
+    return found
+
+
+def _quoted_by(line: str, texts: dict[str, TaskFailure]) -> TaskFailure | None:
+    """Return the failed task whose text a line of the job quotes; the line names no task."""
+    words = _words_of_line(line)
+    for text, failure in texts.items():
         if f" {text} " in words or (len(text) == _LONGEST_ERROR and text in words):
-            return each
+            return failure
     return None
 
 

@@ -327,7 +327,7 @@ def ended_thread(case: Case, exception: DriverException) -> PrintedFailure | Non
     return next(
         (
             each
-            for each in printed_failures(case.run)
+            for each in case.run.once(printed_failures)
             if each.place
             and each.exception not in own
             and (each.task is not None or not case.outcome.is_after(each.at))

@@ -399,17 +399,18 @@ def _printed_at_the_end(
     ending = run.ending
     if ending is None or ending.exit_code != _UNCAUGHT or signal_of_driver(run):
         return None
+    failures = run.once(printed_failures)
     last = last_error_before(run, ending.ended + CLOCKS, within=_PRINTED)
-    for each in reversed(printed_failures(run)):
-        if not each.exception or each.place or last is None:
-            return None
-        was_received = any(
-            r.exception.rpartition(".")[2] == each.exception
-            and _is_same_text(r.message, each.message)
-            for r in received
-        )
-        return each if last.startswith(each.text) and not was_received else None
-    return None
+    if not failures or last is None or not last.startswith(failures[-1].text):
+        return None
+    found = failures[-1]
+    was_received = any(
+        each.exception.rpartition(".")[2] == found.exception
+        and _is_same_text(each.message, found.message)
+        for each in received
+    )
+    is_of_driver = found.exception and not found.place
+    return found if is_of_driver and not was_received else None
 
 
 def _as_printed(printed: PrintedFailure) -> DriverException:

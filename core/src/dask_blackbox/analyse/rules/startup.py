@@ -169,7 +169,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
         return None
     if not unreached and not _no_workers_joined(case) and not _reports_exit(case):
         return None
-    for each in printed_failures(case.run):
+    for each in case.run.once(printed_failures):
         # Dask's own words for a start that failed say nothing of the reason.
         vague = each.exception in _GENERIC and user_frame(each.traceback) is None
         of_dask = _COMMAND.search(each.program or each.traceback)
