@@ -42,7 +42,10 @@ class ActorMethods:
     def rows(self) -> list[list[object]]:
         """Return the events of this moment (called often, in a thread of our own)."""
         now = time.time()
-        if now - self._looked_at < _EVERY or self._reports >= _MOST:
+        if self._reports >= _MOST:
+            self._calls.clear()  # a bound method keeps its actor
+            return []
+        if now - self._looked_at < _EVERY:
             return []
         self._looked_at = now
         before, self._calls = self._calls, {}
