@@ -315,6 +315,78 @@ def test_the_last_line_of_a_bash_task_is_still_its_own(
     assert ran.value == "sum 42"
 
 
+def test_dasks_own_log_of_a_plain_task_is_in_a_fold(
+    airflow: Any, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran = airflow.run(
+        """
+        from airflow.sdk import task
+
+        with DAG("folded"):
+            @task
+            def work():
+                import logging
+
+                from distributed import Client
+
+                with Client(
+                    processes=False, dashboard_address=":0", silence_logs=False
+                ) as client:
+                    logging.getLogger("distributed.worker").info("a note")
+                    logging.getLogger("distributed.worker").warning("a warning")
+                    return client.submit(sum, [40, 2]).result()
+
+            work()
+        """,
+        "folded",
+    )
+
+    start = ran.messages.index("::group::Dask's own log")
+    end = ran.messages.index("::endgroup::", start)
+    folded = ran.messages[start:end]
+    assert [line for line in folded if line.endswith("distributed.worker: a note")]
+    assert [line for line in folded if "a warning" in line] == []
+    # What a handler of the task's process gets at once.
+    assert "a warning" in caplog.messages
+    assert "a note" not in caplog.messages
+
+
+def test_dasks_own_log_of_a_command_is_in_a_fold(airflow: Any, store: Path) -> None:
+    script = store / "job.py"
+    script.write_text(
+        "import logging\n"
+        "from distributed import Client\n"
+        "if __name__ == '__main__':\n"
+        "    with Client(\n"
+        "        processes=False, dashboard_address=':0', silence_logs=False\n"
+        "    ) as client:\n"
+        "        logging.getLogger('distributed.worker').warning('a warning')\n"
+        "        print(client.submit(sum, [40, 2]).result())\n"
+    )
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.bash import BashOperator
+
+        with DAG("folded_command"):
+            BashOperator(task_id="work", bash_command="{sys.executable} {script}")
+        """,
+        "folded_command",
+    )
+
+    start = ran.messages.index("::group::Dask's own log")
+    end = ran.messages.index("::endgroup::", start)
+    scheduler = [
+        number
+        for number, line in enumerate(ran.messages)
+        if " - distributed.scheduler - INFO - " in line
+    ]
+    assert scheduler
+    assert start < scheduler[0] <= scheduler[-1] < end
+    before = ran.messages[:start]
+    assert "42" in before
+    assert [line for line in before if line.endswith("WARNING - a warning")]
+
+
 @pytest.mark.parametrize(
     ("tags", "work"),
     [

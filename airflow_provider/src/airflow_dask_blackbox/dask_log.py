@@ -7,6 +7,7 @@ They are all recorded; warnings and errors are shown at once, as ever.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,19 +17,56 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.task_log import Log
 
-__all__ = ["folded_dask_log"]
+__all__ = ["DaskLines", "folded_dask_log"]
 
 _DASK: Final = ("distributed", "dask", "dask_kubernetes", "dask_cloudprovider")
 _MOST: Final = 500
 
+_PRINTED: Final = re.compile(
+    rf"[\d-]+ [\d:,.]+ - (?:{'|'.join(_DASK)})(?:\.\w+)* - (?:DEBUG|INFO) - "
+)
+"""The beginning of such a line in Dask's own format, as a process without other logging prints it."""
+
+
+class DaskLines:
+    """Lines that Dask has logged below WARNING, as far as they fit into a fold."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._left_out = 0
+
+    def add(self, line: str) -> None:
+        """Keep a line."""
+        if len(self._lines) < _MOST:
+            self._lines.append(line)
+        else:
+            self._left_out += 1
+
+    def add_if_dasks(self, printed: str) -> bool:
+        """Keep a line that a process has printed, if it is such a line; return whether."""
+        if _PRINTED.match(printed) is None:
+            return False
+        self.add(printed)
+        return True
+
+    def show(self, log: Log) -> None:
+        """Print what was kept, in a fold."""
+        if not self._lines:
+            return
+        log.info("::group::Dask's own log")
+        for line in self._lines:
+            log.info("%s", line)
+        if self._left_out:
+            log.info("%d more lines are left out", self._left_out)
+        log.info("::endgroup::")
+
 
 class _Fold(logging.Filter):
-    """Keeps lines of Dask's below WARNING from a handler, and keeps them."""
+    """Keeps lines of Dask's below WARNING from a handler."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines: list[str] = []
-        self.left_out = 0
+        self.lines = DaskLines()
         self._last: object = None
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -36,26 +74,9 @@ class _Fold(logging.Filter):
             return True
         if record is not self._last:  # root may have several handlers
             self._last = record
-            self._keep(record)
+            at = time.strftime("%H:%M:%S", time.gmtime(record.created))
+            self.lines.add(f"{at} {record.name}: {record.getMessage()}")
         return False
-
-    def _keep(self, record: logging.LogRecord) -> None:
-        if len(self.lines) >= _MOST:
-            self.left_out += 1
-            return
-        at = time.strftime("%H:%M:%S", time.gmtime(record.created))
-        self.lines.append(f"{at} {record.name}: {record.getMessage()}")
-
-    def show(self, log: Log) -> None:
-        """Print what was kept, in a fold."""
-        if not self.lines:
-            return
-        log.info("::group::Dask's own log")
-        for line in self.lines:
-            log.info("%s", line)
-        if self.left_out:
-            log.info("%d more lines are left out", self.left_out)
-        log.info("::endgroup::")
 
 
 def _is_dasks(name: str) -> bool:
@@ -75,4 +96,4 @@ def folded_dask_log(log: Log) -> Iterator[None]:
         for handler in handlers:
             handler.removeFilter(fold)
         with guard("Dask's own log in the task's"):
-            fold.show(log)
+            fold.lines.show(log)

@@ -22,6 +22,7 @@ from typing import Any, Final, Self
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.compat import conf
+from airflow_dask_blackbox.dask_log import DaskLines, folded_dask_log
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.results import ResultError, refused_result
@@ -71,13 +72,14 @@ def _is_command(task: object) -> bool:
 
 
 def _recorded_callable(
-    task: object, execute: Callable[..., object]
+    task: Any, execute: Callable[..., object]
 ) -> Callable[..., object]:
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         task_run = _TaskRun(task, context)
         with ExitStack() as stack:
             with guard("recording the Dask clients of this task"):
+                stack.enter_context(folded_dask_log(task.log))
                 stack.enter_context(_works_on_workers(task))
                 stack.enter_context(_recorded_clients(task, task_run))
             value = execute(context)
@@ -239,6 +241,7 @@ def _start_recording(
     """Start the recording of a command, which ends with the stack."""
     recorded = recording_of(task, context, command=["bash", "-c", command])
     output = _CommandOutput(task.subprocess_hook.log)
+    stack.callback(output.show_dasks)
     task.subprocess_hook._log = output  # noqa: SLF001 - Airflow prints each line there
 
     def exit_code() -> int | None:
@@ -261,6 +264,8 @@ def _start_recording(
 class _CommandOutput:
     """The logger of a command's hook, which keeps the last lines of the output.
 
+    Of these, Dask's own below WARNING are printed at the command's end.
+
     Attributes:
         lines: The last ones, each with the time at which it was read.
     """
@@ -268,12 +273,21 @@ class _CommandOutput:
     def __init__(self, log: Any) -> None:
         self._log = log
         self.lines: deque[tuple[float, str]] = deque(maxlen=_MOST_LINES)
+        self._dasks = DaskLines()
 
     def info(self, event: str, *args: object) -> None:
         """Log a message; a line of the output has no text of Airflow's around it."""
         if event == "%s" and args:
-            self.lines.append((time.time(), str(args[0])[:_LONGEST_LINE]))
+            line = str(args[0])
+            self.lines.append((time.time(), line[:_LONGEST_LINE]))
+            if self._dasks.add_if_dasks(line):
+                return
         self._log.info(event, *args)
+
+    def show_dasks(self) -> None:
+        """Print Dask's own lines, in a fold."""
+        with guard("Dask's own log in the task's"):
+            self._dasks.show(self._log)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
