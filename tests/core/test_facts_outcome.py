@@ -21,6 +21,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    stopped_by,
     succeeded,
 )
 
@@ -253,3 +254,26 @@ def test_a_cluster_that_is_ended_after_good_work_has_no_deaths() -> None:
 
     assert teardown_of(run, outcome_of(run)).since == START + 30
     assert Case(run).deaths == ()
+
+
+@pytest.mark.parametrize(
+    ("handling", "at"), [("9", 20), ("7", 60), (None, 60)], ids=["its", "other", "none"]
+)
+def test_a_host_stopped_the_run_before_a_cluster_was_closed_for_it(
+    handling: str | None, at: float
+) -> None:
+    error = msgspec.structs.replace(
+        an_exception("TerminationSignal", ""), chain_ids=("9", "7")
+    )
+
+    found = outcome(
+        a_run(
+            HERE,
+            raised("7", at=5),
+            closed(at=20, handling=handling),
+            stopped_by("prefect", "evicted", at=60, exception=error),
+        )
+    )
+
+    assert (found.kind, found.source) == ("host-stopped", "host")
+    assert found.decided_at == START + at

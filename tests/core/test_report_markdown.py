@@ -11,10 +11,18 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import end_of
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.formatting import as_code
 from dask_blackbox.report import html, markdown, text
-from dask_blackbox.report.wording import prose
+from dask_blackbox.report.wording import pieces, prose
 from markdown_it import MarkdownIt
-from runs_from_rows import a_log_line, a_run, a_worker, an_exception, raised_in
+from runs_from_rows import (
+    a_log_line,
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+    raised_in,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -178,6 +186,18 @@ def test_an_address_in_a_log_line_does_not_become_a_link() -> None:
     assert "https://evil" in rendered  # in code, where it is only shown
 
 
+@pytest.mark.parametrize(
+    "code", ["x", "run(`a` + ``b``)", "`a`", "```", "f(`|`) <b>", "a `b"]
+)
+def test_a_line_of_code_stays_one_piece_whatever_it_is(code: str) -> None:
+    cause = f"It was at shop.py:3 ({as_code(code)}), `twice`."
+
+    shown = rendered(a_card_that_says(cause))
+
+    assert f"It was at shop.py:3 ({code}), twice." in shown.text
+    assert list(pieces(cause))[1::2] == [(code, True), ("twice", True)]
+
+
 def test_what_one_could_type_is_code_in_every_rendering() -> None:
     rendered = (
         "Set `retries=3` on <it>: `client.submit(f, retries=3)`, or `a|b` and 3` more."
@@ -199,7 +219,13 @@ def test_a_traceback_that_is_cut_begins_with_a_frame() -> None:
     lines.append("ValueError: no")
 
     assert end_of("\n".join(lines)).splitlines()[0] == '  File "a3.py", line 1, in f'
-    assert end_of("ValueError: no") == "ValueError: no"
+
+
+def test_an_exception_without_frames_is_not_shown_twice() -> None:
+    error = an_exception("FailedRun", "no", traceback="prefect.FailedRun: no\n")
+    [found] = findings_in(a_run(a_worker(), failed_with(error)))
+
+    assert [each.text for each in found.evidence] == ["The driver got FailedRun: no"]
 
 
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

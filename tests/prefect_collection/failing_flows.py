@@ -57,20 +57,53 @@ def kill_once_it_works(number: int) -> list[Any]:
     """Submit tasks that never end, and signal this process once the first one runs."""
     flag = Path(os.environ["FLAG"])
     futures = [signalled.submit(str(flag)) for _ in range(3)]
+    _kill_once_there_is(flag, number)
+    return [future.result() for future in futures]
 
+
+def _kill_once_there_is(flag: Path, number: int) -> None:
     def wait_and_kill() -> None:
         while not flag.exists():
             time.sleep(0.05)
         os.kill(os.getpid(), number)
 
     threading.Thread(target=wait_and_kill, daemon=True).start()
-    return [future.result() for future in futures]
 
 
 @observed_flow(name="evicted", task_runner=runner())
 def evicted() -> Any:
     nap.submit(0.1).result()
     return kill_once_it_works(signal.SIGTERM)
+
+
+Cluster: Any = LocalCluster
+
+
+class SlowlyClosed(Cluster):  # type: ignore[misc]
+    """A cluster that takes its time to close, after it has noted when it began to."""
+
+    began_to_close = False
+
+    async def _close(self) -> None:
+        if not self.began_to_close:
+            self.began_to_close = True
+            _write_time(Path(os.environ["FLAG"] + "-closing"))
+            await asyncio.sleep(8)
+        await super()._close()
+
+
+def _write_time(file: Path) -> None:
+    file.write_text(str(time.time()))
+
+
+@observed_flow(name="evicted-slowly")
+def evicted_slowly() -> Any:
+    flag = Path(os.environ["FLAG"])
+    with SlowlyClosed(**ONE) as cluster, Client(cluster) as client:
+        client.submit(abs, -1).result()
+        running = client.submit(signalled.fn, str(flag))
+        _kill_once_there_is(flag, signal.SIGTERM)
+        return running.result()
 
 
 @observed_flow(name="async-evicted", task_runner=runner())
@@ -153,6 +186,31 @@ def child() -> None:
 def parent() -> None:
     nap.submit(0.1).result()
     child()
+
+
+@task
+def use_all_memory(flag: str) -> int:
+    Path(flag).touch()
+    held = []
+    while True:
+        held.append(bytearray(20_000_000))
+        time.sleep(0.02)
+
+
+@observed_flow(
+    name="waits-for-memory",
+    task_runner=DaskTaskRunner(
+        cluster_kwargs={
+            **ONE,
+            "memory_limit": "500 MiB",
+            # Of each worker but the first: longer than the 15 s that Dask gives it.
+            "preload": [str(Path(__file__).with_name("slow_start.py"))],
+        }
+    ),
+)
+def waits_for_memory() -> None:
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        use_all_memory.submit(os.environ["FLAG"]).wait()
 
 
 @observed_flow(name="stalls", task_runner=runner())

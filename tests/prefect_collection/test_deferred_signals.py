@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import FrameType
 
 import pytest
+from prefect.utilities import engine
 from prefect_dask_blackbox.deferred_signals import deferred_signals
 
 
@@ -48,3 +50,17 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.skipif(
+    not hasattr(engine, "can_ack_control_intent"),
+    reason="Prefect's runner asks nothing",
+)
+def test_prefects_runner_hears_that_its_signal_will_be_handled() -> None:
+    with engine.capture_sigterm(), ThreadPoolExecutor(1) as pool:
+        with deferred_signals():
+            asked = pool.submit(engine.can_ack_control_intent)
+            wait([asked], timeout=0.5)
+            assert not asked.done()
+
+        assert asked.result()

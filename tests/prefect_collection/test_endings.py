@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 # Before 2026.7 Dask itself starts a worker that died at its start again forever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
-    "evicted", "async_evicted", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
+    "evicted", "async_evicted", "evicted_slowly", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
+    "waits_for_memory",
 )  # fmt: skip
 PATIENCE = 120.0
 
@@ -62,6 +63,33 @@ def test_sigterm_is_reported_as_what_it_is(
         for task in seen.all_tasks
         if task.state == "CRASHED"
     )
+
+
+def test_a_flow_is_stopped_before_its_own_cluster_closes(
+    reported: RunFlow, prefect: Any
+) -> None:
+    store = reported("evicted_slowly")
+    seen = prefect.newest("evicted-slowly", store)
+
+    [first, *_] = seen.card.verdict.evidence
+    closing = (store.parent / "began-closing").read_text()
+    assert seen.state == "CRASHED"
+    assert seen.card.verdict.rule == "stopped-by-host"
+    assert "1 of 2 tasks were done" in seen.card.headline
+    assert first.text.startswith("The host ended the run (evicted)")
+    assert first.at <= float(closing)
+
+
+def test_waiting_for_a_task_that_needs_too_much_memory_ends(
+    reported: RunFlow, prefect: Any
+) -> None:
+    """With Dask's own limit for workers to return, it would wait for ever."""
+    store = reported("waits_for_memory")
+    seen = prefect.newest("waits-for-memory", store)
+
+    assert seen.state == "FAILED"
+    assert seen.card.verdict.rule == "worker-memory-limit"
+    assert [task.state for task in seen.all_tasks] == ["CRASHED"]
 
 
 def test_after_sigkill_the_recorder_finishes_for_the_flow(

@@ -20,6 +20,7 @@ from dask_blackbox.errors import ConfigurationError
 __all__ = [
     "BIDIRECTIONAL",
     "article",
+    "as_code",
     "class_of",
     "clean",
     "clock",
@@ -69,6 +70,7 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
 _CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
+_BACKTICKS = re.compile(r"`+")
 _TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
 
 
@@ -228,6 +230,14 @@ def plain(text: str) -> str:
     """Return `text` without terminal escapes, control and bidirectional characters."""
     text = _ANSI.sub("", text.replace("\r\n", "\n"))
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def as_code(text: str) -> str:
+    """Return text between backticks, more of them than the text has in a row."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def class_of(qualified: str) -> str:

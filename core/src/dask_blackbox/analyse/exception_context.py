@@ -30,6 +30,7 @@ from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (
+    as_code,
     class_of,
     code_line,
     counted,
@@ -51,7 +52,7 @@ def at_its_line(failure: TaskFailure) -> str:
     if failure.frame is None:
         return ""
     code = failure.frame.code
-    return f", at {failure.frame}" + (f" (`{short(code, 100)}`)" if code else "")
+    return f", at {failure.frame}" + (f" ({as_code(short(code, 100))})" if code else "")
 
 
 def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> str:

@@ -93,10 +93,14 @@ class Frame:
 def end_of(traceback: str, *, most: int = 8) -> str:
     """Return the last lines of a traceback, from the beginning of a frame on.
 
+    Nothing of an exception without frames, which is its class and message again.
+
     Args:
         most: How many lines at most.
     """
     lines = traceback.strip().splitlines()[-most:]
+    if len(lines) == 1:
+        return ""
     begins = ("  File ", "Traceback ")
     first = next((n for n, line in enumerate(lines) if line.startswith(begins)), 0)
     return "\n".join(lines[first:])

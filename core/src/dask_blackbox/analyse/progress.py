@@ -35,17 +35,17 @@ class Pace(NamedTuple):
 
 
 def pace_of(case: Case) -> Pace | None:
-    """Return the progress until the driver's end; None if there was none, or all was done."""
-    ending = case.run.ending
-    if ending is None or case.standstill is not None:
+    """Return the progress until the driver's work ended; None without any, or if all was done."""
+    end = case.outcome.decided_at
+    if end is None or case.standstill is not None:
         return None
-    finished = finished_by(case.run, ending.ended)
+    finished = finished_by(case.run, end)
     done = finished["key"].n_unique()
     sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
     begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
     if begun is None or last is None or not 0 < done < sent:
         return None
-    took, idle = ending.ended - begun, ending.ended - last
+    took, idle = end - begun, end - last
     if took <= 0 or idle > max(_RECENT, _SHARE * took):
         return None
     rest = took / done * (sent - done)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.formatting import capital, clock, plain
+from dask_blackbox.formatting import as_code, capital, clock, plain
 from dask_blackbox.job_history import Past
 from dask_blackbox.report.wording import (
     CONFIDENCE,
@@ -321,17 +321,10 @@ def _sentences(line: str) -> str:
 def _code(text: str, *, in_table: bool = False) -> str:
     """Return text as a code span."""
     text = _SPACES.sub(" ", plain(text)).strip() or " "
-    fence = "`" * (_longest_run(text) + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    if in_table:
-        text = text.replace("|", r"\|")
-    return f"{fence}{pad}{text}{pad}{fence}"
+    return as_code(text.replace("|", r"\|") if in_table else text)
 
 
 def _block(text: str) -> str:
-    fence = "`" * max(3, _longest_run(text) + 1)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -203,14 +203,20 @@ def missing_data(card: RunCard) -> list[str]:
     return parts
 
 
-_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`)([^\n]+?)(?<!`)\1(?!`)")
 
 
 def pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a text, and whether each is code."""
-    for place, part in enumerate(_CODE.split(plain(text))):
-        if part:
-            yield part, place % 2 == 1
+    """Yield the parts of a text, and whether each is code, without its backticks."""
+    text, end = plain(text), 0
+    for found in _CODE.finditer(text):
+        if end < found.start():
+            yield text[end : found.start()], False
+        code, end = found[2], found.end()
+        padded = code.startswith(" ") and code.endswith(" ") and code.strip()
+        yield (code[1:-1] if padded else code), True
+    if end < len(text):
+        yield text[end:], False
 
 
 def prose(text: str) -> Markup:

@@ -15,6 +15,7 @@ from dask_blackbox.analyse.explanations.explained import (
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.signatures import python
 from dask_blackbox.analyse.signatures import services as lines
+from dask_blackbox.formatting import as_code
 
 _LISTED = re.compile(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
 _OF_SHELL = re.compile(r"[|;&<>$`=]")
@@ -146,7 +147,9 @@ def _read_timed_out(found: re.Match[str], context: Context) -> Explained:
     within = f" within {found['limit']} s" if found["limit"] else " in time"
     address = _http_address(context)
     frame = user_frame(context.traceback)
-    at = f" at `{frame.code}`" if address is None and frame and frame.code else ""
+    at = (
+        f" at {as_code(frame.code)}" if address is None and frame and frame.code else ""
+    )
     return Explained(f"{address or 'the service'} sent nothing{within}{at}")
 
 

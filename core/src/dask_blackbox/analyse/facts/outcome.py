@@ -213,9 +213,17 @@ def _moments(
     exit_call: DriverExit | None,
 ) -> Iterator[tuple[float, Source]]:
     """Yield when the outcome was decided and what says so, the most exact one first."""
-    stopped = None if run.ending is None else run.ending.stopped
-    if stopped is not None and stopped.at is not None:
-        yield stopped.at, "host"
+    ending = run.ending
+    if (
+        ending is not None
+        and ending.stopped is not None
+        and ending.stopped.at is not None
+    ):
+        # Clusters may have been closed for the host's own exception before its report came.
+        # For no other of the chain: the driver may have been handling one when it was stopped.
+        hosts = () if ending.exception is None else ending.exception.chain_ids[:1]
+        first = [a.at for a in run.of(DriverClosing) if a.handling in hosts]
+        yield min([ending.stopped.at, *first]), "host"
     for each in reversed(received):
         if each.identity in own:
             yield each.at, "dask-call"

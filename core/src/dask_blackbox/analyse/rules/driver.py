@@ -61,6 +61,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
+    as_code,
     capital,
     class_of,
     code_line,
@@ -220,7 +221,7 @@ def _waited_text(
         return
     frame = wait.own_frame
     was = "waited for a process that it had started" if wait.for_a_process else "been"
-    line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
     yield f"Until then, it had {was} for {duration(wait.lasted)} at {frame}{line}"
     if forked is not None:
         yield (

@@ -56,6 +56,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
+    as_code,
     capital,
     class_of,
     code_line,
@@ -318,7 +319,7 @@ def _blocked_at(position: DriverPosition | None) -> str:
     frame = position.own_frame if position else None
     if position is None or frame is None:
         return ""
-    code = f" (`{short(frame.code, 80)}`)" if frame.code else ""
+    code = f" ({as_code(short(frame.code, 80))})" if frame.code else ""
     return f" The driver had been at {frame}{code} for {duration(position.lasted)}."
 
 
@@ -818,7 +819,7 @@ def _interrupted(case: Case) -> Finding:
     where = ""
     if case.exception is not None and case.exception.file:
         frame = user_frame(case.exception.traceback)
-        code = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+        code = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
         where = f" The driver was at {code_line(case.exception)}{code}."
     stalled = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
@@ -869,7 +870,7 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
 
 def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
-    after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
+    after = duration(max(_moment(case) - case.run.manifest.started, 0))
     reason = STOP_WORDS.get(stopped.reason, stopped.reason)
     why = f" ({reason})" if reason else ""
     detail = (
@@ -884,10 +885,10 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     blocked = hang is not None and hang.long and not hang.executing
     return STOPPED_BY_HOST.found(
         f"{host} stopped this {case.dialect.run} after {after}{why}"
-        f"{_progress(case, _moment(case, stopped))}",
+        f"{_progress(case, _moment(case))}",
         cause=(
             f"{host} ended the run{why} {after} after its start"
-            f"{_progress(case, _moment(case, stopped))}.{detail} "
+            f"{_progress(case, _moment(case))}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
             f"{_where_it_was(case)}"
         ),
@@ -915,14 +916,14 @@ def _where_it_was(case: Case) -> str:
 
 def _suspended(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
-    after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
+    after = duration(max(_moment(case) - case.run.manifest.started, 0))
     own = case.exception
     where = code_line(own, " at ")
     return STOPPED_BY_HOST.found(
-        f"Suspended after {after}{_progress(case, _moment(case, stopped))}",
+        f"Suspended after {after}{_progress(case, _moment(case))}",
         cause=(
             f"{host} suspended this {case.dialect.run}{where}, {after} after its "
-            f"start{_progress(case, _moment(case, stopped))}. That ended its process "
+            f"start{_progress(case, _moment(case))}. That ended its process "
             "and the clusters that it had started, with everything that was running on "
             "them."
         ),
@@ -945,7 +946,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     title = f"Reached its {name}{limit}"
     needs = None
     if pace is not None:
-        needs = max(_moment(case, stopped) - case.run.manifest.started, 0) + pace.rest
+        needs = max(_moment(case) - case.run.manifest.started, 0) + pace.rest
     if pace is not None and needs is not None:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += f", at this rate {duration(needs)}"
@@ -954,9 +955,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     if none_yet:
         title += " while its cluster was starting"
     elif closing:
-        title += (
-            f" while its cluster was closing{_progress(case, _moment(case, stopped))}"
-        )
+        title += f" while its cluster was closing{_progress(case, _moment(case))}"
     slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
     if started is not None and slow:
         title += f"; cluster start took {duration(started)}"
@@ -1049,10 +1048,10 @@ def _unheard_for(case: Case, moment: float) -> float | None:
     return max(moment - last.timestamp(), 0.0)
 
 
-def _moment(case: Case, stopped: Stopped) -> float:
-    ended = case.run.ending
-    assert ended is not None  # noqa: S101 - who is stopped has ended
-    return stopped.at if stopped.at is not None else ended.ended
+def _moment(case: Case) -> float:
+    at = case.outcome.decided_at
+    assert at is not None  # noqa: S101 - who is stopped has ended
+    return at
 
 
 def _host(stopped: Stopped) -> str:
@@ -1066,7 +1065,7 @@ def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, .
         Evidence(
             text=f"{_host(stopped)} ended the run ({stopped.reason}){detail}",
             source="driver",
-            at=_moment(case, stopped),
+            at=_moment(case),
         ),
         *case.exception_evidence(),
     )

@@ -54,6 +54,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    as_code,
     capital,
     code_line,
     counted,
@@ -149,13 +150,13 @@ def _place(task: HangingTask) -> str:
 
 def _line(task: HangingTask) -> str:
     frame = task.own_frame
-    return f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    return f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
 
 
 def _idled(task: HangingTask, idle: float) -> str:
     """Return a sentence on a task that waited for something outside of Dask."""
     frame = task.own_frame
-    line = f" in `{short(frame.code, 80)}`" if frame and frame.code else ""
+    line = f" in {as_code(short(frame.code, 80))}" if frame and frame.code else ""
     innermost = task.stack[-1]
     into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
     return (
@@ -177,7 +178,7 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
         return
     frame = position.own_frame
     at = f", at {frame}" if frame else ""
-    line = f" (`{short(frame.code, 100)}`)" if frame and frame.code else ""
+    line = f" ({as_code(short(frame.code, 100))})" if frame and frame.code else ""
     ended = "was stopped" if exception is None else "gave up"
     yield STALLED.found(
         f"The driver waited {wait.what}{position.blocked_for}, and no task was pending",
@@ -206,7 +207,7 @@ def _blocked_driver_finding(case: Case, sent: DriverSignalled) -> Iterator[Findi
         return
     if sent.file or any("/distributed/" in each.file for each in position.beyond):
         return  # a line of the job's own decided it, or the driver waited for Dask
-    line = f" (`{short(frame.code, 60)}`)" if frame.code else ""
+    line = f" ({as_code(short(frame.code, 60))})" if frame.code else ""
     yield STALLED.found(
         f"The driver was blocked{position.blocked_for}"
         f"{code_line(frame, ' at ', name_only=True)}{line}",

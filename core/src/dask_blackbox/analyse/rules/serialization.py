@@ -38,7 +38,14 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.events import GraphFailed, GraphUpdated
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import article, class_of, code_line, quoted, short
+from dask_blackbox.formatting import (
+    article,
+    as_code,
+    class_of,
+    code_line,
+    quoted,
+    short,
+)
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.tables.schemas import Row
 
@@ -244,7 +251,7 @@ def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
     frame = _frame(case.exception.traceback) if root else None
     at = f", at {frame}" if frame else ""
     if frame and frame.code:
-        at += f" (`{short(frame.code, 100)}`)"
+        at += f" ({as_code(short(frame.code, 100))})"
     failed = case.run.of(GraphFailed)
     yield GRAPH_NOT_DESERIALIZABLE.found(
         "The scheduler could not read the graph" + (f": {because}" if because else ""),

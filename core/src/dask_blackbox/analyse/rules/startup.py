@@ -55,6 +55,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    as_code,
     class_of,
     code_line,
     counted,
@@ -599,7 +600,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
 def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     there = case.run.workers["left"].null_count()
     frame = position.own_frame
-    line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
     return WORKERS_NEVER_ARRIVED.found(
         f"The driver waited {duration(position.lasted)} for workers; "
         f"{there or 'none'} {'was' if there < 2 else 'were'} connected",  # noqa: PLR2004 - one of them

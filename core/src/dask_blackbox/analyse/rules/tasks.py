@@ -78,6 +78,7 @@ from dask_blackbox.finding import (
 )
 from dask_blackbox.formatting import (
     article,
+    as_code,
     capital,
     class_of,
     code_line,
@@ -294,8 +295,8 @@ def _task_outcome_text(case: Case, failure: TaskFailure, room: int) -> str:
         return short_with_paths(failure_text(case.run, failure), room)
     code = failure.frame.code
     if failure.raised.name.endswith(_TIMEOUTS) and not code.startswith("raise"):
-        return f"`{short(code, 60)}` exceeded its timeout"
-    return f"`{short(code, 60)}` in {failure.frame.function}"
+        return f"{as_code(short(code, 60))} exceeded its timeout"
+    return f"{as_code(short(code, 60))} in {failure.frame.function}"
 
 
 def _cause(
