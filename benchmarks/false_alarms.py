@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
-from dask_blackbox.analyse.anomalies import more_memory, slower
+from dask_blackbox.analyse.rules.history import more_memory, slower
 from dask_blackbox.sketch import Inputs, PrefixSketch, Sketch
 
 __all__ = ["Rates", "made_up_job", "rates"]

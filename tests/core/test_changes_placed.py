@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
-from dask_blackbox.analyse.changes.ranking import Rarities, ranked
-from dask_blackbox.analyse.changes.relevance import VerdictContext
+from dask_blackbox.analyse.changes.ranking import Rarities, VerdictContext, ranked
 from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.module_parts import parts_of

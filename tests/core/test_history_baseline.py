@@ -9,8 +9,12 @@ from types import ModuleType
 import msgspec
 import pytest
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.analyse.anomalies import more_memory, slower, usual_of
-from dask_blackbox.analyse.rules.history import forecast_of
+from dask_blackbox.analyse.rules.history import (
+    forecast_of,
+    more_memory,
+    slower,
+    usual_of,
+)
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Inputs, Sketch
 from runs_from_rows import MIB, a_run, a_sample, a_task, a_worker, an_event, succeeded

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from dask_blackbox import Run
 from dask_blackbox.analyse.changes import changes_on_card
-from dask_blackbox.analyse.changes.relevance import VerdictContext
+from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError

@@ -11,12 +11,12 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse.core_seconds import time_bar_of
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.report import html, placeholder_html
-from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,

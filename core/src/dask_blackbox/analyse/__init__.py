@@ -20,12 +20,15 @@ from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.analyse.earlier_failures import with_doubt, with_earlier_failures
 from dask_blackbox.analyse.history import History
-from dask_blackbox.analyse.process_state import with_changed_state
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.run_state import FAILED, state_of
-from dask_blackbox.analyse.side_effects import with_missing_file, with_removed_file
+from dask_blackbox.analyse.side_effects import (
+    with_changed_state,
+    with_missing_file,
+    with_removed_file,
+)
 from dask_blackbox.analyse.user_rules import (
     all_rules,
     ask_in_isolation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dask_blackbox.analyse.changes.attribution import ranked_changes
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
-from dask_blackbox.analyse.changes.relevance import VerdictContext
+from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
 from dask_blackbox.job_history import Past

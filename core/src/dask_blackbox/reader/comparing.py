@@ -8,7 +8,7 @@ import msgspec
 
 from dask_blackbox.analyse import Case, History
 from dask_blackbox.analyse.changes.for_card import verdict_context
-from dask_blackbox.analyse.changes.relevance import VerdictContext
+from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.analyse.sketching import sketch_of

@@ -17,6 +17,7 @@ import msgspec
 from markupsafe import Markup
 
 from dask_blackbox.analyse.completeness import missing_from
+from dask_blackbox.analyse.core_seconds import time_bar_of
 from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card import RunCard
@@ -43,7 +44,6 @@ from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of, prefix_rows
 from dask_blackbox.report.profile_tree import flames_for_page
-from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import marks_of, packed_marks, timeline_of
 from dask_blackbox.report.wording import kept_links, missing_data
 from dask_blackbox.report.workers import WorkerProcess, worker_processes

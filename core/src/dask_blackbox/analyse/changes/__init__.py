@@ -4,8 +4,7 @@ differences       in what two runs differ
 code_hashes       whether two hashes of code can be compared
 code_changes      which function has changed
 prefixes          what differs in the work of a task prefix
-relevance         what a difference has to do with the verdict
-ranking           how often it came up before, what follows from what, and the order
+ranking           relevance to the verdict, how often it came up before, what follows from what
 attribution       data, code or infrastructure, in a sentence
 for_card          all of it for a card
 """

@@ -11,8 +11,14 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
-from dask_blackbox.analyse.changes.ranking import Causes, Ranked, Rarities, ranked
-from dask_blackbox.analyse.changes.relevance import VerdictContext, is_of_code
+from dask_blackbox.analyse.changes.ranking import (
+    Causes,
+    Ranked,
+    Rarities,
+    VerdictContext,
+    is_of_code,
+    ranked,
+)
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import listed
 from dask_blackbox.job_history import Blame
