@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from dask_blackbox.capture.logs import LogTap
 from dask_blackbox.capture.masked_values import OwnSecrets
-from dask_blackbox.capture.worker.printed_lines import PrintedLines
+from dask_blackbox.capture.printed_lines import WorkerPrintedLines
 from dask_blackbox.capture.worker.ring import Ring, read_ring
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,7 +43,7 @@ class Printing:
             self.path.name, "worker", lambda _: "tcp://1", lambda _: None,
             mask=self.secrets.mask,
         )  # fmt: skip
-        self.lines = PrintedLines(
+        self.lines = WorkerPrintedLines(
             cast("Worker", self.worker), self.tap, self.secrets, self.ring, threading.Lock(),
             self.waiting, MOST, lambda: None,
         )  # fmt: skip

@@ -1,4 +1,8 @@
-"""Files that the user's own code removes or renames, and files that it does not find."""
+"""Files that the user's own code removes or renames, and files that it does not find.
+
+A relative path depends on the working directory, which belongs to the process: a task that
+changes it changes it for all later tasks there.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ from typing import Any, NamedTuple
 
 from .exceptions import message_of
 from .user_frames import calling_frame, place_of
-from .working_directory import absolute, change_for
 
+_CHANGED_THROUGH = (f"{os.sep}contextlib.py",)
 _MOST_CHAINED = 20
 _DEEPEST = 60
 _MOST_ENTRIES = 1_000
@@ -72,9 +76,9 @@ def surroundings_of(path: str) -> dict[str, object]:
     Raises:
         OSError: The file system does not answer.
     """
-    full = absolute(path)
+    full = _absolute(path)
     relative = not os.path.isabs(path)
-    moved = change_for(path) if relative else None
+    moved = _directory_change_for(path) if relative else None
     found = {"path": full, "relative": relative, "moved": moved}
     if not os.path.isabs(full):  # the working directory is gone
         return {**found, "exists": False}
@@ -155,7 +159,7 @@ class RemovedFiles:
         own = calling_frame(frame, _THROUGH)
         if own is None or not isinstance(args[0], bytes | str | os.PathLike):
             return None
-        path = absolute(os.fsdecode(args[0]))
+        path = _absolute(os.fsdecode(args[0]))
         if len(path) < _SHORTEST:
             return None
         removed = Removed(path, EVENTS[event], place_of(own), subject, time.time())
@@ -174,7 +178,7 @@ class RemovedFiles:
         paths = set[str]()
         for name in _NAMED.findall(text[:_MOST_TEXT])[:_MOST_NAMES]:
             if os.sep in name or "." in name:
-                path = absolute(name)
+                path = _absolute(name)
                 while len(path) >= _SHORTEST:
                     paths.add(path)
                     path = os.path.dirname(path)
@@ -183,3 +187,68 @@ class RemovedFiles:
             for each in found:
                 self._newest.remove(each)
         return found
+
+
+class _DirectoryChange(NamedTuple):
+    at: float
+    subject: str
+    place: dict[str, object]
+
+
+_began_in: str | None = None
+_newest_change: _DirectoryChange | None = None
+
+
+def _working_directory() -> str | None:
+    """Return the working directory, or None if it has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path; a relative one as it is where its directory is gone."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
+
+
+def remember_directory() -> None:
+    """Remember where this process works, once."""
+    global _began_in  # noqa: PLW0603 - one for each process
+    if _began_in is None:
+        _began_in = _working_directory()
+
+
+def note_directory_change(frame: FrameType | None, subject: str) -> None:
+    """Note that the directory has been changed, if the user's own code did it.
+
+    Args:
+        frame: Of the call.
+        subject: Whose code that is: `driver`, or the key of a task.
+    """
+    global _newest_change  # noqa: PLW0603 - one for each process
+    own = calling_frame(frame, _CHANGED_THROUGH)
+    if own is not None:
+        _newest_change = _DirectoryChange(time.time(), subject, place_of(own))
+
+
+def _directory_change_for(path: str) -> dict[str, object] | None:
+    """Return the fields of an `events.DirectoryChange`, or None where there was none.
+
+    Args:
+        path: A relative path that does not exist.
+    """
+    now = _working_directory()
+    if _began_in is None or _newest_change is None or now == _began_in:
+        return None
+    return {
+        "before": _began_in,
+        "now": now,
+        "exists": os.path.lexists(os.path.join(_began_in, path)),
+        "at": _newest_change.at,
+        "subject": _newest_change.subject,
+        **_newest_change.place,
+    }

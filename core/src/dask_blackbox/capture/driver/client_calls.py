@@ -23,10 +23,16 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from .. import os_calls, programs, working_directory
+from .. import os_calls, programs
 from ..exceptions import bases_of, message_of, qualified
 from ..files import EVENTS as REMOVALS
-from ..files import RemovedFiles, missing_file_of, surroundings_of
+from ..files import (
+    RemovedFiles,
+    missing_file_of,
+    note_directory_change,
+    remember_directory,
+    surroundings_of,
+)
 from ..logs import cut
 from ..user_frames import place_of, users_frame
 from .patches import Patches
@@ -73,7 +79,7 @@ class DriverCalls:
             if self not in _listeners:
                 _listeners.append(self)
             _install()
-        working_directory.begin()
+        remember_directory()
         programs.report_to(_note_program)
         os_calls.listen(_heard)
 
@@ -252,7 +258,7 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         elif event in REMOVALS:
             _removed.take(event, args, frame)
         elif event == os_calls.MOVED:
-            working_directory.changed(frame, "driver")
+            note_directory_change(frame, "driver")
         else:
             _signalled(event, args, frame)
     except Exception:  # an error here would stop the user's own call

@@ -20,10 +20,10 @@ from typing import Any
 from ..bytecode import code_hash, signed
 from ..exceptions import bases_of, message_of, qualified
 from ..logs import LogTap, cut, plain
+from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
-from .printed_lines import PrintedLines
 
 _LONGEST = 20_000
 _SHORT = 2_000
@@ -233,7 +233,7 @@ class DriverTap:
         self._tap = LogTap(
             recording, "driver", lambda role: role, lambda row: sink("log", row)
         )
-        self._printed = PrintedLines(self._tap)
+        self._printed = DriverPrintedLines(self._tap)
         self._showwarning: Any = None
         self._begun = (time.monotonic(), _main_thread())
 

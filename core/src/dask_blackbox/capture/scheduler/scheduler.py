@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Collection
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ..exceptions import scheduler_exception, texts
-from ..executions import split
+from ..executions import Attempts, split
 from ..logs import LogTap
 from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
 from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
-from .attempts import Attempts
 from .code_hashes import CodeMarks
 from .dask_events import closing_of, reported_by_dask, unwatch_closing, watch_closing
 from .graphs import GroupCounts, empty_reads

@@ -18,8 +18,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .. import os_calls, programs, working_directory
-from ..files import RemovedFiles, missing_file_of, surroundings_of
+from .. import os_calls, programs
+from ..files import (
+    RemovedFiles,
+    missing_file_of,
+    note_directory_change,
+    remember_directory,
+    surroundings_of,
+)
 from ..process import parent_of
 from ..user_frames import place_of, users_frame
 
@@ -56,7 +62,7 @@ class SideEffects:
     def start(self) -> None:
         """Begin to listen."""
         _listeners.append(self)
-        working_directory.begin()
+        remember_directory()
         programs.report_to(_note_program, subject_of=_key_of_thread)
         os_calls.listen(_heard)
 
@@ -166,7 +172,7 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         for listener in tuple(_listeners):
             if (key := listener.key_of_thread()) is not None:
                 if event == os_calls.MOVED:
-                    working_directory.changed(frame, key)
+                    note_directory_change(frame, key)
                 else:
                     listener.removed(event, args, frame, key)
     except Exception:  # an error here would stop the user's own call

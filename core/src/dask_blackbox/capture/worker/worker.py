@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from ..executions import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from ..logs import LogTap
 from ..masked_values import (
     MASKED,
@@ -35,13 +36,12 @@ from ..nanny.worker_exit import (
 )
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
+from ..printed_lines import WorkerPrintedLines
 from ..process import ProcessState, ancestry, environment, settings_and_image
 from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .actor_methods import ActorMethods
-from .failed_attempts import KEY, MESSAGE, NAME, TRACEBACK, report_of
 from .fault_stacks import stop_writing_stacks_to, write_stacks_to
-from .printed_lines import PrintedLines
 from .process_load import ProcessLoad, ProcessMemory, TaskThreads
 from .ring import Ring
 from .side_effects import SideEffects, missing_file_row
@@ -135,7 +135,7 @@ class WorkerCapture(WorkerPlugin):
             self._mask(known)
 
     def _attach_taps(self, worker: Worker, secrets: OwnSecrets) -> None:
-        self._printed: PrintedLines | None = None
+        self._printed: WorkerPrintedLines | None = None
         self._tap = LogTap(
             self._recording,
             "worker",
@@ -147,7 +147,7 @@ class WorkerCapture(WorkerPlugin):
         )
         self._tap.attach()
         if self._stdout and self._ring is not None:
-            self._printed = PrintedLines(
+            self._printed = WorkerPrintedLines(
                 worker,
                 self._tap,
                 secrets,
