@@ -11,8 +11,8 @@ from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.module_parts import parts_of
 from dask_blackbox.capture.process import image_variables
+from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.recorder.redact import Redactor
-from dask_blackbox.report.comparison_text import comparison_text
 from sketches import a_night, a_prefix
 
 SHOP = """

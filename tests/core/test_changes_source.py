@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.capture.driver.module_parts import parts_of, sources_of
+from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.run_lookup import find_run
-from dask_blackbox.report.comparison_text import comparison_text
 from dask_blackbox.store import open_store
 from sketches import a_night, a_prefix
 from stored_events import details

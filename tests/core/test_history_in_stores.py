@@ -17,13 +17,13 @@ from dask_blackbox.analyse.changes import changes_on_card
 from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
+from dask_blackbox.cli.history import history_text
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.earlier_runs import earlier_runs, put_sketch, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.report.history_text import history_text
 from dask_blackbox.report.wording import coverage_text
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore, open_store

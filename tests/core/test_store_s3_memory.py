@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ProfileNotFound
 from botocore.loaders import JSONFileLoader
 from dask_blackbox.store.options import StoreOptions, gathered
-from dask_blackbox.store.s3_client import client_of, credentials_found
+from dask_blackbox.store.s3 import client_of, credentials_found
 
 
 def options(**settings: Any) -> StoreOptions:

@@ -1,4 +1,7 @@
-"""`RunCard`: the one value that crosses to a host, and a public contract (docs/card.md)."""
+"""`RunCard`: the value that crosses to a host, a public contract (docs/card.md).
+
+`Overview` is what a host's page shows beside it.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,17 @@ from dask_blackbox.guard import guard
 from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import Completeness
 
-if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
+if TYPE_CHECKING:
     from dask_blackbox.analyse.case import Case
     from dask_blackbox.analyse.history import History
     from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "NON_RETRYABLE",
+    "Overview",
     "RunCard",
     "RunState",
+    "TaskCost",
     "card_of",
     "may_pass",
     "why_not_again",
@@ -295,3 +300,34 @@ def _clusterless(run: RunTables) -> bool:
     alone = bool(sources) and all(each.startswith("driver") for each in sources)
     # A recorder that replaced another one need not have reached the cluster any more.
     return alone and not len(run.workers) and not len(run.tasks)
+
+
+class TaskCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task took.
+
+    Attributes:
+        key: Of the task.
+        seconds: How long its longest execution took.
+        nbytes: Of its result; null where it has none.
+        executions: How often it was executed.
+    """
+
+    key: str
+    seconds: float = 0.0
+    nbytes: int | None = None
+    executions: int = 1
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """The extremes of a run, and its picture.
+
+    Attributes:
+        slowest: The tasks that took longest, longest first; none from a cache, and
+            none that its host did not run.
+        largest: Those with the largest results, of a mebibyte at least, largest first.
+        picture: The timeline as PNG; empty where nothing was executed.
+    """
+
+    slowest: tuple[TaskCost, ...] = ()
+    largest: tuple[TaskCost, ...] = ()
+    picture: bytes = b""

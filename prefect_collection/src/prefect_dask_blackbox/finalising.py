@@ -18,7 +18,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.overview import Overview
+from dask_blackbox.card import Overview
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, State, TaskRun

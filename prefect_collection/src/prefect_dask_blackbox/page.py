@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import capital, plain
-from dask_blackbox.overview import Overview, TaskCost
+from dask_blackbox.card import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 import click
 import msgspec
+from rich.table import Table
+from rich.text import Text
 
 from dask_blackbox.cli.options import (
     Verb,
@@ -11,6 +15,17 @@ from dask_blackbox.cli.options import (
     runs_beginning,
     screen,
     store_option,
+)
+from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
+from dask_blackbox.formatting import count, duration, moment, plain
+from dask_blackbox.report.text_card import printed
+from dask_blackbox.report.wording import (
+    STATE_SIGN,
+    blame_text,
+    change_text,
+    diffs_of,
+    measure,
+    rarity_text,
 )
 
 _PIPED = 160
@@ -34,7 +49,6 @@ def compare(*, before: str, after: str, store_url: str | None, as_json: bool) ->
     prefix, largest change first. A run without a recording is compared by its sketch.
     """
     from dask_blackbox.reader.comparing import compare_runs
-    from dask_blackbox.report.comparison_text import comparison_text
 
     comparison = compare_runs(opened_store(store_url), before, after)
     if as_json:
@@ -46,3 +60,144 @@ def compare(*, before: str, after: str, store_url: str | None, as_json: bool) ->
             comparison, width=shown_on.width or _PIPED, colour=shown_on.colour
         )
     )
+
+
+_MOST_CHANGES = 30
+_MOST_PREFIXES = 20
+_NOTABLE = 1.25
+_LITTLE = 0.005
+_MEASURES = {"seconds": "median", "nbytes": "result", "memory": "memory"}
+_LEAST_WIDTHS = (90, 116)  # columns that it takes to show the second, and all
+_UNKNOWN = "\N{EN DASH}"
+
+
+def comparison_text(
+    comparison: Comparison, *, width: int = 100, colour: bool = False
+) -> str:
+    """Return a comparison as text.
+
+    Args:
+        colour: With terminal colours.
+    """
+    parts: list[Text | Table] = [
+        _head("before", comparison.before),
+        _head("after ", comparison.after),
+        Text(),
+        *_changes(comparison),
+        Text(),
+        _numbers(comparison.numbers),
+        Text(),
+    ]
+    if comparison.prefixes:
+        parts.append(_prefixes(comparison.prefixes[:_MOST_PREFIXES], _fitting(width)))
+    if len(comparison.prefixes) > _MOST_PREFIXES:
+        more = len(comparison.prefixes) - _MOST_PREFIXES
+        parts.append(Text(f"+{more} prefixes that changed less (see --json)"))
+    return printed(parts, width=width, colour=colour)
+
+
+def _head(label: str, run: ComparedRun) -> Text:
+    text = Text(f"{label}  ", style="dim")
+    style = "green" if run.state == "succeeded" else "red"
+    text.append(
+        f"{STATE_SIGN.get(run.state, '?')} {run.state}", style=f"not dim {style}"
+    )
+    took = "" if run.duration is None else f" · took {duration(run.duration)}"
+    text.append(
+        f"  {plain(run.job)}/{plain(run.run_id)}/{run.attempt} · {moment(run.started)}{took}",
+        style="not dim",
+    )
+    if run.title:
+        text.append(f"\n        {plain(run.title)} ({run.verdict})", style="dim")
+    return text
+
+
+def _changes(comparison: Comparison) -> Iterable[Text]:
+    if not comparison.changes:
+        yield Text("No difference was recorded.")
+    elif comparison.past is not None:
+        yield Text(blame_text(comparison.past), style="bold")
+    for change in comparison.changes[:_MOST_CHANGES]:
+        text = Text(f"  {change_text(change)}")
+        more = [each for each in (rarity_text(change.rarity), change.why) if each]
+        if more:
+            text.append(f"  ({plain('; '.join(more))})", style="dim")
+        for each in change.explains:
+            text.append(f"\n      explains {change_text(each)}", style="dim")
+        for line in diffs_of(change):
+            text.append(f"\n      {line}")
+        yield text
+    if len(comparison.changes) > _MOST_CHANGES:
+        yield Text(f"  +{len(comparison.changes) - _MOST_CHANGES} more (see --json)")
+    if comparison.unknown:
+        kinds = ", ".join(comparison.unknown)
+        yield Text(f"  could not be compared in full: {kinds}", style="dim")
+
+
+def _numbers(numbers: Sequence[Measured]) -> Table:
+    table = _table("", "before", "after", "")
+    for each in numbers:
+        if each.before or each.after:
+            table.add_row(
+                each.name.replace("_", " "),
+                _value_text(each.name, each.before),
+                _value_text(each.name, each.after),
+                _times(each),
+            )
+    return table
+
+
+def _fitting(width: int) -> dict[str, str]:
+    """Return the measures of tasks that fit: a truncated name would be useless."""
+    columns = sum(width >= least for least in _LEAST_WIDTHS)
+    return dict(list(_MEASURES.items())[: 1 + columns])
+
+
+def _prefixes(prefixes: Sequence[PrefixPair], shown_of: dict[str, str]) -> Table:
+    heads = [each for head in shown_of.values() for each in (head, "")]
+    table = _table("prefix", "tasks", *heads, "all")
+    for pair in prefixes:
+        by_name = pair.measured
+        cells: list[str | Text] = [plain(pair.name)]
+        cells.append(_both(by_name["tasks"], count))
+        for name in shown_of:
+            shown = duration if name == "seconds" else _size
+            cells += [_both(by_name[name], shown), _times(by_name[name])]
+        sign = "+" if pair.cost >= 0 else ""
+        little = abs(pair.cost) < _LITTLE
+        cells.append("" if little else f"{sign}{duration(pair.cost)}")
+        table.add_row(*cells)
+    return table
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for number, head in enumerate(heads):
+        if number == 0:
+            table.add_column(head, overflow="fold", min_width=10)
+        else:
+            table.add_column(head, justify="right", no_wrap=True, overflow="fold")
+    return table
+
+
+def _both(pair: Measured, shown: Callable[[float], str]) -> str:
+    before, after = (
+        _UNKNOWN if value is None else shown(value)
+        for value in (pair.before, pair.after)
+    )
+    return before if before == after else f"{before} → {after}"
+
+
+def _size(value: float) -> str:
+    return measure("bytes", value)
+
+
+def _value_text(name: str, value: float | None) -> str:
+    return _UNKNOWN if value is None else measure(name, value)
+
+
+def _times(pair: Measured) -> Text:
+    times = pair.times
+    if times is None or 1 / _NOTABLE < times < _NOTABLE:
+        return Text("")
+    return Text(f"{times:.1f}×" if times >= 1 else f"{times:.2f}×", style="bold yellow")  # noqa: RUF001

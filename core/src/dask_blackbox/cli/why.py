@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from dask_blackbox.cli.options import (
     Verb,
@@ -14,6 +22,26 @@ from dask_blackbox.cli.options import (
     screen,
     store_option,
 )
+from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.formatting import clock, plain
+from dask_blackbox.report.text_card import Paper
+from dask_blackbox.report.wording import (
+    CONFIDENCE,
+    blame_text,
+    change_text,
+    coverage_text,
+    diffs_of,
+    good_run_text,
+    habits_text,
+    rarity_text,
+    recurrence_text,
+    retry_text,
+)
+
+if TYPE_CHECKING:
+    # Loaded with analysis, which `--help` does without.
+    from dask_blackbox.analyse.alternatives import RejectedCause
+    from dask_blackbox.card import RunCard
 
 
 @click.command(
@@ -34,7 +62,6 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
     """
     from dask_blackbox.analyse.alternatives import rejected_causes
     from dask_blackbox.analyse.rule_settings import asking
-    from dask_blackbox.report.why_text import why_as_dict, why_text
     from dask_blackbox.serve.cards import card_of_run
 
     asking()  # a mistake in the settings of the rules is reported before anything else
@@ -54,3 +81,185 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
         )
     else:
         click.echo(why_text(card, others, run=known_as))
+
+
+_NARROWEST = 60
+_AROUND = 2.0
+_TABLES = ("tasks", "errors", "workers", "metrics", "events")
+
+
+def _how_to_see(evidence: Evidence, run: str) -> str:
+    """Return a command that shows where a piece of evidence comes from.
+
+    Args:
+        run: What names the run to other commands.
+    """
+    if evidence.see:
+        return _of(evidence.see, run)
+    if evidence.source in _TABLES:
+        return _python(run, f"run.{evidence.source}")
+    if evidence.source == "driver":
+        return _python(
+            run, "getattr(run.ending and run.ending.exception, 'traceback', run.ending)"
+        )
+    words = ["dask", "blackbox", "logs", run]
+    if evidence.at is not None:
+        words += ["--since", _iso(evidence.at - _AROUND)]
+        words += ["--until", _iso(evidence.at + _AROUND)]
+    return " ".join(map(shlex.quote, words))
+
+
+def _of(command: str, run: str) -> str:
+    """Return a command of the card's with an address of the run that works from here."""
+    words = shlex.split(command)
+    if words[:2] == ["dask", "blackbox"] and len(words) > 3:  # noqa: PLR2004
+        words[3] = run
+    return " ".join(map(shlex.quote, words))
+
+
+def _python(run: str, what: str) -> str:
+    code = f"from dask_blackbox import Run; run = Run.open({json.dumps(run)}); print({what})"
+    return f"python -c {shlex.quote(code)}"
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def why_as_dict(
+    card: RunCard, others: Sequence[RejectedCause], *, run: str
+) -> dict[str, object]:
+    """Return the same as data: verdict, evidence with `see`, and what was considered."""
+    findings = [card.verdict] if card.verdict is not None else list(card.findings)
+    return {
+        "job": card.job,
+        "run_id": card.run_id,
+        "attempt": card.attempt,
+        "state": card.state,
+        "headline": card.headline,
+        "verdict": msgspec.to_builtins(card.verdict),
+        "evidence": [
+            {
+                **msgspec.to_builtins(fact),
+                "rule": found.rule,
+                "see": _how_to_see(fact, run),
+            }
+            for found in findings
+            for fact in found.evidence
+        ],
+        "chain": msgspec.to_builtins(card.chain),
+        "changes": msgspec.to_builtins(card.changes),
+        "past": msgspec.to_builtins(card.past),
+        "considered": [msgspec.to_builtins(each) for each in others],
+    }
+
+
+def why_text(
+    card: RunCard,
+    others: Sequence[RejectedCause],
+    *,
+    run: str,
+    width: int = 100,
+    colour: bool = False,
+) -> str:
+    """Return why a run failed, with each fact that says so.
+
+    Args:
+        run: What names the run to other commands.
+        width: Columns; commands are longer than that where they have to be.
+        colour: With terminal colours.
+    """
+    console = Paper(width=max(width, _NARROWEST), colour=colour)
+    console.print(
+        Text(f"{plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}: ")
+        + Text(card.state, style="bold"),
+    )
+    if card.verdict is not None:
+        _chain(console, card)
+        _finding(console, card.verdict, run)
+    elif card.findings:
+        console.print("It did not fail. Other findings:")
+        for found in card.findings:
+            _finding(console, found, run)
+    else:
+        console.print("It did not fail, and there are no findings.")
+    _changed(console, card)
+    if others:
+        console.print()
+        console.print(Text("Rejected causes", style="bold"))
+        for each in others:
+            _indented(console, Text(f"· {plain(each.what)}: {plain(each.why_not)}."))
+    return console.text()
+
+
+def _chain(console: Console, card: RunCard) -> None:
+    """Print the steps from the root to the outcome, each with its time."""
+    if not card.chain:
+        return
+    console.print()
+    console.print(Text("Chain, from the cause to the outcome", style="bold"))
+    for number, step in enumerate(card.chain, 1):
+        at = f"{clock(step.at)}  " if step.at is not None else ""
+        text = Text(f"{number}. ") + Text(at, style="cyan") + Text(plain(step.text))
+        _indented(console, text)
+
+
+def _finding(console: Console, found: Finding, run: str) -> None:
+    console.print()
+    console.print(
+        Text(plain(found.title), style="bold") + Text(f"  ({found.rule})", "dim")
+    )
+    _indented(console, Text(plain(found.cause)))
+    for label, text in (
+        ("do", plain(found.remedy)),
+        ("retry", retry_text(found)),
+        ("confidence", CONFIDENCE[found.confidence]),
+    ):
+        if text:
+            _indented(
+                console, Text(f"{label}: ", style="dim") + Text(text, style="not dim")
+            )
+    for number, fact in enumerate(found.evidence, 1):
+        console.print()
+        at = f"{clock(fact.at)}  " if fact.at is not None else ""
+        head = Text(f"{number}. ", style="bold") + Text(
+            f"{fact.source}  {at}", style="cyan"
+        )
+        console.print(head)
+        _indented(console, Text(plain(fact.text).strip("\n")))
+        # One line however long: a broken command is no command.
+        line = Text(f"   $ {_how_to_see(fact, run)}", style="green")
+        console.print(line, soft_wrap=True)
+
+
+def _changed(console: Console, card: RunCard) -> None:
+    """Print what changed since the last good run, and how to see all of it."""
+    past = card.past
+    if past is None or not (blame_text(past) or card.changes):
+        return
+    console.print()
+    console.print(Text("What changed since the last good run", style="bold"))
+    _indented(console, Text(blame_text(past)))
+    for change in card.changes:
+        more = [each for each in (rarity_text(change.rarity), change.why) if each]
+        text = Text(f"· {change_text(change)}")
+        if more:
+            text.append(f"  ({plain('; '.join(more))})", style="dim")
+        for effect in change.explains:
+            text.append(f"\n    explains {change_text(effect)}", style="dim")
+        for each in diffs_of(change):
+            text.append(f"\n    {each}")
+        _indented(console, text)
+    reported = [coverage_text(past), habits_text(past), recurrence_text(card)]
+    if past.last_good is not None:
+        reported.insert(0, f"compared with {good_run_text(past.last_good)}")
+    for each in reported:
+        if each:
+            _indented(console, Text(each, style="dim"))
+    if past.compare:
+        line = Text(f"   $ {plain(past.compare)}", style="green")
+        console.print(line, soft_wrap=True)
+
+
+def _indented(console: Console, text: Text) -> None:
+    console.print(Padding(text, (0, 0, 0, 3)))

@@ -29,7 +29,7 @@ from dask_blackbox.capture.masked_values import (
     follow_masked_values,
     unfollow_masked_values,
 )
-from dask_blackbox.card import RunCard, RunState
+from dask_blackbox.card import Overview, RunCard, RunState
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask
 from dask_blackbox.driver.own_clients import (
@@ -57,7 +57,6 @@ from dask_blackbox.errors import (
 from dask_blackbox.guard import guard, raised_by_signal_handler
 from dask_blackbox.identity import Identity
 from dask_blackbox.manifest import Completeness, Ending, Manifest, Stopped, StopReason
-from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings

@@ -14,9 +14,9 @@ from typing import Self
 
 import msgspec
 
+from dask_blackbox.card import Overview
 from dask_blackbox.events import Stall
 from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
-from dask_blackbox.overview import Overview
 
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""

@@ -15,13 +15,12 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.card import RunCard, card_of
+from dask_blackbox.card import Overview, RunCard, card_of
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.formatting import command, counted
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Completeness, Ending, sealed
-from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning

@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import Overview, RunCard
 from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.overview import Overview
 
 logger = logging.getLogger("dask_blackbox.recorder")
 

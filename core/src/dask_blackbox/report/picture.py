@@ -21,9 +21,8 @@ from dask_blackbox.analyse.facts.executions import (
     executions_of,
     not_run_keys_of,
 )
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import Overview, RunCard, TaskCost
 from dask_blackbox.formatting import clock, exact_size, plain
-from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import Curve, curves_of
 from dask_blackbox.report.workers import (

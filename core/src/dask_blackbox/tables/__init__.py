@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dask_blackbox.tables.batches import frames_of, frames_of_batches
-from dask_blackbox.tables.derived import SPAN_COLUMNS, spans_of, workers_of
+from dask_blackbox.tables.batches import (
+    SPAN_COLUMNS,
+    frames_of,
+    frames_of_batches,
+    spans_of,
+    workers_of,
+)
 from dask_blackbox.tables.parquet import read_table, with_known_columns, write_tables
 from dask_blackbox.tables.schemas import SCHEMAS, TABLES
 
