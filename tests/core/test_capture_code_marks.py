@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dask._task_spec import Task
-from dask_blackbox.analyse.changes.code_hashes import alike, is_hash_of_code
+from dask_blackbox.analyse.changes.code_changes import alike, is_hash_of_code
 from dask_blackbox.capture.driver.driver_environment import code_facts, machine_facts
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, _marked
 from sketches import a_night

@@ -8,7 +8,7 @@ import pytest
 from dask._task_spec import Task
 from dask_blackbox.analyse.changes import CardChanges, changes_on_card
 from dask_blackbox.analyse.changes.ranking import VerdictContext
-from dask_blackbox.analyse.sketch_comparison import comparison_of
+from dask_blackbox.analyse.comparison import comparison_of
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks
 from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.finding import Finding, Subject

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dask_blackbox.analyse.sketch_comparison import comparison_of
-from dask_blackbox.capture.driver.module_parts import parts_of, sources_of
+from dask_blackbox.analyse.comparison import comparison_of
+from dask_blackbox.capture.driver.driver_environment import parts_of, sources_of
 from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.run_lookup import find_run

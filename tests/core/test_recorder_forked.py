@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 _SHOWS = [sys.executable, str(SCENARIOS / "shows_recorder.py")]
 _REFUSES = """
 import os, sys
-from dask_blackbox.recorder.forked import become_recorder
+from dask_blackbox.driver.recorder_process import become_recorder
 become_recorder("1" * 500, {}, frozenset())
 print("it executes a recorder", "PATH" in os.environ, sys.stdin.fileno())
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,7 +17,6 @@ from dask_blackbox.cli.options import (
     screen,
     store_option,
 )
-from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
 from dask_blackbox.formatting import count, duration, moment, plain
 from dask_blackbox.report.text_card import printed
 from dask_blackbox.report.wording import (
@@ -27,6 +27,16 @@ from dask_blackbox.report.wording import (
     measure,
     rarity_text,
 )
+
+if TYPE_CHECKING:
+    # Loaded with analysis, which `--help` does without.
+    from dask_blackbox.analyse.comparison import (
+        ComparedRun,
+        Comparison,
+        Measured,
+        PrefixPair,
+    )
+
 
 _PIPED = 160
 

@@ -10,12 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dask_blackbox.driver.recording_function import recording
-    from dask_blackbox.driver.session import Recording
+    from dask_blackbox.driver.session import Recording, recording
 
 __all__ = ["Recording", "recording"]
 
-_HOMES = {"Recording": "session", "recording": "recording_function"}
+_HOMES = {"Recording": "session", "recording": "session"}
 
 
 def __getattr__(name: str) -> object:

@@ -9,11 +9,10 @@ import msgspec
 from dask_blackbox.analyse import Case, History
 from dask_blackbox.analyse.changes.for_card import verdict_context
 from dask_blackbox.analyse.changes.ranking import VerdictContext
+from dask_blackbox.analyse.comparison import Comparison, comparison_of
 from dask_blackbox.analyse.history import one_per_run
-from dask_blackbox.analyse.sketch_comparison import comparison_of
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.card import RunCard
-from dask_blackbox.comparison import Comparison
 from dask_blackbox.errors import BlobNotFoundError, RunNotFoundError
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import safe

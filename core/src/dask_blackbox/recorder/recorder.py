@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import os
+import subprocess
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -42,7 +43,6 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.code_version import version_of_code
 from dask_blackbox.recorder.earlier_recordings import (
     close_clusters_of,
     earlier_attempts,
@@ -82,6 +82,7 @@ from dask_blackbox.recorder.uploading import Uploader
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
     from dask_blackbox.store import Store
+
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -730,3 +731,28 @@ def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:
         last=rows.seq,
         dropped=rows.dropped,
     )
+
+
+_TIMEOUT = 5.0
+
+
+def version_of_code(folder: str) -> dict[str, object]:
+    """Return the git commit of a folder, and whether its files differ from that.
+
+    The recorder asks: a child process of the driver would be returned by its `os.wait()`.
+    """
+    found = (_git(folder, "log", "-1", "--format=%H%n%cI") or "").split()
+    status = _git(folder, "status", "--porcelain", "-uno")
+    commit = {"commit": found[0], "committed": found[1]} if len(found) > 1 else None
+    return {"git": commit, "dirty": None if status is None else bool(status.strip())}
+
+
+def _git(folder: str, *words: str) -> str | None:
+    command = ["git", "--no-optional-locks", "-C", folder, *words]
+    try:
+        return subprocess.run(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_TIMEOUT, check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None

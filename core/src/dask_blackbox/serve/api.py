@@ -16,8 +16,8 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from dask_blackbox import formatting
+from dask_blackbox.analyse.comparison import Comparison
 from dask_blackbox.card import RunCard
-from dask_blackbox.comparison import Comparison
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.job_history import JobHistory
 from dask_blackbox.layout import RunAddress

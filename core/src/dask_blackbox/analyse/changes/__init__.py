@@ -1,7 +1,6 @@
 """Two sketches and a history → what changed, how rare that is, and which side it is on.
 
 differences       in what two runs differ
-code_hashes       whether two hashes of code can be compared
 code_changes      which function has changed
 prefixes          what differs in the work of a task prefix
 ranking           relevance to the verdict, how often it came up before, what follows from what

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.code_hashes import incomparable
+from dask_blackbox.analyse.changes.code_changes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.ranking import (
     Causes,

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.code_changes import Places
-from dask_blackbox.analyse.changes.code_hashes import MARKED, alike, shown
+from dask_blackbox.analyse.changes.code_changes import MARKED, Places, alike, shown
 from dask_blackbox.analyse.changes.prefixes import (
     broke_off,
     code_of_prefixes,

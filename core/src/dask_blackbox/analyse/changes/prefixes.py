@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.changes.code_hashes import alike, shown
+from dask_blackbox.analyse.changes.code_changes import alike, shown
 from dask_blackbox.formatting import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
@@ -45,17 +45,6 @@ def values_of(given: str, run: Sketch) -> str | None:
     """Return the value that a function was given in a run; None if it is not known."""
     found = (each.values[given] for each in run.prefixes if given in each.values)
     return next(found, None)
-
-
-def functions_of(name: str, *runs: Sketch) -> set[str]:
-    """Return the user's own functions that a prefix runs, in any of some runs."""
-    return {
-        function.partition(".<locals>")[0]
-        for run in runs
-        for each in run.prefixes
-        if each.name == name
-        for function in each.functions
-    }
 
 
 _Shape = tuple[str, str | None, str | None, float | None]

@@ -17,10 +17,13 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.code_changes import Places
-from dask_blackbox.analyse.changes.code_hashes import is_hash_of_code
+from dask_blackbox.analyse.changes.code_changes import (
+    Places,
+    functions_of,
+    is_hash_of_code,
+)
 from dask_blackbox.analyse.changes.differences import Difference, differences
-from dask_blackbox.analyse.changes.prefixes import functions_of, values_of
+from dask_blackbox.analyse.changes.prefixes import values_of
 from dask_blackbox.analyse.history import in_turn
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
