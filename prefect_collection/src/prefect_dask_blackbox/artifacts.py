@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import Overview, RunCard
 from dask_blackbox.finding import Finding
-from dask_blackbox.card import Overview
 from dask_blackbox.report import escaped, markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate

@@ -14,11 +14,10 @@ from uuid import UUID
 
 import msgspec
 import prefect.main  # noqa: F401 - it completes the classes of states, up to Prefect 3.4
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import Overview, RunCard
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.card import Overview
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, State, TaskRun

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import Overview, RunCard, TaskCost
 from dask_blackbox.formatting import capital, plain
-from dask_blackbox.card import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 
