@@ -27,6 +27,7 @@ _NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILI
 _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
+_LAST_LINES = 8
 _LOOKUPS = ("KeyError", "IndexError", "StopIteration")
 """What says only what was not found, and not where."""
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
@@ -90,15 +91,12 @@ class Frame:
         return f"{code_line(self)} in {self.function}"
 
 
-def end_of(traceback: str, *, most: int = 8) -> str:
+def end_of(traceback: str) -> str:
     """Return the last lines of a traceback, from the beginning of a frame on.
 
     Nothing of an exception without frames, which is its class and message again.
-
-    Args:
-        most: How many lines at most.
     """
-    lines = traceback.strip().splitlines()[-most:]
+    lines = traceback.strip().splitlines()[-_LAST_LINES:]
     if len(lines) == 1:
         return ""
     begins = ("  File ", "Traceback ")

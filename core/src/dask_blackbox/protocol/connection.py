@@ -38,6 +38,7 @@ from dask_blackbox.protocol.messages import (
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000
+_ORDER_TIMEOUT = 2.0
 _UNACKNOWLEDGED = 200
 """Batches that are kept for another recorder at most; a pipe holds fewer of most sizes."""
 _QUESTIONS = 100
@@ -105,10 +106,10 @@ class Link:
         except queue.Full:
             self._dropped[kind] = self._dropped.get(kind, 0) + 1
 
-    def order(self, order: Order, *, timeout: float = 2.0) -> None:
-        """Send a message that must not be dropped; waits `timeout` seconds at most."""
+    def order(self, order: Order) -> None:
+        """Send a message that must not be dropped; waits two seconds at most."""
         with contextlib.suppress(queue.Full):
-            self._orders.put(order, timeout=timeout)
+            self._orders.put(order, timeout=_ORDER_TIMEOUT)
 
     def mask(self, values: Iterable[str]) -> None:
         """Send values to mask before the next message; never blocks, never drops one."""

@@ -97,6 +97,7 @@ def _living(store: Store, address: RunAddress, started: float) -> RunState:
 _URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|(?:.*/)?runs/job=")
 _MOST = 10
 _MOST_ALIKE = 3
+_MOST_COMPLETIONS = 50
 _MOST_COMPARED = 2_000  # names, for one that was misspelt
 
 _Candidate = tuple[str | None, str | None, int | None]
@@ -169,7 +170,7 @@ def find_job(store: Store, typed: str) -> str:
     return jobs[0]
 
 
-def beginning_runs(store: Store, typed: str, *, most: int = 50) -> list[str]:
+def beginning_runs(store: Store, typed: str) -> list[str]:
     """Return completions: jobs, and the runs of the job before a slash.
 
     Raises:
@@ -178,8 +179,10 @@ def beginning_runs(store: Store, typed: str, *, most: int = 50) -> list[str]:
     job, slash, rest = typed.partition("/")
     if not slash:
         found = ["latest", *_folders(store, "runs/job=")]
-        return [each for each in found if each.startswith(typed)][:most]
-    runs = _folders(store, f"runs/job={safe(job)}/run={_start(rest)}", most=most)
+        return [each for each in found if each.startswith(typed)][:_MOST_COMPLETIONS]
+    runs = _folders(
+        store, f"runs/job={safe(job)}/run={_start(rest)}", most=_MOST_COMPLETIONS
+    )
     return [f"{job}/{run}" for run in runs]
 
 

@@ -342,7 +342,6 @@ def _lines_of_runs(
     query: LogQuery,
     *,
     job: str | None = None,
-    timeout: float = _SEARCH_TIMEOUT,
 ) -> LogSearch:
     """Return the lines of the newest runs that fit a query.
 
@@ -350,7 +349,7 @@ def _lines_of_runs(
         ConfigurationError: if the query has a part that cannot be understood.
         StoreError: if the store cannot be listed.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + _SEARCH_TIMEOUT
     found: list[LinesOfRun] = []
     searched = lines = 0
     runs = list(islice(marked_runs(store, job=job), _MOST_RUNS + 1))

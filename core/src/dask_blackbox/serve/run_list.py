@@ -172,16 +172,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     older: float | None = None
 
 
-def runs_found(
-    store: Store, search: Search, *, size: int = 50, timeout: float = _TIMEOUT
-) -> Found:
+def runs_found(store: Store, search: Search, *, size: int = 50) -> Found:
     """Return the newest runs that fit, as far as can be found in time.
 
     Raises:
         ConfigurationError: if there is no such state.
         StoreError: if the store cannot be read.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + _TIMEOUT
     states = states_of(search.state)
     words = [word for word in re.split(r"\s+", search.text.lower()) if word]
     found: list[FoundRun] = []

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_MOST = 3
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
 
@@ -98,11 +99,11 @@ def columns_in(text: str | None) -> list[str]:
     return [name for name in found if name and not name.startswith("dtype=")]
 
 
-def named(noun: str, names: list[str], *, most: int = 3) -> str:
+def named(noun: str, names: list[str]) -> str:
     """Return names with their noun: `column 'a'`, `columns 'a' and 'b'`."""
-    shown = [f"'{name}'" for name in names[:most]]
-    if len(names) > most:
-        shown.append(f"{len(names) - most} more")
+    shown = [f"'{name}'" for name in names[:_MOST]]
+    if len(names) > _MOST:
+        shown.append(f"{len(names) - _MOST} more")
     if len(shown) == 1:
         return f"{noun} {shown[0]}"
     return f"{noun}s {', '.join(shown[:-1])} and {shown[-1]}"

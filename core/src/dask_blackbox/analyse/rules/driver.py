@@ -593,57 +593,22 @@ def _is_of_the_end(case: Case, name: str, message: str) -> bool:
 
 
 def _exit_code_finding(case: Case, code: int) -> Finding:
-    ending = case.run.ending
-    took = ""
-    if ending is not None:
-        took = f" after {duration(seconds_of(case.run))}"
-    call = case.outcome.exit
-    place = code_line(call)
-    # What depends on a failed task is cancelled, which says nothing of why.
-    survived = [
-        each
-        for each in case.outcome.survived
-        if not class_of(each.exception).endswith("CancelledError")
-    ] or case.outcome.survived
-    handled = next(iter(survived[-1:]), None)
-    last = last_output(case.run)
-    output = f" Its last output: “{short(last, 200)}”." if last else ""
-    recorded = f" (`{case.show_command('logs')}`)" if last else ""
-    how = (
-        f"{place} called `sys.exit({code})`"
-        if place
-        else f"its own code called `sys.exit({code})`, or it failed before the "
-        "recorder was attached"
-    )
-    then = _tasks_then(case)
-    name = code_line(call, name_only=True)
+    place = code_line(case.outcome.exit)
     # A host runs a function of its own, and no command.
     is_function = any(each.callable for each in case.run.of(DriverAttached))
     what = "driver" if is_function else "command"
-    title = (
-        f"The {what} called sys.exit({code}) at {name}"
-        if name
-        else f"The {what} exited with code {code}, without an exception"
-    )
-    advice = OF_UNKNOWN
-    if printed := handled is not None and _is_of(last, handled):
-        title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
-        then = "Its last output was an error that it had received"
-        advice = advice_on_text(handled.exception, handled.message)
-    # A job that counts its failures as it exits does so because of them.
+    last = last_output(case.run)
+    recorded = f" (`{case.show_command('logs')}`)" if last else ""
+    handled = _last_handled(case)
     counts = _counts_errors(case, code, last)
-    of_tasks = number_of_failures(last or "") == len(case.failures)
-    # That begins with what it counted (`with_earlier_failures`).
-    if handled is not None and counts and not printed and not of_tasks:
+    because = _exit_because(case, last, handled, counts=counts)
+    title, advice = _exit_title(case, what, code), OF_UNKNOWN
+    if handled is not None and because:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
-        then = "It had reported as many failures as it had received errors"
         advice = advice_on_text(handled.exception, handled.message)
     return DRIVER_EXCEPTION.found(
         title,
-        cause=(
-            f"The driver ended with exit code {code}{took} without an exception: "
-            f"{how}. {then}.{output}"
-        ),
+        cause=_exit_cause(case, code, because or _tasks_then(case), last),
         remedy=(
             f"Look at {f'{place}, and at ' if place else ''}the last lines that the "
             f"{what} printed{recorded}. If it raises an exception instead, the card shows "
@@ -652,7 +617,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             else "Return instead of calling `sys.exit(0)`: to its host, a function that "
             "exits has failed, whatever its exit code."
         ),
-        confidence="medium" if place or printed or counts else "low",
+        confidence="medium" if place or because or counts else "low",
         retry_advice=advice.advice,
         retry_confidence=advice.confidence,
         evidence=(
@@ -663,6 +628,57 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             ),
             *_handled_before(handled),
         ),
+    )
+
+
+def _last_handled(case: Case) -> DriverCallFailed | None:
+    """Return the last error that the driver received and survived, if there is one."""
+    survived = case.outcome.survived
+    # What depends on a failed task is cancelled, which says nothing of why.
+    reasons = [
+        each
+        for each in survived
+        if not class_of(each.exception).endswith("CancelledError")
+    ]
+    return next(iter((reasons or survived)[-1:]), None)
+
+
+def _exit_because(
+    case: Case, last: str | None, handled: DriverCallFailed | None, *, counts: bool
+) -> str | None:
+    """Return what shows that the driver exited because of the error that it had received."""
+    if handled is None:
+        return None
+    if _is_of(last, handled):
+        return "Its last output was an error that it had received"
+    # A job that counts its failures as it exits does so because of them.  If it counted those
+    # of its tasks, the verdict begins with them (`with_earlier_failures`).
+    of_tasks = number_of_failures(last or "") == len(case.failures)
+    if counts and not of_tasks:
+        return "It had reported as many failures as it had received errors"
+    return None
+
+
+def _exit_title(case: Case, what: str, code: int) -> str:
+    name = code_line(case.outcome.exit, name_only=True)
+    if name:
+        return f"The {what} called sys.exit({code}) at {name}"
+    return f"The {what} exited with code {code}, without an exception"
+
+
+def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:
+    took = "" if case.run.ending is None else f" after {duration(seconds_of(case.run))}"
+    place = code_line(case.outcome.exit)
+    how = (
+        f"{place} called `sys.exit({code})`"
+        if place
+        else f"its own code called `sys.exit({code})`, or it failed before the "
+        "recorder was attached"
+    )
+    output = f" Its last output: “{short(last, 200)}”." if last else ""
+    return (
+        f"The driver ended with exit code {code}{took} without an exception: "
+        f"{how}. {then}.{output}"
     )
 
 
