@@ -495,7 +495,7 @@ def test_a_piece_that_nobody_made_here_was_not_released(
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("data-lost", sure)
-    assert "'('sum-1', 0)' needs '('read-" in found.cause
+    assert "('sum-1', 0) needs ('read-" in found.cause
     assert ("was never computed" in found.title) == (sure == "medium")
 
 

@@ -188,10 +188,16 @@ def process_name(role: str, source: str) -> str:
 
 
 def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:
-    """Return names as a list in a sentence, each in quotation marks."""
+    """Return names as a list in a sentence, each as `quoted_key`."""
     names = list(items)
-    shown = [f"'{short(name, longest)}'" for name in names[:most]]
+    shown = [quoted_key(name, longest) for name in names[:most]]
     return listed([*shown, *names[most:]], most=most)
+
+
+def quoted_key(key: str, longest: int = 80) -> str:
+    """Return a task's key in quotation marks; a tuple has its own."""
+    text = short(key, longest)
+    return text if text.startswith(("('", '("')) else f"'{text}'"
 
 
 def short(text: str, longest: int = 160) -> str:

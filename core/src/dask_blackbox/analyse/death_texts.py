@@ -29,6 +29,7 @@ from dask_blackbox.formatting import (
     listed,
     prefix_of,
     quoted,
+    quoted_key,
     short,
     size,
 )
@@ -251,7 +252,7 @@ def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     name, often = class_of(last["exception"] or ""), len(errors)
     times = "once" if often == 1 else f"{often} times"
     return (
-        f"'{short(key, 80)}' had raised {name} {times} before "
+        f"{quoted_key(key)} had raised {name} {times} before "
         f"({short(last['message'] or '', 160)}) and was retried; then its worker died."
     )
 
@@ -268,14 +269,14 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     with_tasks = [death for death in deaths if death.executing]
     times = sum(blame.guilty in death.executing for death in with_tasks)
     if not times:
-        return f"Dask blames '{short(blame.guilty, 80)}', which was assigned to them."
+        return f"Dask blames {quoted_key(blame.guilty)}, which was assigned to them."
     prefix = case.prefix_of(blame.guilty)
     alike = sum(
         any(case.prefix_of(key) == prefix for key in death.executing)
         for death in with_tasks
     )
     sentences = [
-        f"'{short(blame.guilty, 80)}' was running {_at_deaths(times, len(deaths))}"
+        f"{quoted_key(blame.guilty)} was running {_at_deaths(times, len(deaths))}"
     ]
     if alike > times:
         sentences[0] += f", and a task of '{short(prefix, 40)}' at " + (
@@ -291,7 +292,7 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
             else "was only assigned to the same worker"
         )
         innocent = "was only waiting" if blame.blamed in waiting else beside
-        sentences.append(f"Dask blames '{short(blame.blamed, 80)}', which {innocent}")
+        sentences.append(f"Dask blames {quoted_key(blame.blamed)}, which {innocent}")
     with_it = [d for d in with_tasks if blame.guilty in d.executing]
     named = {blame.guilty, None if was_running else blame.blamed}
     others = sorted({k for d in with_it for k in d.executing} - named)
@@ -406,7 +407,7 @@ def _on_task(task: TaskAtExit) -> str:
         if not task.suspect and task.growth.quiet >= 1:
             grown += f", but not in its first {duration(task.growth.quiet)}"
         facts.append(grown)
-    reported = f"'{short(task.key, 80)}' {listed(facts)}"
+    reported = f"{quoted_key(task.key)} {listed(facts)}"
     return f"{reported}{'; it was only waiting' if task.waited and not task.suspect else ''}."
 
 

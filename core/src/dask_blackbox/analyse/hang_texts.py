@@ -16,7 +16,7 @@ from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import code_line, counted, duration, short
+from dask_blackbox.formatting import code_line, counted, duration, quoted_key, short
 
 _NEWLINE = "\n"
 
@@ -54,7 +54,7 @@ def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
     lines = [_reported(frame) for frame in frames]
     return (
         Evidence(
-            text=f"The stack of '{short(task.key, 60)}':\n" + "\n".join(lines),
+            text=f"The stack of {quoted_key(task.key, 60)}:\n" + "\n".join(lines),
             source="events",
             see=case.show_command("logs", "--worker", task.worker),
         ),

@@ -12,7 +12,15 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
-from dask_blackbox.formatting import capital, counted, need, quoted, short, size
+from dask_blackbox.formatting import (
+    capital,
+    counted,
+    need,
+    quoted,
+    quoted_key,
+    short,
+    size,
+)
 from dask_blackbox.run_tables import RunTables
 
 _ENOUGH = 4
@@ -191,7 +199,7 @@ class MemoryNeed:
         if self.skew is None:
             return ""
         return (
-            f" The pieces are uneven: '{short(self.skew.key, 60)}' returned "
+            f" The pieces are uneven: {quoted_key(self.skew.key, 60)} returned "
             f"{size(self.skew.largest)}, {self.skew.times:.1f} times the median of "
             f"'{short(self.skew.prefix, 40)}' ({size(self.skew.median)}); the largest "
             "one decides, so split that one."

@@ -55,6 +55,7 @@ from dask_blackbox.formatting import (
     duration,
     exact_size,
     moment,
+    quoted_key,
     short,
     short_with_paths,
 )
@@ -175,7 +176,7 @@ def sentence_on_reused(reused: KeyReused) -> str:
     """Return what Dask did with a key that the driver gave to a second task."""
     at = code_line(reused, " at ")
     return (
-        f"'{short(reused.key, 60)}' was given{at} to a call of {reused.task} with another "
+        f"{quoted_key(reused.key, 60)} was given{at} to a call of {reused.task} with another "
         "function or other arguments than before; Dask returned the first result"
     )
 

@@ -8,7 +8,14 @@ import msgspec
 
 from dask_blackbox.events import BundleLost, BundleStored, LeftOut
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import command, counted, run_argument, short, size
+from dask_blackbox.formatting import (
+    command,
+    counted,
+    quoted_key,
+    run_argument,
+    short,
+    size,
+)
 from dask_blackbox.run_tables import RunTables
 
 _REDACTED = "redacted"
@@ -83,4 +90,4 @@ def _left_out(key: str, out: LeftOut) -> str:
     large = f", {size(out.nbytes)}" if out.nbytes else ""
     what = f"{short(out.name or '', 80)} ({out.type or 'unknown type'}{large})"
     why = short(out.why or "", 160)
-    return f"input {what} of '{short(key, 80)}' was left out: {why}"
+    return f"input {what} of {quoted_key(key)} was left out: {why}"

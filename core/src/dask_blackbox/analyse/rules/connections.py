@@ -37,6 +37,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     duration,
+    quoted_key,
     short,
 )
 from dask_blackbox.manifest import DriverException
@@ -534,7 +535,7 @@ def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
             at = f", at {failure.frame}" if failure.frame else ""
             yield _found(
                 case,
-                f"'{short(failure.key, 80)}' raised {short(str(failure), 160)}{on}{at}",
+                f"{quoted_key(failure.key)} raised {short(str(failure), 160)}{on}{at}",
                 worker=failure.worker,
                 subject=failure.subject,
                 sure="high" if case.blame.proven else "medium",

@@ -35,7 +35,15 @@ from dask_blackbox.events import (
     WorkerRemoved,
 )
 from dask_blackbox.finding import Evidence, Finding, Subject
-from dask_blackbox.formatting import capital, code_line, counted, quoted, short, size
+from dask_blackbox.formatting import (
+    capital,
+    code_line,
+    counted,
+    quoted,
+    quoted_key,
+    short,
+    size,
+)
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
 
@@ -69,11 +77,11 @@ def _ask_data_lost(case: Case) -> Iterator[Finding]:
         if losses
         else ""
     )
-    what = quoted(lost) if lost else f"'{short(key, 80)}'"
+    what = quoted(lost) if lost else quoted_key(key)
     yield DATA_LOST.found(
         f"Data that could not be recomputed was lost: {what}",
         cause=(
-            f"'{short(key, 80)}' was requested, but its data was gone. {who}Scattered "
+            f"{quoted_key(key)} was requested, but its data was gone. {who}Scattered "
             "data lives on the workers that received it, and Dask cannot recompute it."
         ),
         remedy=(
@@ -150,7 +158,7 @@ def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
     return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {quoted(lost)}",
         cause=(
-            f"'{short(key, 80)}' was requested, but the only copy of {quoted(lost)} "
+            f"{quoted_key(key)} was requested, but the only copy of {quoted(lost)} "
             "was on "
             f"{case.name_of(worker)}{why if reasons.get(worker) else ', which left'}. "
             "Scattered data lives on the workers that received it, and Dask cannot "
@@ -194,9 +202,9 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         return _elsewhere(case, key, gone, clusters, evidence)
     several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
     return DATA_LOST.found(
-        f"'{short(gone, 60)}' was needed but had already been released",
+        f"{quoted_key(gone, 60)} was needed but had already been released",
         cause=(
-            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no "
+            f"{quoted_key(key)} needs {quoted_key(gone)}, which the scheduler no "
             f"longer knew: {_why_released(case, at)}. No worker that held scattered "
             f"data died.{_requested_at(case)}"
         ),
@@ -241,10 +249,10 @@ def _elsewhere(
     computed, asked = clusters
     prefix = short(case.prefix_of(gone), 40)
     return DATA_LOST.found(
-        f"'{short(gone, 60)}' was passed to another cluster than the one that computed "
+        f"{quoted_key(gone, 60)} was passed to another cluster than the one that computed "
         "it",
         cause=(
-            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the cluster at {computed} "
+            f"{quoted_key(key)} needs {quoted_key(gone)}, which the cluster at {computed} "
             f"had computed; it was submitted to the cluster at {asked}, which does not know "
             f"that key and cancelled the task.{_requested_at(case)}"
         ),
@@ -308,9 +316,9 @@ def _never_here(
     """Return that a partition was required that no task had computed."""
     prefix = short(case.prefix_of(gone), 40)
     return DATA_LOST.found(
-        f"'{short(gone, 60)}' was needed, but was never computed on this cluster",
+        f"{quoted_key(gone, 60)} was needed, but was never computed on this cluster",
         cause=(
-            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler does "
+            f"{quoted_key(key)} needs {quoted_key(gone)}, which the scheduler does "
             f"not know: no graph of this run had tasks of '{prefix}'. The collection "
             "was persisted by another client, in another session, or under another "
             "name, and the graph refers to it as if it were computed."
@@ -372,7 +380,7 @@ def _empty_input_finding(row: Row) -> Finding:
         f"'{short(prefix, 40)}' read nothing, and the run succeeded",
         cause=(
             f"The graph reads an empty table without columns ("
-            f"'{short(key, 60)}'): a path pattern that matches no file gives such a "
+            f"{quoted_key(key, 60)}): a path pattern that matches no file gives such a "
             "table instead of an error. Everything computed from it is empty."
         ),
         remedy=(

@@ -69,6 +69,7 @@ from dask_blackbox.formatting import (
     duration,
     need_of_time,
     quoted,
+    quoted_key,
     short,
     short_with_paths,
 )
@@ -350,7 +351,7 @@ def _tasks_then(case: Case) -> str:
     if failures := case.unhandled_failures:
         return (
             f"{counted(len(failures), 'task')} had failed before, the last of them "
-            f"'{short(failures[-1].key, 60)}' with {short(str(failures[-1]), 120)}"
+            f"{quoted_key(failures[-1].key, 60)} with {short(str(failures[-1]), 120)}"
         )
     if case.failures:
         return "The driver had handled the errors of all failed tasks"
@@ -732,7 +733,7 @@ def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
 def _reported(received: DriverCallFailed) -> str:
     """Return what a call to Dask raised, and when, for people."""
     text = f"{class_of(received.exception)}: {short(received.message, 120)}"
-    of = f" (of '{short(received.key, 60)}')" if received.key else ""
+    of = f" (of {quoted_key(received.key, 60)})" if received.key else ""
     return text.rstrip(": ") + of
 
 

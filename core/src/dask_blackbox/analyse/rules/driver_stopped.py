@@ -63,6 +63,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     quoted,
+    quoted_key,
     short,
 )
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
@@ -378,7 +379,7 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
         return ""
     at = f", at {longest.own_frame}" if longest.own_frame else ""
     return (
-        f" '{short(longest.key, 80)}' had been executing on "
+        f" {quoted_key(longest.key)} had been executing on "
         f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
         f"last sampled{at}: whether it hung or was only slow is unknown."
     )
@@ -608,7 +609,7 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     return CANCELLED.found(
         title,
         cause=(
-            (f"'{short(key, 80)}' was cancelled" if key else "Futures were cancelled")
+            (f"{quoted_key(key)} was cancelled" if key else "Futures were cancelled")
             + (
                 " without a reason."
                 if reason == _NO_REASON
@@ -803,7 +804,7 @@ def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
     return CANCELLED.found(
         _CLUSTER_CLOSED,
         cause=(
-            f"{who} asked to close ({_CLOSED}) while '{short(failure.key, 80)}' and "
+            f"{who} asked to close ({_CLOSED}) while {quoted_key(failure.key)} and "
             "other tasks were unfinished. Dask counted that as worker deaths and gave "
             "up on the task. No worker died."
         ),

@@ -34,7 +34,7 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
 from dask_blackbox.events import DriverCode, SchedulerInfo, WorkerCode
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, short
+from dask_blackbox.formatting import class_of, counted, quoted_key, short
 from dask_blackbox.manifest import DriverException
 
 # environment-mismatch
@@ -156,7 +156,7 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
         failure,
         f"have no module '{name}'",
         cause=(
-            f"'{short(failure.key, 80)}' failed on "
+            f"{quoted_key(failure.key)} failed on "
             f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
             f"{short(str(failure))}. The driver has that module."
         ),
@@ -214,7 +214,7 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
         failure,
         f"have '{name}' {theirs}, the driver has {ours}",
         cause=(
-            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
+            f"{quoted_key(failure.key)} failed on {case.name_of(failure.worker)} with "
             f"{short(str(failure))}. That worker has {name} {theirs}, and the driver "
             f"has {ours}."
         ),
@@ -245,7 +245,7 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
             failure,
             f"import another '{short(name, 60)}' than the driver",
             cause=(
-                f"'{short(failure.key, 80)}' failed on "
+                f"{quoted_key(failure.key)} failed on "
                 f"{case.name_of(failure.worker or '')} with {short(str(failure))}. It "
                 f"called '{name}' from {short(files[name], 160)}, whose code differs "
                 "from the driver's module of that name."
@@ -295,7 +295,7 @@ def _shadowing_file_finding(
         failure,
         f"import another '{module}' than the driver: {short(file, 60)}",
         cause=(
-            f"'{short(failure.key, 80)}' failed on "
+            f"{quoted_key(failure.key)} failed on "
             f"{case.name_of(failure.worker or '')} with {short(str(failure))}. The "
             f"driver has the package '{name}' installed; the worker imported "
             f"{short(file, 120)} instead, which is not in a folder of installed "
@@ -370,7 +370,7 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         failure,
         f"cannot import '{own.name}', a file that only the driver has",
         cause=(
-            f"'{short(failure.key, 80)}' failed on {on} with {short(str(failure))}. "
+            f"{quoted_key(failure.key)} failed on {on} with {short(str(failure))}. "
             f"{own.origin_sentence()}"
         ),
         remedy=_remedy_module_not_shipped(own),

@@ -62,6 +62,7 @@ from dask_blackbox.formatting import (
     listed,
     need,
     quoted,
+    quoted_key,
     short,
     size,
 )
@@ -255,7 +256,7 @@ def _silent_worker_findings(case: Case) -> Iterator[Finding]:
     pid = f"pid {silent.pid}"
     whole = f"{who[:-1]}, {pid})" if who.endswith(")") else f"{who} ({pid})"
     keys = [each.key for each in case.outcome.received if each.key]
-    wanted = f" for '{short(keys[-1], 60)}'" if keys else ""
+    wanted = f" for {quoted_key(keys[-1], 60)}" if keys else ""
     yield STALLED.found(
         f"{capital(who)} had sent no heartbeat for {lasted} when the driver gave up",
         cause=(
@@ -310,7 +311,7 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
         longest = hang.executing[0]
         at = f", at {longest.own_frame}" if longest.own_frame else ""
         sentences.append(
-            f"'{short(longest.key, 80)}' had been running on "
+            f"{quoted_key(longest.key)} had been running on "
             f"{case.name_of(longest.worker)} for "
             f"{duration(longest.executing_for or 0)} when last sampled{at}."
         )
@@ -324,7 +325,7 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
                     f"By then, all leases of {quoted(list(hang.taken))} were taken."
                 )
             sentences += [
-                f"'{short(other.key, 60)}' also waited, at {other.own_frame}"
+                f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}"
                 f"{_line(other)}."
                 for other in _others_of(hang)[:2]
             ]
@@ -341,14 +342,14 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
         on = _with_states(first.waits_for)
         sentences.append(
             f"{counted(len(held), 'task')} had been assigned but did not start, such as "
-            f"'{short(first.key, 60)}' on {case.name_of(first.worker)}"
+            f"{quoted_key(first.key, 60)} on {case.name_of(first.worker)}"
             + (f", in state {first.state}" if first.state else "")
             + (f", which waits for {on}" if on else "")
             + "."
         )
     if hang.waiting:
         key, on_keys = hang.waiting[0]
-        sentences.append(f"'{short(key, 60)}' waited for {_with_states(on_keys)}.")
+        sentences.append(f"{quoted_key(key, 60)} waited for {_with_states(on_keys)}.")
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     were = "There was" if hang.workers == 1 else "There were"
     paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
@@ -367,7 +368,7 @@ def _with_states(keys: Sequence[tuple[str, str]]) -> str:
     """Return tasks with their states, for people; nothing for none."""
     if not keys:
         return ""
-    return listed([f"'{short(key, 60)}' ({state})" for key, state in keys], most=2)
+    return listed([f"{quoted_key(key, 60)} ({state})" for key, state in keys], most=2)
 
 
 def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
@@ -697,7 +698,7 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
     yield NESTED_CLIENT_DEADLOCK.found(
         f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
         cause=(
-            f"'{short(first.key, 80)}' on {case.name_of(first.worker)} blocks its "
+            f"{quoted_key(first.key)} on {case.name_of(first.worker)} blocks its "
             "thread while it waits for the result of other "
             f"tasks{of}{f', at {frame}' if frame else ''}. Tasks that wait like this "
             f"({many} in all) hold every thread {of_whom}, so {behind} cannot start. "
@@ -743,7 +744,7 @@ def _over_resources(
         yield NESTED_CLIENT_DEADLOCK.found(
             f"'{name}' waits for a task that needs the resources it holds",
             cause=(
-                f"'{short(outer.key, 80)}' on {case.name_of(outer.worker)} waits for the "
+                f"{quoted_key(outer.key)} on {case.name_of(outer.worker)} waits for the "
                 f"result of another task{f', at {frame}' if frame else ''}. '{behind}' "
                 "cannot start there because the resources that it asks for are in use. "
                 "A task holds its resources until it ends, even while it waits in "

@@ -26,6 +26,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     need,
+    quoted_key,
     short,
     size,
 )
@@ -58,7 +59,7 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
     yield TASK_MEMORY_ERROR.found(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
-            f"'{short(failure.key, 80)}' on "
+            f"{quoted_key(failure.key)} on "
             f"{case.name_of(failure.worker) if failure.worker else 'a worker'} raised "
             f"{short(str(failure), 300)}{where}. "
             + (
@@ -195,7 +196,7 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
     yield RESULT_TOO_LARGE.found(
         f"A result of {inputs} does not fit on a worker with {limit}",
         cause=(
-            f"The scheduler refused to run '{short(key, 80)}': its inputs are "
+            f"The scheduler refused to run {quoted_key(key)}: its inputs are "
             f"{inputs}, and {case.name_of(refused['worker'])} has a memory limit of "
             f"{limit}. Usual reasons are `compute()` on a whole collection, "
             "`repartition` to one partition, or a task that takes all partitions at "

@@ -22,7 +22,7 @@ from dask_blackbox.formatting import (
     duration,
     listed,
     quoted,
-    short,
+    quoted_key,
     size,
 )
 from dask_blackbox.tables.schemas import Row
@@ -236,7 +236,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
     ran = (
-        f" '{short(key, 80)}' was running there."
+        f" {quoted_key(key)} was running there."
         if key and first["who"] == "Worker"
         else ""
     )

@@ -19,7 +19,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, duration, short, size
+from dask_blackbox.formatting import counted, duration, quoted_key, short, size
 from dask_blackbox.tables.schemas import Row
 
 # tiny-tasks
@@ -156,7 +156,7 @@ def _reported_alone(case: Case, first: Row, same: list[Row], cost: Cost) -> Find
         f"A task of '{name}' ran alone for {duration(first['alone'])} of "
         f"{duration(window)}, while {threads - 1} of {threads} threads had no task",
         cause=(
-            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed "
+            f"{quoted_key(first['key'])} on {case.name_of(first['worker'])} computed "
             f"for {duration(first['compute'])}, {duration(first['alone'])} of it while "
             "no other task ran. Meanwhile, threads without a task were idle for "
             f"{duration(cost.amount)}, {cost.share or 0:.0%} of the core time."
@@ -239,7 +239,7 @@ def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
         "long as similar tasks, and "
         f"{duration(cost.amount)} of core time waited for it",
         cause=(
-            f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed "
+            f"{quoted_key(first['key'])} on {case.name_of(first['worker'])} computed "
             f"for {duration(first['compute'])}; half of the {first['number']:,} tasks "
             f"of '{name}' took {duration(first['median'])} or less.{weight}{slow} "
             "While such tasks ran, threads without a task were idle for "

@@ -44,6 +44,7 @@ from dask_blackbox.formatting import (
     class_of,
     code_line,
     quoted,
+    quoted_key,
     short,
 )
 from dask_blackbox.manifest import DriverException
@@ -397,7 +398,7 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
     yield RESULT_NOT_SERIALIZABLE.found(
         f"A result of {what} ({kind}) cannot be sent to the driver, which waits for it",
         cause=(
-            f"'{short(first['key'], 80)}' finished on {case.name_of(first['worker'])} and "
+            f"{quoted_key(first['key'])} finished on {case.name_of(first['worker'])} and "
             f"returned an object of type {kind}, which cannot be pickled"
             f"{because}. The worker logged that, the driver's loop got no error "
             "(`as_completed(…, with_results=True)` drops it) and it waited until it "
@@ -433,7 +434,7 @@ def _unpicklable_result_text(
     first = suspects[0] if suspects else {}
     key, worker = first.get("key"), first.get("worker")
     whose = f"of {what} ({kind}{inside})" if suspects else f"of type {kind}"
-    held = f"'{short(key, 80)}'" if key else "A task"
+    held = quoted_key(key) if key else "A task"
     if inside:
         held += ", or a similar task,"
     on = f" on {case.name_of(worker)}" if worker else ""
@@ -473,7 +474,7 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
     suspects = _that_returned(case, made["type"]) if made else _of(case, missing)
     first = suspects[0] if suspects else {}
     whose = (
-        f" '{short(first['key'], 80)}' on {case.name_of(first['worker'])} had returned such "
+        f" {quoted_key(first['key'])} on {case.name_of(first['worker'])} had returned such "
         "an object."
         if suspects
         else ""
@@ -603,8 +604,8 @@ def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
         f"A result of '{short(case.prefix_of(dependency), 40)}' ({kind}) cannot be "
         "sent between workers",
         cause=(
-            f"'{short(task.key, 80)}' on {case.name_of(task.worker)} waits for "
-            f"'{short(dependency, 80)}', which is on another worker: an object of type "
+            f"{quoted_key(task.key)} on {case.name_of(task.worker)} waits for "
+            f"{quoted_key(dependency)}, which is on another worker: an object of type "
             f"{kind}, which cannot be pickled{f' ({short(why, 120)})' if why else ''}. "
             f"Dask logs that once and waits forever. {how_it_ended(case, hang)}"
         ),

@@ -61,6 +61,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     listed,
+    quoted_key,
     short,
     short_with_paths,
 )
@@ -646,7 +647,7 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     key = match["key"] if match else (failure.key if failure else None)
     task = restrictions_in(text)
     restriction = _asks_for(task)
-    what = f"'{short(key, 80)}'" if key else "a task"
+    what = quoted_key(key) if key else "a task"
     waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
@@ -704,7 +705,7 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
-            f"'{short(key, 80)}' asks for {short(restriction, 200)}, and no worker has "
+            f"{quoted_key(key)} asks for {short(restriction, 200)}, and no worker has "
             f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
             "ended, while other tasks ran. Dask waits for such a worker without "
             "logging anything."
@@ -717,7 +718,7 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
             Evidence(
                 text=(
                     f"{counted(stuck.number, 'task')} waited for a missing worker; "
-                    f"'{short(key, 80)}' had waited for {duration(stuck.lasted)}."
+                    f"{quoted_key(key)} had waited for {duration(stuck.lasted)}."
                 ),
                 source="events",
                 at=stuck.at,
@@ -768,7 +769,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
     return NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
-            f"'{short(key, 80)}' asks for {short(restriction, 200)}, and "
+            f"{quoted_key(key)} asks for {short(restriction, 200)}, and "
             f"{_no_worker_text(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for "
             "such a worker without logging anything."
             f" {how_it_ended(case, hang)}"

@@ -86,6 +86,7 @@ from dask_blackbox.formatting import (
     duration,
     listed,
     quoted,
+    quoted_key,
     short,
     short_with_paths,
 )
@@ -306,7 +307,7 @@ def _cause(
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
     words = failure_text(case.run, first)
     error = f"{first.raised.name}: {short(words, 300)}".rstrip(": .")
-    raised = f"'{short(first.key, 80)}' raised {error}{where}"
+    raised = f"{quoted_key(first.key)}{where} raised {error}"
     sentences = [f"{raised}{at_its_line(first)}{_with_files(case, first)}"]
     time_limit = timed_out(case.run, first.key)
     if time_limit is not None:
@@ -315,7 +316,7 @@ def _cause(
         sentences.append(
             f"Its input came from '{nothing.prefix}': {nothing.number:,} of "
             f"{counted(nothing.finished, 'finished task')} had returned None, "
-            f"such as '{short(nothing.key, 80)}'"
+            f"such as {quoted_key(nothing.key)}"
         )
     sentences.extend(call_path(case, first))
     sentences.extend(exception_details(first))
@@ -633,7 +634,7 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
     key = actor.subject or None if actor else None
     worker = actor.worker if actor else None
     death = _death_with(case, worker, actor)
-    who = f"the actor '{short(key, 80)}'" if key else "an actor"
+    who = f"the actor {quoted_key(key)}" if key else "an actor"
     why = f": {case.cause_of(death).because}" if death else ""
     where = (
         f"{name_of(case, death)}, which held it, died{why}"
@@ -756,7 +757,7 @@ class TimedOutTask:
 
     def cause(self, key: str) -> str:
         """Return what happened, with how long it and others of its kind ran."""
-        text = self.title(f"'{short(key, 80)}'")
+        text = self.title(quoted_key(key))
         if self.ran is not None:
             text += f": it ran for {duration(self.ran)}"
         if self.ran is not None and self.attempts > 1:

@@ -42,6 +42,7 @@ from dask_blackbox.formatting import (
     need,
     need_of_time,
     quoted,
+    quoted_key,
     short,
     size,
 )
@@ -307,7 +308,7 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
         yield WORKER_EXIT.found(
             f"'{short(case.prefix_of(key), 40)}' called sys.exit in the driver's own process",
             cause=(
-                f"'{short(key, 80)}' raised "
+                f"{quoted_key(key)} raised "
                 f"SystemExit({short(found['said'], 120)}){at}. Its worker is a thread "
                 "of the driver's process (`processes=False`), so this ended the event "
                 "loop of scheduler and workers. No process ended, and nothing ran "
@@ -717,12 +718,12 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
     key, times = again[0]
     yield WORKER_LIFETIME.found(
         f"Workers reached the end of their lifetime while running "
-        f"'{short(key, 40)}' {times} times",
+        f"{quoted_key(key, 40)} {times} times",
         cause=(
             f"{counted(len(leaving), 'worker')} reached the end of "
             f"`--lifetime`{lifetime_of(case.run, list(leaving)[-1])}; "
             f"{counted(len(again), 'task')} had been assigned to several of them and "
-            f"never finished, such as '{short(key, 80)}'. A task that takes longer "
+            f"never finished, such as {quoted_key(key)}. A task that takes longer "
             "than a worker's lifetime restarts forever."
         ),
         remedy=_REMEDY,
