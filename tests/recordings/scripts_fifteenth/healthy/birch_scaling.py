@@ -26,8 +26,10 @@ def main():
         print("first", sum(client.gather(kept)))
         workers = list(client.scheduler_info()["workers"])
         client.retire_workers([workers[0]], close_workers=True, remove=True)
+        while len(cluster.scheduler_info["workers"]) > 1:
+            time.sleep(0.2)
+        time.sleep(1)
         cluster.scale(1)
-        time.sleep(2)
         second = client.map(lambda a: a + 1, kept)
         print("second", sum(client.gather(second)))
 

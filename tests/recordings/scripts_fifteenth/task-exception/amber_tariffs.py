@@ -11,6 +11,9 @@ class TariffRejected(Exception):
         self.line = line
         super().__init__(f"code {code} is not in the book (line {line})")
 
+    def __reduce__(self):
+        return TariffRejected, self.args
+
 
 BOOK = {"7101": 0.02, "7113": 0.04, "9602": 0.03}
 
