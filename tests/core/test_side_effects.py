@@ -495,6 +495,8 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
         ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
+        ("restarts_after_failure", 1, ["LookupError in 'refuse'", "; then the cluster was restarted during the run, by the run itself at side_effects.py:"], "medium"),
+        ("tries_again", 1, ["LookupError in 'refuse'", "; then SystemExit in the driver: could not take "], "medium"),
         ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
     ],
 )  # fmt: skip

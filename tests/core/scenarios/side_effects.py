@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, LocalCluster, wait
 
 
 def load(path: str) -> str:
@@ -469,6 +469,29 @@ def restarts(folder: str) -> None:
         slow = c.submit(time.sleep, 30)
         threading.Timer(1, restart, [c]).start()
         slow.result()
+
+
+def restarts_after_failure(folder: str) -> None:
+    """Restart the workers because a task failed, and wait for the others all the same."""
+    assert folder
+    with client() as c:
+        failed, slow = c.submit(refuse, "A7"), c.submit(time.sleep, 30)
+        wait(failed)
+        restart(c)
+        slow.result()
+
+
+def tries_again(folder: str) -> None:
+    """Try again while the folder that is the lock of the first attempt is still there."""
+    lock = Path(folder, "books.lock")
+    with client() as c:
+        for attempt in (1, 2):
+            try:
+                lock.mkdir()
+                c.submit(refuse, "A7").result()
+            except (LookupError, FileExistsError):
+                if attempt == 2:
+                    raise SystemExit(f"could not take {lock}")  # noqa: B904 - likewise
 
 
 def prints_last(folder: str) -> None:

@@ -37,6 +37,7 @@ from dask_blackbox.analyse.frames import (
     Frame,
     raised_at_end,
     raised_on_purpose,
+    root_of_chain,
     user_frame,
 )
 from dask_blackbox.analyse.memory import memory_need
@@ -406,7 +407,11 @@ def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
     exception = case.exception
     if exception is None:
         return True  # of an exit code, nothing is known
-    return test(exception.exception, exception.message)
+    if test(exception.exception, exception.message):
+        return True
+    # What is printed and exits, or is raised on purpose, was raised for another.
+    root = root_of_chain(exception.traceback) if len(exception.chain) > 1 else None
+    return root is not None and test(*root)
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:
@@ -531,7 +536,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         )
         name = class_of(exception)
         cancelled = ended is not None and first.at < ended
-        again = _is_met_again(case, prefix)
+        again = _is_met_again(case, first)
         leads = cancelled or again or _ended_with(case, is_wait)
         if stalled:
             leads = first.key in case.unreceived
@@ -615,14 +620,16 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
     )
 
 
-def _is_met_again(case: Case, prefix: str) -> bool:
-    """Return whether a later task met what a failed task of its kind had left unfinished."""
+def _is_met_again(case: Case, earlier: TaskFailure) -> bool:
+    """Return whether what a failed task's attempt had left unfinished was met again.
+
+    By a task of its kind, or by the driver, which had received that failure and tried again.
+    """
     failure = case.blame.failure
-    return (
-        failure is not None
-        and failure.prefix == prefix
-        and _ended_with(case, is_leftover)
-    )
+    if failure is None and earlier.key in case.unreceived:
+        return False
+    kind = failure is None or failure.prefix == earlier.prefix
+    return kind and case.exception is not None and _ended_with(case, is_leftover)
 
 
 def _setups(case: Case) -> Iterator[_Earlier]:

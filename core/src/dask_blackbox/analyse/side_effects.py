@@ -33,6 +33,7 @@ from dask_blackbox.events import (
     DriverClosing,
     DriverEnded,
     DriverLost,
+    DriverRestart,
     DriverSignalled,
     FailedTaskFiles,
     FileRemoved,
@@ -198,9 +199,22 @@ def _cancelled_by_driver(case: Case) -> bool:
 
 
 def ended_by_driver_at(case: Case) -> float | None:
-    """Return when the driver's own code cancelled its work, or closed its cluster for good."""
+    """Return when the driver's own code ended its work.
+
+    It cancelled that, restarted the cluster, or closed it for good.
+    """
     if closings := closings_of_driver(case):
         return closings[0].at
+    decided = case.outcome.decided_at
+    restarts = [
+        each.at
+        for each in case.run.of(DriverRestart)
+        if decided is None or each.at < decided
+    ]
+    graphs = [each.at for each in case.run.of(GraphUpdated)]
+    # A driver that submits more after a restart goes on with its work.
+    if restarts and not any(restarts[-1] < at for at in graphs):
+        return restarts[-1]
     return case.outcome.decided_at if _cancelled_by_driver(case) else None
 
 

@@ -596,6 +596,8 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
     title, remedy = _what_happened(
         reason, asked, closing, restarted=bool(restarted), closed=closed
     )
+    if closing is not None and closing.file:
+        title += code_line(closing, ", by the run itself at ", name_only=True)
     own = [each for each in case.run.of(DriverRestart) if not after(each.at)]
     by_itself = title == _RESTARTED and (bool(own) or _alone_on_cluster(case))
     if by_itself:

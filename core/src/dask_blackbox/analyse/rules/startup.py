@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
@@ -15,13 +16,14 @@ from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.explanations import hint_on
 from dask_blackbox.analyse.frames import (
+    Frame,
     came_from_the_start_of_a_worker,
     root_of_chain,
     user_frame,
 )
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
-from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import names_exit_of
 from dask_blackbox.analyse.signatures import any_of, printed_by
@@ -53,7 +55,14 @@ from dask_blackbox.events import (
     TasksUnrunnable,
     WorkerAdded,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.finding import (
+    ChainStep,
+    Confidence,
+    Evidence,
+    Finding,
+    Subject,
+    weaker,
+)
 from dask_blackbox.formatting import (
     as_code,
     class_of,
@@ -61,6 +70,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     listed,
+    quoted,
     quoted_key,
     short,
     short_with_paths,
@@ -106,6 +116,9 @@ _COMMAND = re.compile(
 )
 _OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
 
+_PRELOADING = "distributed/preloading.py"
+"""Part of a frame in which Dask imports, or sets up, a preload."""
+
 _GENERIC = ("RuntimeError", "TimeoutError", "StreamClosedError", "CommClosedError")
 
 
@@ -140,14 +153,22 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     root = _root(case, lines)
     sure: Confidence = "high" if failed and root else "medium"
     yield WORKER_START_FAILED.found(
-        f"A {who} failed to start: {root[0]}: {short(root[1], 80)}".rstrip(": ")
-        if root
-        else f"A {who} failed to start",
+        _start_title(who, root, _preload(case, lines)),
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
         confidence=sure,
         evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
     )
+
+
+def _start_title(who: str, root: tuple[str, str] | None, preload: Frame | None) -> str:
+    if root is None:
+        return f"A {who} failed to start"
+    text = f"{root[0]}: {short(root[1], 80)}".rstrip(": ")
+    if preload is None:
+        return f"A {who} failed to start: {text}"
+    where = code_line(preload, name_only=True)  # of a copy, in the worker's own folder
+    return f"A {who} failed to start: {text} in its preload, {where}"
 
 
 def _start_by_the_driver(case: Case) -> Finding | None:
@@ -372,6 +393,19 @@ def _plugin(lines: list[Row]) -> str | None:
     return None
 
 
+def _preload(case: Case, lines: list[Row]) -> Frame | None:
+    """Return the line of a preload that raised as it was imported, or set up."""
+    texts = [line["message"] for line in lines]
+    if case.exception is not None:
+        texts.append(case.exception.traceback)
+    for text in texts:
+        _, found, rest = text.rpartition(_PRELOADING)
+        # A blank line ends what was raised first.
+        if found and (frame := user_frame(rest.split("\n\n")[0])) is not None:
+            return frame
+    return None
+
+
 def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
     """Return class and message of what it failed of, rather than of what followed."""
     reported = []
@@ -403,6 +437,9 @@ def _cause(
         )
     if root is not None and "in use" in root[1]:
         sentences.append(f"Another process listens on the port of the {who}")
+    preload = _preload(case, lines)
+    if preload is not None:
+        sentences.append(f"A preload raised that, at {preload}")
     plugin = _plugin(lines)
     if plugin:
         sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
@@ -702,7 +739,7 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     key, restriction = task.key, _asks_for(task)
     prefix = case.prefix_of(key)
     waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
-    yield NO_VALID_WORKER.found(
+    finding = NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and no worker has "
@@ -725,6 +762,7 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
+    yield _with_death(case, task, finding)
 
 
 def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
@@ -766,7 +804,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         if task.loose and hang.workers
         else ""
     )
-    return NO_VALID_WORKER.found(
+    finding = NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and "
@@ -779,6 +817,56 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         subject=Subject(key=key, prefix=prefix),
         evidence=evidence_of_hang(case, hang),
     )
+    return _with_death(case, task, finding)
+
+
+def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
+    """Return a finding as what followed from the death of the worker that a task asks for.
+
+    A worker that a nanny starts again has the same resources; one without a nanny does not
+    come back.
+    """
+    asked = {*task.hosts, *task.workers}
+    had = {
+        worker.subject
+        for worker in case.run.of(WorkerAdded)
+        if _has(worker, task.resources)
+        and (not asked or asked & {worker.subject, worker.name})
+    }
+    deaths = [
+        each for each in case.deaths if each.address in had and each.nanny is None
+    ]
+    if not deaths:
+        return finding
+    death = deaths[-1]
+    cause, how = case.cause_of(death), how_died(case, [death])
+    prefixes = dict.fromkeys(case.prefix_of(each) for each in death.executing)
+    running = f" while running {quoted(prefixes)}" if prefixes else ""
+    headline = f"The worker that '{short(case.prefix_of(task.key), 40)}' asks for died{how}{running}"
+    evidence = Evidence(
+        text=f"{headline}: {cause.because}", source="workers", at=death.at
+    )
+    known = cause.slug != "unknown"
+    slug = cause.slug if known else finding.rule
+    return msgspec.structs.replace(
+        finding,
+        rule=slug,
+        retry_advice=read_page(slug)[0].retry_advice,
+        title=f"{headline}; then no worker could run that task",
+        cause=f"{finding.cause} That worker had died{how}{running}: {cause.because}.",
+        remedy=(
+            "Find out first why that worker died. It had no nanny; with one, it would have been "
+            f"started again, with the same resources. {finding.remedy}"
+        ),
+        confidence=weaker(finding.confidence, cause.confidence),
+        evidence=(evidence, *finding.evidence),
+        follows=ChainStep(at=death.at, text=headline, evidence=(evidence,)),
+    )
+
+
+def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
+    had = worker.resources or {}
+    return all(had.get(name, 0) >= wanted for name, wanted in resources.items())
 
 
 def _no_workers_finding(case: Case, hang: Hang) -> Finding:
@@ -857,8 +945,7 @@ def _offered(case: Case, task: RestrictedTask) -> str:
         return _departed_worker(case, task)
     workers = case.run.of(WorkerAdded)
     for worker in reversed(workers):
-        had = worker.resources or {}
-        if all(had.get(name, 0) >= wanted for name, wanted in task.resources.items()):
+        if _has(worker, task.resources):
             return f" any more: {case.name_of(worker.subject)}, which had it, left"
     each = [w.resources for w in workers if w.resources is not None]
     if not each:

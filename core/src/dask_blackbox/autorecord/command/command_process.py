@@ -55,6 +55,9 @@ _tap: tuple[int, DriverTap] | None = None
 _attached: dict[str, Attach] = {}
 _position: tuple[int, DriverPositionWatcher] | None = None
 _calls: tuple[int, DriverCalls] | None = None
+
+REPORTED_EXIT = "reported_exit"
+"""The function that reports a call of `sys.exit` (in `sitecustomize`)."""
 _following: int | None = None
 
 
@@ -178,7 +181,7 @@ def listen() -> None:
     global _calls  # noqa: PLW0603 - one for each process
     with guard("the driver's calls to Dask"):
         if _calls is None or _calls[0] != os.getpid():
-            _calls = (os.getpid(), DriverCalls(_row))
+            _calls = (os.getpid(), DriverCalls(_row, _report_raised_exit))
             _calls[1].start()
             if not _is_a_worker():
                 _listen_to_tests()
@@ -303,13 +306,34 @@ def report_code(code: int, frame: FrameType | None) -> None:
     with guard("the driver's exit"):
         if _is_a_worker():
             return
-        place = place_of(users_frame(frame))
-        handled = sys.exception()
-        fields = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
-        _send_event(_shared_link(), "driver-exit", fields | place)
-        # The process ends because of it, and no hook learns of it.
-        if handled is not None:
-            report(handled)
+        _send_exit(code, place_of(users_frame(frame)), sys.exception())
+
+
+def _send_exit(
+    code: int, place: dict[str, object], handled: BaseException | None
+) -> None:
+    fields = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
+    _send_event(_shared_link(), "driver-exit", fields | place)
+    # The process ends because of it, and no hook learns of it.
+    if handled is not None:
+        report(handled)
+
+
+def _report_raised_exit(error: SystemExit) -> None:
+    """Report a `raise SystemExit` that leaves a `with` of Dask's; no other hook learns of it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_code.co_name == REPORTED_EXIT:
+        return
+    with guard("the driver's exit"):
+        if _is_a_worker():
+            return
+        if isinstance(error.code, int):
+            place = place_of(users_frame(trace.tb_frame))
+            _send_exit(error.code, place | {"line": trace.tb_lineno}, error.__context__)
+        else:
+            report(error)
 
 
 def report_test(test: str, when: str, error: BaseException) -> None:

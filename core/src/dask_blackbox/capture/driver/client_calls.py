@@ -21,7 +21,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 from .. import os_calls, programs
 from ..exceptions import bases_of, message_of, qualified
@@ -65,10 +65,14 @@ class DriverCalls:
 
     Args:
         sink: Takes a kind and a row; must not block.
+        exits: Takes the `SystemExit` for which the main thread closes a client or a cluster,
+            before that is closed; must not raise.
     """
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+    def __init__(
+        self, sink: Sink, exits: Callable[[SystemExit], None] | None = None
+    ) -> None:
+        self._sink, self._exits = sink, exits
         self._reported = Counter[str]()
         self._held: deque[list[object]] = deque(maxlen=_KEPT)
         self._pid = os.getpid()
@@ -100,6 +104,11 @@ class DriverCalls:
         programs.report_unreaped()
         while self._held:
             self._sink("event", self._held.popleft())
+
+    def exiting(self, error: SystemExit) -> None:
+        """Report that the process is about to exit, unless that is reported elsewhere."""
+        if self._exits is not None and os.getpid() == self._pid:
+            self._exits(error)
 
     def take_row(self, row: list[object]) -> None:
         """Take an event; of very many of a kind, only the newest are reported, at the end."""
@@ -231,8 +240,16 @@ def _closes(function: object) -> None:
                 **place_of(frame),
             },
         )
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and _fails(handled):
+            for listener in tuple(_listeners):
+                listener.exiting(handled)
     except Exception:
         pass
+
+
+def _fails(error: BaseException | None) -> TypeGuard[SystemExit]:
+    return isinstance(error, SystemExit) and error.code not in (None, 0)
 
 
 def _exiting(handled: BaseException | None) -> list[str]:
@@ -242,7 +259,7 @@ def _exiting(handled: BaseException | None) -> list[str]:
     raised is why.
     """
     chain = list[str]()
-    if not isinstance(handled, SystemExit) or handled.code in (None, 0):
+    if not _fails(handled):
         return chain
     error: BaseException | None = handled.__cause__ or handled.__context__
     while error is not None and len(chain) < _MOST_CHAINED:

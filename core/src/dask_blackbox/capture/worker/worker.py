@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _PAUSE, _IDLE_PAUSE = 0.1, 1.0  # seconds between two looks of the sampling thread
 _SHIP = 0.15  # seconds between two shipments, at least: every second look may ship
+_SHORT = 0.05  # seconds: of tasks that are younger, threads are not looked up
 _STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
 _KEPT = 1_000  # messages, at most: as many as Dask keeps
@@ -299,8 +300,13 @@ class WorkerCapture(WorkerPlugin):
                 self._ring.running_none()
 
     def _sample_threads(self) -> None:
-        """Add to the ring in which threads the tasks run, and how much CPU they have used."""
-        executing = self._executing.copy()
+        """Add to the ring in which threads the tasks run, and how much CPU they have used.
+
+        Not while all tasks are short: that would be most of what this thread costs then.
+        """
+        executing, now = self._executing.copy(), time.time()
+        if now - min(executing.values(), default=now) < _SHORT:
+            return
         self._threads.sample(executing)
         with self._lock:
             if self._ring is not None and executing == self._executing:
