@@ -22,16 +22,24 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
 from dask_blackbox.run_tables import RunTables
 
+_QUEUES = "distributed/queues.py"
+
 SHARED = {
     "distributed/lock.py": ("a `Lock`", "release it"),
     "distributed/multi_lock.py": ("a `MultiLock`", "release it"),
     "distributed/semaphore.py": ("a `Semaphore`", "release a lease"),
-    "distributed/queues.py": ("a `Queue`", "put an item into it, or take one out"),
+    _QUEUES: ("a `Queue`", "put an item into it, or take one out"),
     "distributed/event.py": ("an `Event`", "set it"),
     "distributed/variable.py": ("a `Variable`", "set it"),
     "distributed/actor.py": ("a method of an actor", "let it return"),
 }
 """What is shared through Dask: what waits for it, and what would end that."""
+
+_OF_QUEUES = {
+    "get": ("a `Queue`", "put an item into it"),
+    "put": ("space in a full `Queue`", "take an item out of it"),
+}
+"""By the method that waits, where it is known."""
 
 _CLIENT = "distributed/client.py"
 _RECENT = 90.0
@@ -95,8 +103,10 @@ class DriverPosition(HasStack):
 def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
     """Return what of `SHARED` the frames of a wait are in."""
     for file, what in SHARED.items():  # a `Lock` is a `Semaphore` underneath
-        if any(frame.file.endswith(file) for frame in frames):
-            return what
+        inside = [frame for frame in frames if frame.file.endswith(file)]
+        if inside:
+            methods = (_OF_QUEUES.get(frame.function or "") for frame in inside)
+            return next(filter(None, methods), what) if file == _QUEUES else what
     return None
 
 

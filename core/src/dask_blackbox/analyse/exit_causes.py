@@ -61,15 +61,19 @@ class ExitCause:
         slug: The rule that explains such deaths; `unknown` if nothing is proven.
         confidence: How sure.
         because: The evidence, as a clause ("it …").
+        by_script: Whether the job's own code, or one of its tasks, ended the process.
     """
 
     slug: str
     confidence: Confidence
     because: str
+    by_script: bool = False
 
     @property
     def died(self) -> str:
         """The cause, as a clause that follows "died"."""
+        if self.by_script and self.slug == "worker-signalled":
+            return "because of a signal that the job itself sent"
         return DIED[self.slug]
 
 
@@ -248,7 +252,8 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
             else f"something outside Dask sent its process {name}"
         )
         sure = "medium" if death.was_full and not sender else "high"
-    return ExitCause(slug=slug, confidence=sure, because=because)
+    by_script = death.ended_by == "script"
+    return ExitCause(slug=slug, confidence=sure, because=because, by_script=by_script)
 
 
 def _ran_out(line: str) -> bool:
