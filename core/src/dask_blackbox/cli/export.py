@@ -44,7 +44,7 @@ from dask_blackbox.report.export import export as export_run
     help="Output file; for tables, a folder. Default: in the current folder, named after the run.",
 )
 def export(*, name: str, store_url: str | None, form: str, output: Path | None) -> None:
-    """Write RUN in a format of other tools, and print the names of the files."""
+    """Convert RUN to a format that other tools read, and print the files' names."""
     run = opened_run(opened_store(store_url), name)
     to = output or Path("-".join(map(str, run.address)) + FORMATS[form])
     try:

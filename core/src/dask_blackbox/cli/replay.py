@@ -159,9 +159,9 @@ def replay(
 ) -> None:
     """Rerun a failed task of RUN with its inputs, in a new process.
 
-    This unpickles data from the store, and unpickling can run any code: only stores that
-    you declare as trusted are replayed.  Only runs recorded with blackbox.capture.values
-    contain failed tasks.  Exits with 0 if the recorded exception is raised again, 3 for
+    This unpickles data from the store, and unpickling can run any code; it reads only
+    stores that you declare as trusted.  Only runs recorded with blackbox.capture.values
+    contain the inputs of failed tasks.  Exits with 0 if the recorded exception is raised again, 3 for
     another exception, 4 for none, 5 if the process dies.
     """
     from dask_blackbox.reader.task_bundles import find_bundle, is_trusted

@@ -266,10 +266,10 @@ class ActorLost(Event, frozen=True, kw_only=True):
 
 
 class ActorMethod(UserCodeEvent, frozen=True, kw_only=True):
-    """A method of an actor ran for long; the address of its worker is the subject.
+    """A method of an actor ran for a long time; the address of its worker is the subject.
 
-    Reported after 5 s, then each time that its time has doubled, and once it has returned;
-    of each worker, 100 times at most.  Coroutines are not reported.
+    Reported after 5 s, each time its duration has doubled, and when it has returned; at most
+    100 times per worker.  Coroutines are not reported.
 
     Attributes:
         method: Name of the actor's class, or of its key, and of the method.
@@ -367,7 +367,7 @@ class ResultSize(Event, frozen=True, kw_only=True):
     """How large a result is that its host wraps; the task's key is the subject.
 
     Dask takes the wrapper (a state of Prefect's) for some hundred bytes.  Results of less
-    than 64 KiB are not reported.  The table `tasks` has this size in the place of Dask's.
+    than 64 KiB are not reported.  The table `tasks` has this size instead of Dask's.
 
     Attributes:
         nbytes: Its size, as Dask would count it without the wrapper.

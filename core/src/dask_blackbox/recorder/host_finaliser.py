@@ -75,7 +75,7 @@ def finalise_for_host(
                 finaliser: Finaliser = point.load()
                 finaliser(manifest, card, named, overview)
             except Exception:
-                logger.exception("the run's state in %s", kind)
+                logger.exception("cannot correct the run's state in %s", kind)
             else:
-                logger.info("the run's state in %s is set right", kind)
+                logger.info("corrected the run's state in %s", kind)
                 break

@@ -92,7 +92,7 @@ class Uploader(threading.Thread):
         finally:
             self._asking_since = None
         if self.error is not None:
-            logger.info("the store works again")
+            logger.info("the store accepts uploads again")
         self.error, self._pause, self._failing_since = None, 0.0, None
         return True
 

@@ -120,7 +120,7 @@ def read_bundle(blob: Any) -> TaskBundle:
         raise ValueError("its SHA-256 does not match: it was damaged or changed")
     begin = len(blob) - _END.size - length
     if begin < len(_MAGIC):
-        raise ValueError("its description is longer than itself")
+        raise ValueError("its description is longer than the file")
     facts = json.loads(blob[begin : -_END.size])
     if not isinstance(facts, dict) or not isinstance(facts.get("parts"), list):
         raise ValueError("its description does not list its parts")  # noqa: TRY004
