@@ -3,8 +3,9 @@
     .venvs/prefect/bin/python tools/prefect_screenshots.py FOLDER [STATE…]
     .venvs/prefect/bin/python tools/prefect_screenshots.py --readme
 
-States are `failed`, `succeeded`, `retried`, `live` and `crashed`; of each, the card itself and the flow run's
-page.  The second command makes docs/images/prefect-flow-run.png.
+States are `failed`, `succeeded`, `retried`, `timed-out`, `subflow`, `direct`, `live`,
+`crashed` and `stopped`; of each, the card itself and the flow run's page.  The second
+command makes docs/images/prefect-flow-run.png.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ ENDED = {
     "failed": ROOT / "flows" / "out_of_memory.py",
     "succeeded": ROOT / "flows" / "recorded_etl.py",
     "retried": ROOT / "flows" / "transient_retry.py",
+    "timed-out": ROOT / "flows" / "time_limit.py",
+    "subflow": ROOT / "flows" / "failed_subflow.py",
+    "direct": ROOT / "flows" / "own_clusters.py",
 }
+SIGNALS = {"crashed": signal.SIGKILL, "stopped": signal.SIGTERM}
 LONG = """
 import time
 from prefect import task
@@ -75,7 +80,7 @@ def main(words: list[str]) -> int:
         print(__doc__)
         return 2
     readme = words == ["--readme"]
-    states = words[1:] or [*ENDED, "live", "crashed"]
+    states = words[1:] or [*ENDED, "live", *SIGNALS]
     with tempfile.TemporaryDirectory() as folder:
         environ = {
             "DASK_BLACKBOX__STORE__URL": f"{folder}/store",
@@ -99,25 +104,37 @@ def main(words: list[str]) -> int:
                 for state, script in ENDED.items():
                     if state in states:
                         shoot_all(browser, host, host.run_flow(script), out / state)
-                if {"live", "crashed"} & {*states}:
-                    shoot_long(browser, host, Path(folder), out, states)
+                for ending, number in SIGNALS.items():
+                    live = "live" in states and ending == "crashed"
+                    if live or ending in states:
+                        wanted = [*(["live"] if live else []), ending]
+                        shoot_long(
+                            browser, host, Path(folder), out, wanted, number=number
+                        )
             browser.close()
     return 0
 
 
 def shoot_long(
-    browser: Any, host: PrefectHost, folder: Path, out: Path, states: list[str]
+    browser: Any,
+    host: PrefectHost,
+    folder: Path,
+    out: Path,
+    states: list[str],
+    *,
+    number: int,
 ) -> None:
-    """Take screenshots of a flow run while it runs, and after it was killed."""
+    """Take screenshots of a flow run while it runs, and after a signal has ended it."""
     with running(host, folder) as process:
         run = soon(lambda: next(iter(host.flow_runs()[-1:]), None))
         if "live" in states:
             soon(lambda: "has finished for" in card_of(host, run)[1])
             shoot_all(browser, host, run, out / "live")
-        process.send_signal(signal.SIGKILL)
-        if "crashed" in states:
-            soon(lambda: host.flow_run(run.id).state == "CRASHED")
-            shoot_all(browser, host, run, out / "crashed")
+        else:
+            soon(lambda: "have ended" in card_of(host, run)[1])
+        process.send_signal(number)
+        soon(lambda: host.flow_run(run.id).state == "CRASHED")
+        shoot_all(browser, host, run, out / states[-1])
 
 
 @contextmanager

@@ -220,6 +220,72 @@ def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
     assert "SIGKILL" in card
     assert host.flow_run(run_id).state == "CRASHED"
     _soon(lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CRASHED"})
+    assert _related(host, run_id)["deployment"] == {f"prefect.deployment.{served}"}
+    # Three: it waited for one of them.
+    assert len(_related(host, run_id)["task-run"]) == 3
+
+
+def _related(host: Any, run_id: str) -> dict[str, set[str]]:
+    """Return the resources by role that a flow run's verdict is related to."""
+    wanted = {
+        "event": {"name": ["dask.run.diagnosed"]},
+        "related": {"id": [f"prefect.flow-run.{run_id}"]},
+    }
+    [event] = _soon(lambda: host.ask("events/filter", {"filter": wanted})["events"])
+    found: dict[str, set[str]] = {}
+    for each in event["related"]:
+        role = each["prefect.resource.role"]
+        found.setdefault(role, set()).add(each["prefect.resource.id"])
+    return found
+
+
+@pytest.mark.parametrize("ui", ["", "/v2"], ids=["v1", "v2"])
+def test_a_flow_run_that_somebody_cancels_in_the_browser_reports_it(
+    host: Any, served: str, tmp_path: Path, ui: str
+) -> None:
+    api = pytest.importorskip("playwright.sync_api")
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM}")
+    asked = {"parameters": {"folder": str(tmp_path)}}
+    run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
+    _soon((tmp_path / "began").exists)
+
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        address = f"{host.url}{ui}/runs/flow-run/{run_id}"
+        _cancel(page, address)
+        _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
+        page.goto(address)
+        page.get_by_text("Cancelled").first.wait_for()
+        folder = Path(os.environ.get("SCREENSHOTS", tmp_path))
+        page.screenshot(path=folder / f"prefect-cancelled{ui.replace('/', '-')}.png")
+        browser.close()
+
+    _soon(
+        lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CANCELLED"}
+    )
+    card = _soon(lambda: host.artifacts(run_id)["dask-run-killed"])
+    assert "Prefect stopped this flow run" in card
+    assert "0 of 3 tasks were done" in card
+    assert _related(host, run_id)["deployment"] == {f"prefect.deployment.{served}"}
+
+
+def _cancel(page: Any, address: str) -> None:
+    """Cancel a flow run as a person does, in either UI."""
+    page.set_default_timeout(60_000)
+    page.goto(address)
+    if "/v2/" in address:
+        page.locator("button[aria-haspopup=menu]").last.click()
+        page.get_by_role("menuitem", name="Cancel").click()
+        page.get_by_role("button", name="Cancel Flow Run").click()
+    else:
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        page.get_by_role("button", name="Confirm").click()
+    page.get_by_text("Cancelling").first.wait_for()
 
 
 CREATE_AUTOMATION = """

@@ -20,6 +20,7 @@ import dask
 from dask_blackbox import RunCard
 from distributed import Client, LocalCluster
 from prefect import flow, task
+from prefect.context import FlowRunContext
 from prefect.utilities.annotations import quote
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
@@ -119,9 +120,18 @@ async def async_evicted() -> None:
         await asyncio.sleep(30)
 
 
+def recorded_tasks() -> int:
+    """Return how many finished tasks the recorder has reported to this flow run."""
+    context: Any = FlowRunContext.get()
+    progress = context.task_runner._observed._live._progress
+    return 0 if progress is None else int(progress.finished)
+
+
 @observed_flow(name="killed", task_runner=runner())
 def killed() -> Any:
     nap.submit(0.1).result()
+    while not recorded_tasks():  # what it has not pulled ends with the scheduler
+        time.sleep(0.1)
     return kill_once_it_works(signal.SIGKILL)
 
 

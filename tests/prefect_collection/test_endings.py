@@ -115,6 +115,7 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
     assert related["flow-run"] == [str(seen.id)]
     assert len(related["flow"]) == 1
     assert len(set(related["task-run"])) == 3
+    assert related["tag"] == ["dask:driver-killed"]
 
 
 def test_the_recorder_shows_a_card_that_its_flow_was_killed_before_it_showed(

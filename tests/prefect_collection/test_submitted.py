@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from dask_blackbox import RunCard
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.finding import Cost, Finding, Subject
+from prefect import task
 from prefect_dask_blackbox.lost_tasks import finding_about
-from prefect_dask_blackbox.submitted_tasks import in_short
+from prefect_dask_blackbox.submitted_tasks import (
+    SomeTasks,
+    SubmittedTask,
+    in_short,
+    without_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +69,25 @@ def test_a_task_was_not_lost_of_what_only_cost_time(
     about = finding_about(card, "load-1")
 
     assert (about.rule if about is not None else None) == reason
+
+
+@task
+def load() -> None: ...
+
+
+def submitted(*, named: bool = False, own: bool = False) -> SubmittedTask:
+    run = uuid4()
+    return SubmittedTask(key=str(run), task_run_id=run, task=load, named=named, own=own)
+
+
+def test_prefect_is_not_asked_for_a_name_that_the_user_gave() -> None:
+    own, known, new = (
+        submitted(named=True, own=True),
+        submitted(named=True),
+        submitted(),
+    )
+    user = submitted(named=True)
+    user.given = (("parts", SomeTasks(shown=(own, known, new))),)
+
+    assert list(without_name([user]).values()) == [new]
+    assert list(without_name([user], again=True).values()) == [user, known, new]

@@ -111,8 +111,6 @@ def finalise_run(
             changed = _show(
                 client, run, page, card, overview=overview, tasks=named, there=there
             )
-            if changed and not again:
-                tag_cause(card, run, client, before=page.causes)
         with guard("the task runs of a flow run that was killed", on_error=note):
             if again or run.state is None or not run.state.is_completed():
                 settled = _settle(client, run, card, tasks, there=there, again=again)
@@ -143,7 +141,7 @@ def _show(
     tasks: Sequence[TaskNamed],
     there: Mapping[UUID, TaskRun],
 ) -> bool:
-    """Show the card and emit the event, unless somebody has."""
+    """Show the card, tag the flow run and emit the event, unless somebody has."""
     noted = page.find(card.attempt)
     if noted is not None and noted.get("state") != "running":
         return False
@@ -156,7 +154,10 @@ def _show(
         overview=overview,
         runs={key: _line_of(known[key]) for key in costs & known.keys()},
     )
-    with guard("the event with the verdict"):
+    if run.run_count <= card.attempt:  # else the newer attempt may not have failed
+        with guard("the tag that names the cause"):
+            tag_cause(card, run, client, before=page.causes)
+    with guard("the event with the verdict"):  # after the tag, which it is related to
         emit_diagnosed(card, run.id, client, task_runs=_hit(card, tasks, there))
     return True
 

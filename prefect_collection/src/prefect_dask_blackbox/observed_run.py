@@ -64,6 +64,7 @@ from prefect_dask_blackbox.submitted_tasks import (
     SubmittedTask,
     one_line,
     shown_name,
+    without_name,
 )
 from prefect_dask_blackbox.task_attempts import earlier_failures
 from prefect_dask_blackbox.unrequested_failures import (
@@ -373,19 +374,8 @@ class ObservedRun:
     def _read_names(
         self, entries: Iterable[SubmittedTask], *, again: bool = False
     ) -> None:
-        """Ask Prefect for names that only it knows, of these tasks and those they needed.
-
-        Args:
-            entries: The tasks.
-            again: Those that are known too: Prefect names a task run that is executed a
-                second time anew.
-        """
-        unknown = {
-            each.task_run_id: each
-            for entry in entries
-            for each in (entry, *entry.awaited)
-            if again or not each.named
-        }
+        """Ask Prefect for the names of tasks, as `without_name` has it."""
+        unknown = without_name(entries, again=again)
         if not unknown:
             return
         with guard("the names of task runs"), prefect_client() as client:
@@ -627,7 +617,7 @@ class ObservedRun:
             return {}
         keys = {each.key for each in (*overview.slowest, *overview.largest)}
         of_card = [entry for entry in self.ledger if entry.key in keys]
-        self._read_names(of_card, again=True)
+        self._read_names([*of_card, *self._hit_tasks()[:_MOST_NAMES]], again=True)
         own = {
             entry.key: TaskLine(
                 name=entry.name,
@@ -667,6 +657,7 @@ class ObservedRun:
     def _show_card(
         self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None
     ) -> None:
+        executed = self._executed()  # first: it reads the names that all of it shows
         self._page.show(
             card,
             list(self._affected_task_runs(earlier)),
@@ -674,7 +665,7 @@ class ObservedRun:
             logs=self._live.lines_sent,
             names=self.ledger.names,
             overview=self.recording.overview,
-            runs=self._executed(),
+            runs=executed,
         )
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "own_name",
     "shown_name",
     "with_names",
+    "without_name",
 ]
 
 _logger = logging.getLogger("dask_blackbox")
@@ -75,6 +76,7 @@ class SubmittedTask:
         name: Of the task run; one that it is given if it never comes into being, until
             it is known what Prefect calls it.
         named: Its name is the one that Prefect has or will have.
+        own: It is so because the user's template gives it.
         given: What it was called with, in short; of tasks, these tasks.
         status: `pending`, `finished`, `error` or `cancelled`, as the client heard it.
         error: What came from Dask instead of a state of the task run; never an exception
@@ -93,6 +95,7 @@ class SubmittedTask:
     task: Task[Any, Any]
     name: str = ""
     named: bool = False
+    own: bool = False
     given: tuple[tuple[str, str | SomeTasks], ...] = ()
     status: str = "pending"
     error: BaseException | None = None
@@ -158,6 +161,25 @@ def own_name(task: Task[Any, Any], parameters: Mapping[str, object]) -> str | No
     with guard("the name of a task run"):
         name = template.format(**parameters)
     return name  # noqa: RET504 - the guard swallows errors
+
+
+def without_name(
+    entries: Iterable[SubmittedTask], *, again: bool = False
+) -> dict[UUID, SubmittedTask]:
+    """Return those of some tasks, and of those that they needed, that Prefect has to name.
+
+    Args:
+        entries: The tasks.
+        again: Those that it has named, too: it names a task run that is executed a second
+            time anew.  Not what the user has named: the server, which is told of names
+            with the states, may have an older one.
+    """
+    return {
+        each.task_run_id: each
+        for entry in entries
+        for each in (entry, *entry.awaited)
+        if not each.own and (again or not each.named)
+    }
 
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -312,10 +334,8 @@ class Ledger:
             inputs=tuple(_inputs_in([*parameters.values(), wait_for])),
         )
         own = own_name(task, parameters)
-        entry.name, entry.named = (
-            own or f"{task.name}-{str(run_id)[:3]}",
-            own is not None,
-        )
+        entry.name = own or f"{task.name}-{str(run_id)[:3]}"
+        entry.named = entry.own = own is not None
         self._tasks.append(entry)
         # The state that Future objects share, and not the Future: holding that one would
         # keep its result on the cluster until the flow ends.
