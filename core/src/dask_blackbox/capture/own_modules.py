@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .bytecode import code_hash, signed
+from .user_frames import FOREIGN
 
-FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
-"""Parts of the paths of files that are not the user's own."""
 _OURS = re.compile(r"[/\\](?:airflow_|prefect_)?dask_blackbox[/\\]")
 """Packages of dask-blackbox and of its hosts, which may be installed for development."""
 _MOST = 400

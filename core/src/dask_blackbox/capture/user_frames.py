@@ -6,7 +6,8 @@ import os
 from types import FrameType
 
 _DEEPEST = 200
-_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+"""Parts of the paths of files that are not the user's own."""
 _OURS = (f"{os.sep}dask_blackbox{os.sep}", "<dask-blackbox ")
 
 
@@ -23,7 +24,7 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
         name = frame.f_code.co_filename
         if stop and stop in name:
             return None
-        if not any(part in name for part in (*_OURS, *_FOREIGN)):
+        if not any(part in name for part in (*_OURS, *FOREIGN)):
             return frame
         frame = frame.f_back
     return None
@@ -45,7 +46,7 @@ def calling_frame(
             return None
         name = frame.f_code.co_filename
         if not name.endswith(through) and not any(part in name for part in _OURS):
-            return None if any(part in name for part in _FOREIGN) else frame
+            return None if any(part in name for part in FOREIGN) else frame
         frame = frame.f_back
     return None
 

@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
+from dask_blackbox.capture.user_frames import FOREIGN
 from dask_blackbox.guard import guard
 
-_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _OFTEN, _SELDOM = 0.5, 5.0
 _DEEPEST = 400
@@ -141,7 +141,7 @@ def _frames_of(frame: FrameType | None) -> list[FrameType]:
 
 def _is_the_users(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    return _OURS not in name and not any(part in name for part in _FOREIGN)
+    return _OURS not in name and not any(part in name for part in FOREIGN)
 
 
 def _stack(frames: list[FrameType]) -> list[str]:

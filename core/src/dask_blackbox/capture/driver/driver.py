@@ -22,6 +22,7 @@ from ..exceptions import bases_of, message_of, qualified
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
+from ..user_frames import FOREIGN
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 
@@ -31,7 +32,6 @@ _REGISTERING = ("register_plugin", "register_worker_plugin")
 _ABOUT = "dask_blackbox_about"
 """Attribute of an integration's exception: the user's function that it is about."""
 _CLIENT = os.path.join("distributed", "client.py")
-_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 
 
 def describe_driver(
@@ -72,7 +72,7 @@ def _unguarded() -> str | None:
         if frame is None or frame.f_globals.get("__name__") != "__main__":
             return None
         name, line = frame.f_code.co_filename, frame.f_lineno
-        if any(part in name for part in _FOREIGN):
+        if any(part in name for part in FOREIGN):
             return None
         with open(name, "rb") as file:
             body = ast.parse(file.read()).body
@@ -198,7 +198,7 @@ def _place_of(error: BaseException) -> dict[str, object]:
 def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame of the user's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not any(part in f.filename for part in _FOREIGN)]
+    own = [f for f in frames if not any(part in f.filename for part in FOREIGN)]
     own = [f for f in own if f"{os.sep}dask_blackbox{os.sep}" not in f.filename]
     # Compiled libraries name their files without a folder to begin with.
     own = [f for f in own if not f.filename.endswith((".pyx", ".pxi"))]

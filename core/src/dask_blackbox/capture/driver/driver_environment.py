@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from ..bytecode import NO_CODE, code_hash, instruction_bytes, signed
-from ..own_modules import FOREIGN, own_modules
+from ..own_modules import own_modules
+from ..user_frames import FOREIGN
 
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
