@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox import listener
+from airflow_dask_blackbox.dask_log import _Fold
 from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
 from dask_blackbox.layout import RunAddress
@@ -349,6 +351,44 @@ def test_dasks_own_log_of_a_plain_task_is_in_a_fold(
     # What a handler of the task's process gets at once.
     assert "a warning" in caplog.messages
     assert "a note" not in caplog.messages
+
+
+def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_task(
+    airflow: Any, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran = airflow.run(
+        """
+        from airflow.sdk import task
+
+        with DAG("left_open"):
+            @task
+            def work():
+                from distributed import Client
+
+                client = Client(
+                    processes=False, dashboard_address=":0", silence_logs=False
+                )
+                return client.submit(sum, [40, 2]).result()
+
+            work()
+        """,
+        "left_open",
+    )
+    assert ran.value == 42
+    from distributed.deploy.spec import SpecCluster
+
+    (cluster,) = [c for c in SpecCluster._instances if c.status.name == "running"]
+    try:
+        caplog.clear()
+        cluster.close()
+
+        said = [each for each in caplog.records if each.name.startswith("distributed")]
+        assert [each for each in said if each.levelno < logging.WARNING] == []
+    finally:
+        for handler in logging.getLogger().handlers:
+            handler.filters[:] = [
+                each for each in handler.filters if not isinstance(each, _Fold)
+            ]
 
 
 def test_dasks_own_log_of_a_command_is_in_a_fold(airflow: Any, store: Path) -> None:

@@ -31,6 +31,24 @@ def test_libraries_and_what_we_send_into_the_cluster_are_not_the_users(
     assert own_frame_in((theirs, other)) == theirs
 
 
+@pytest.mark.parametrize(
+    ("file", "function", "code", "generated"),
+    [
+        ("/env/bin/airflow", "<module>", "sys.exit(main())", True),
+        ("/env/bin/prefect", "<module>", "sys.exit(app())", True),
+        ("/env/bin/airflow", "main", "sys.exit(main())", False),
+        ("/home/me/bin/nightly", "<module>", "total = sums(orders)", False),
+        ("/home/me/nightly.py", "<module>", "sys.exit(main())", False),
+    ],
+)
+def test_the_script_that_an_installer_generates_for_a_command_is_not_the_users(
+    file: str, function: str, code: str, *, generated: bool
+) -> None:
+    frame = Frame(file=file, line=10, function=function, code=code)
+
+    assert is_the_users(frame) is not generated
+
+
 _CLUSTER = """Traceback (most recent call last):
   File "/home/me/etl.py", line 7, in main
     {call}

@@ -569,6 +569,35 @@ def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that(
     assert "start its cluster earlier, or keep one running" in found.remedy
 
 
+def test_a_time_limit_that_is_over_before_there_is_a_client_has_the_drivers_line() -> (
+    None
+):
+    waiting = an_exception(
+        "airflow.sdk.exceptions.AirflowTaskTimeout",
+        "Timeout",
+        traceback='  File "/dags/nightly.py", line 7, in make\n    wait_for_quota()\n',
+        file="/dags/nightly.py",
+    )
+    limited = stopped_by(
+        "airflow",
+        "task-timeout",
+        at=40,
+        exception=waiting,
+        limit=40.0,
+        sources={"driver": SourceAccount(batches=1)},
+    )
+
+    found = verdict(a_run(limited))
+
+    assert found.title == (
+        "Reached its time limit of 40 s before it had connected to a cluster"
+    )
+    assert "The driver was at /dags/nightly.py:" in found.cause
+    assert found.remedy == (
+        "Find out what delays the start of the cluster, or raise `time limit`."
+    )
+
+
 def test_a_time_limit_that_is_over_while_the_cluster_closes_is_reported_as_that() -> (
     None
 ):

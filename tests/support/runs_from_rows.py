@@ -12,7 +12,7 @@ Times are seconds since the start of the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dask_blackbox.manifest import (
@@ -339,6 +339,7 @@ def stopped_by(
     at: float = 20.0,
     exception: DriverException | None = None,
     limit: float | None = None,
+    sources: Mapping[str, SourceAccount] | None = None,
 ) -> Piece:
     """Return that the run's host ended it, at a time limit if there is one."""
     return "ending", Ending(
@@ -346,6 +347,7 @@ def stopped_by(
         ended=START + at,
         exception=exception,
         stopped=Stopped(by=host, reason=reason, at=START + at, limit=limit),
+        sources=dict(sources or {}),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,34 +67,56 @@ class _Fold(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines = DaskLines()
+        self.lines: DaskLines | None = DaskLines()
         self._last: object = None
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno >= logging.WARNING or not _is_dasks(record.name):
             return True
-        if record is not self._last:  # root may have several handlers
+        # Root may have several handlers.
+        if record is not self._last and self.lines is not None:
             self._last = record
             at = time.strftime("%H:%M:%S", time.gmtime(record.created))
             self.lines.add(f"{at} {record.name}: {record.getMessage()}")
         return False
+
+    def show(self, log: Log) -> None:
+        """Print what was kept, in a fold; what comes afterwards is dropped."""
+        lines, self.lines = self.lines, None
+        if lines is not None:
+            lines.show(log)
 
 
 def _is_dasks(name: str) -> bool:
     return name.partition(".")[0] in _DASK
 
 
+def _open_clusters() -> set[object]:
+    """Return the clusters of this process that are not closed yet."""
+    deploy = sys.modules.get("distributed.deploy.spec")
+    clusters = () if deploy is None else list(deploy.SpecCluster._instances)  # noqa: SLF001
+    return {each for each in clusters if each.status.name != "closed"}
+
+
 @contextmanager
 def folded_dask_log(log: Log) -> Iterator[None]:
-    """Print what Dask logs inside the block at its end, warnings and errors excepted."""
+    """Print what Dask logs inside the block at its end, warnings and errors excepted.
+
+    A cluster that was interrupted while it started, or that nobody closes, is closed by Dask
+    when the process exits: what it logs then would stand below Airflow's traceback, and is
+    not printed.
+    """
     fold = _Fold()
     handlers = list(logging.getLogger().handlers)
     for handler in handlers:
         handler.addFilter(fold)
+    before, left = _open_clusters(), set[object]()
     try:
         yield
     finally:
-        for handler in handlers:
-            handler.removeFilter(fold)
         with guard("Dask's own log in the task's"):
-            fold.lines.show(log)
+            fold.show(log)
+            left = _open_clusters() - before
+        if not left:
+            for handler in handlers:
+                handler.removeFilter(fold)

@@ -110,7 +110,9 @@ class EarlierTries:
             if self._looking.is_alive():
                 number = self._number - 1
                 self._show_try(
-                    number, "was killed; its recording is being finished", ""
+                    number,
+                    "did not report its end; its recording is being finished",
+                    "",
                 )
 
     def _look(
@@ -123,7 +125,7 @@ class EarlierTries:
                 self._show_try(self._number - 1, verdict_of(card), report)
             elif (known := self._known.get(self._number - 1)) is not None:
                 address = str(known.get("report") or known.get("recording") or "")
-                self._show_try(self._number - 1, "was killed", address)
+                self._show_try(self._number - 1, "did not report its end", address)
 
     def _show_try(self, number: int, summary: str, address: str) -> None:
         self._log.info("Try %s: %s", number, summary)

@@ -281,6 +281,7 @@ def _headline(
     unrecorded: str | None,
 ) -> str:
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
+    from dask_blackbox.analyse.run_state import is_clusterless
 
     if not run.ending_whole:
         return headline_of_a_damaged_end(state, numbers)
@@ -290,16 +291,8 @@ def _headline(
         others,
         numbers,
         unrecorded=unrecorded,
-        clusterless=_clusterless(run),
+        clusterless=is_clusterless(run),
     )
-
-
-def _clusterless(run: RunTables) -> bool:
-    """Return whether only the driver was recorded, as it had no client."""
-    sources = () if run.ending is None else run.ending.sources
-    alone = bool(sources) and all(each.startswith("driver") for each in sources)
-    # A recorder that replaced another one need not have reached the cluster any more.
-    return alone and not len(run.workers) and not len(run.tasks)
 
 
 class TaskCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
     State,
+    is_clusterless,
     last_sign_of_life,
     signal_of_driver,
     state_of,
@@ -150,6 +151,11 @@ class Case:
     def recorded_cluster(self) -> bool:
         """Whether anything was recorded beyond the driver."""
         return bool(self.run.of(RecordingStarted) or self.run.of(SchedulerInfo))
+
+    @cached_property
+    def clusterless(self) -> bool:
+        """Whether only the driver was recorded, as it had no client."""
+        return is_clusterless(self.run)
 
     @cached_property
     def loads(self) -> Loads:

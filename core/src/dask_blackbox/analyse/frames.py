@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
+from dask_blackbox.console_scripts import is_console_script
 from dask_blackbox.formatting import class_of, code_line
 from dask_blackbox.manifest import DriverException
 
@@ -496,7 +497,11 @@ def _frames(section: str) -> list[Frame]:
 def is_the_users(frame: Frame) -> bool:
     """Return whether a frame is in the user's own code, not in a library."""
     compiled = frame.file.endswith(_COMPILED) and not frame.file.startswith("/")
-    return not compiled and not any(part in frame.file for part in _NOT_THE_USERS)
+    return (
+        not compiled
+        and not any(part in frame.file for part in _NOT_THE_USERS)
+        and not is_console_script(frame.file, frame.function, frame.code)
+    )
 
 
 def own_frame_in(stack: Sequence[Frame]) -> Frame | None:

@@ -76,6 +76,14 @@ def recorded_until(run: RunTables) -> float:
     return max(run.manifest.started, *moments, 0.0)
 
 
+def is_clusterless(run: RunTables) -> bool:
+    """Return whether only the driver was recorded, as it had no client."""
+    sources = () if run.ending is None else run.ending.sources
+    alone = bool(sources) and all(each.startswith("driver") for each in sources)
+    # A recorder that replaced another one need not have reached the cluster any more.
+    return alone and not len(run.workers) and not len(run.tasks)
+
+
 def exit_code_of_driver(run: RunTables) -> int | None:
     """Return what the driver's process exited with; negative for a signal."""
     code = None if run.ending is None else run.ending.exit_code

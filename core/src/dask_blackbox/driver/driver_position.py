@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from dask_blackbox.capture.user_frames import FOREIGN
+from dask_blackbox.console_scripts import is_console_script
 from dask_blackbox.guard import guard
 
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
@@ -141,7 +142,11 @@ def _frames_of(frame: FrameType | None) -> list[FrameType]:
 
 def _is_the_users(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    return _OURS not in name and not any(part in name for part in FOREIGN)
+    if _OURS in name or any(part in name for part in FOREIGN):
+        return False
+    # Else every line of a host that has not called the job yet would be that one.
+    line = linecache.getline(name, frame.f_lineno)
+    return not is_console_script(name, frame.f_code.co_name, line)
 
 
 def _stack(frames: list[FrameType]) -> list[str]:

@@ -953,10 +953,13 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     if pace is not None and needs is not None:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += f", at this rate {duration(needs)}"
-    none_yet = started is None and _was_starting_a_cluster(case)
+    starting = started is None and _was_starting_a_cluster(case)
+    none_yet = starting or case.clusterless
     closing = not none_yet and _was_closing_a_cluster(case)
-    if none_yet:
+    if starting:
         title += " while its cluster was starting"
+    elif none_yet:
+        title += " before it had connected to a cluster"
     elif closing:
         title += f" while its cluster was closing{_progress(case, _moment(case))}"
     slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
@@ -964,12 +967,15 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         title += f"; cluster start took {duration(started)}"
     more = "" if started is None else f" Its cluster took {duration(started)} to start."
     progress = "" if pace is None else f" {pace.sentence}."
+    where = _where_it_was(case) if none_yet else ""
+    delays = "closing" if closing else "start"
     return STOPPED_BY_HOST.found(
         title,
-        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{progress}{more}",
+        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}."
+        f"{progress}{more}{where}",
         remedy=(
-            f"Find out what delays the closing of the cluster, or raise `{name}`."
-            if closing
+            f"Find out what delays the {delays} of the cluster, or raise `{name}`."
+            if closing or (none_yet and not starting)
             else _remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet)
         ),
         confidence="high" if pace is not None else "medium",
