@@ -201,8 +201,8 @@ def shoot(
     identity, data = card_of(host, run)
     page = opened(browser, scheme)
     page.goto(f"{host.url}{UIS[ui]}/artifacts/artifact/{identity}")
-    title = data.partition("\n")[0].lstrip("# ✔✖▶").split()[0]
-    page.locator("h2", has_text=title).first.wait_for(timeout=PATIENCE_MS)
+    sign = data.split(maxsplit=2)[1]  # of its state, which no other heading has
+    page.locator("h2", has_text=sign).first.wait_for(timeout=PATIENCE_MS)
     take(page, target)
 
 

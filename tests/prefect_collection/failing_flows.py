@@ -219,7 +219,7 @@ def use_all_memory(flag: str) -> int:
     ),
 )
 def waits_for_memory() -> None:
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 2}):
         use_all_memory.submit(os.environ["FLAG"]).wait()
 
 

@@ -56,6 +56,8 @@ def test_sigterm_is_reported_as_what_it_is(
     )
     assert seen.card.headline.startswith("The host stopped this flow run after ")
     assert "1 of 4 tasks were done" in seen.card.headline
+    assert "The driver was at " in seen.card.verdict.cause
+    assert "/failing_flows.py:" in seen.card.verdict.cause
     assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
     assert len(seen.all_tasks) == 4
     assert all(
@@ -83,12 +85,13 @@ def test_a_flow_is_stopped_before_its_own_cluster_closes(
 def test_waiting_for_a_task_that_needs_too_much_memory_ends(
     reported: RunFlow, prefect: Any
 ) -> None:
-    """With Dask's own limit for workers to return, it would wait for ever."""
+    """With Dask's own limit for workers to return, it waits for ever."""
     store = reported("waits_for_memory")
     seen = prefect.newest("waits-for-memory", store)
 
     assert seen.state == "FAILED"
     assert seen.card.verdict.rule == "worker-memory-limit"
+    assert "died 3 times at their 500 MiB memory limit" in seen.card.headline
     assert [task.state for task in seen.all_tasks] == ["CRASHED"]
 
 

@@ -536,6 +536,21 @@ def test_dask_work_without_any_prefect_task_is_recorded(
     assert prefect.newest("taskless", store).card.numbers["tasks"] == 1
 
 
+def test_a_flow_that_uses_no_cluster_does_not_look_like_a_recorded_one(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="without-dask")
+    def without_dask() -> int:
+        return 1
+
+    without_dask()
+
+    page = prefect.newest("without-dask", store).artifacts["dask-run-without-dask"]
+    headline = page.partition("\n")[0]
+    assert "without a Dask client" in headline
+    assert "is not recorded" in headline
+
+
 def test_a_flow_that_dies_before_its_first_task_has_a_card(
     prefect: Any, store: Path
 ) -> None:

@@ -8,7 +8,7 @@ from types import FrameType
 _DEEPEST = 200
 FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 """Parts of the paths of files that are not the user's own."""
-_OURS = (f"{os.sep}dask_blackbox{os.sep}", "<dask-blackbox ")
+_OURS = (f"dask_blackbox{os.sep}", "<dask-blackbox ")
 
 
 def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:

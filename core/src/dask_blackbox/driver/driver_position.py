@@ -21,7 +21,7 @@ from dask_blackbox.capture.user_frames import FOREIGN
 from dask_blackbox.console_scripts import is_console_script
 from dask_blackbox.guard import guard
 
-_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_OURS = f"dask_blackbox{os.sep}"
 _OFTEN, _SELDOM = 0.5, 5.0
 _DEEPEST = 400
 _INNERMOST, _USERS = 12, 8

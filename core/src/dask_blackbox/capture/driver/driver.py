@@ -199,7 +199,7 @@ def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame of the user's own code."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not any(part in f.filename for part in FOREIGN)]
-    own = [f for f in own if f"{os.sep}dask_blackbox{os.sep}" not in f.filename]
+    own = [f for f in own if f"dask_blackbox{os.sep}" not in f.filename]
     # Compiled libraries name their files without a folder to begin with.
     own = [f for f in own if not f.filename.endswith((".pyx", ".pxi"))]
     return own[-1] if own else (frames[-1] if frames else None)
