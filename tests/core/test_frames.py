@@ -101,3 +101,19 @@ def test_a_librarys_failed_lookup_is_not_the_root_of_what_it_raised_instead() ->
     )
     own = traceback.replace("/env/lib/python3.11/site-packages/dask/", "/jobs/")
     assert root_of_chain(own) == ("KeyError", "'gigs'")
+
+
+@pytest.mark.parametrize(
+    ("file", "own"),
+    [
+        ("/home/ada/dask_blackbox/recorder/recorder.py", False),
+        ("/repo/prefect_collection/src/prefect_dask_blackbox/futures.py", False),
+        ("<dask-blackbox worker.worker>", False),
+        ("/home/ada/try_dask_blackbox/etl.py", True),
+        ("/home/ada/dask-blackbox/etl.py", True),
+    ],
+)
+def test_a_folder_whose_name_resembles_ours_is_the_users(
+    file: str, *, own: bool
+) -> None:
+    assert is_the_users(Frame(file=file, line=3, function="load")) is own

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
-from dask_blackbox.console_scripts import is_console_script
+from dask_blackbox.capture.user_frames import is_console_script, is_ours
 from dask_blackbox.formatting import class_of, code_line
 from dask_blackbox.manifest import DriverException
 
@@ -71,10 +71,6 @@ _NOT_THE_USERS = (
     "/site-packages/",
     "/dist-packages/",
     "/lib/python3",
-    "/dask_blackbox/",
-    "/airflow_dask_blackbox/",
-    "/prefect_dask_blackbox/",
-    "<dask-blackbox ",  # what we send into the cluster
     "<frozen ",
 )
 
@@ -499,6 +495,7 @@ def is_the_users(frame: Frame) -> bool:
     compiled = frame.file.endswith(_COMPILED) and not frame.file.startswith("/")
     return (
         not compiled
+        and not is_ours(frame.file)
         and not any(part in frame.file for part in _NOT_THE_USERS)
         and not is_console_script(frame.file, frame.function, frame.code)
     )

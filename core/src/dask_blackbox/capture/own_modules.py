@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .bytecode import code_hash, signed
-from .user_frames import FOREIGN
+from .user_frames import FOREIGN, is_ours
 
-_OURS = re.compile(r"[/\\](?:airflow_|prefect_)?dask_blackbox[/\\]")
 """Packages of dask-blackbox and of its hosts, which may be installed for development."""
 _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
@@ -111,6 +110,6 @@ def _file_of(module: object) -> str | None:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except Exception:
         return None
-    if not isinstance(file, str) or not file.endswith(".py") or _OURS.search(file):
+    if not isinstance(file, str) or not file.endswith(".py") or is_ours(file):
         return None
     return None if any(part in file for part in FOREIGN) else file

@@ -1,14 +1,39 @@
-"""Frames of the user's own code, in this process."""
+"""Which frames are of the user's own code."""
 
 from __future__ import annotations
 
 import os
+import re
 from types import FrameType
 
 _DEEPEST = 200
 FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 """Parts of the paths of files that are not the user's own."""
-_OURS = (f"dask_blackbox{os.sep}", "<dask-blackbox ")
+_OURS = re.compile(r"[/\\](?:airflow_|prefect_)?dask_blackbox[/\\]|<dask-blackbox ")
+_SCRIPT = re.compile(r".*[\\/](?:bin|Scripts)[\\/][^.\\/]+(?:\.exe)?")
+_CALL = re.compile(r"(?:sys\.exit|raise SystemExit)\([\w.]+\(\)\)")
+
+
+def is_ours(file: str) -> bool:
+    """Return whether a file is of this package or of its integrations."""
+    return _OURS.search(file) is not None
+
+
+def is_console_script(file: str, function: str, code: str) -> bool:
+    """Return whether a frame is the one line of a script that an installer generated.
+
+    Such scripts (`airflow` in `bin`) lie in no library, and what they call is no code of the job's.
+
+    Args:
+        file: Path of the frame's code.
+        function: Its name.
+        code: The line.
+    """
+    return (
+        function == "<module>"
+        and _SCRIPT.fullmatch(file) is not None
+        and _CALL.fullmatch(code.strip()) is not None
+    )
 
 
 def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
@@ -24,7 +49,7 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
         name = frame.f_code.co_filename
         if stop and stop in name:
             return None
-        if not any(part in name for part in (*_OURS, *FOREIGN)):
+        if not is_ours(name) and not any(part in name for part in FOREIGN):
             return frame
         frame = frame.f_back
     return None
@@ -45,7 +70,7 @@ def calling_frame(
         if frame is None:
             return None
         name = frame.f_code.co_filename
-        if not name.endswith(through) and not any(part in name for part in _OURS):
+        if not name.endswith(through) and not is_ours(name):
             return None if any(part in name for part in FOREIGN) else frame
         frame = frame.f_back
     return None

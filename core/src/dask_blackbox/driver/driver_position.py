@@ -17,11 +17,9 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from dask_blackbox.capture.user_frames import FOREIGN
-from dask_blackbox.console_scripts import is_console_script
+from dask_blackbox.capture.user_frames import FOREIGN, is_console_script, is_ours
 from dask_blackbox.guard import guard
 
-_OURS = f"dask_blackbox{os.sep}"
 _OFTEN, _SELDOM = 0.5, 5.0
 _DEEPEST = 400
 _INNERMOST, _USERS = 12, 8
@@ -142,7 +140,7 @@ def _frames_of(frame: FrameType | None) -> list[FrameType]:
 
 def _is_the_users(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    if _OURS in name or any(part in name for part in FOREIGN):
+    if is_ours(name) or any(part in name for part in FOREIGN):
         return False
     # Else every line of a host that has not called the job yet would be that one.
     line = linecache.getline(name, frame.f_lineno)

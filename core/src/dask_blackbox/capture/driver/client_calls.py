@@ -34,7 +34,7 @@ from ..files import (
     surroundings_of,
 )
 from ..logs import cut
-from ..user_frames import place_of, users_frame
+from ..user_frames import is_ours, place_of, users_frame
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
@@ -43,7 +43,6 @@ _LONGEST = 2_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
 _MOST_FUTURES = 100_000
 _MOST_CHAINED = 20
-_OURS = f"dask_blackbox{os.sep}"
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
@@ -319,7 +318,7 @@ def _in_a_users_thread(frame: FrameType | None) -> bool:
         return False
     while frame is not None:
         name = frame.f_code.co_filename
-        if _DASKS in name or _OURS in name or _PROCESSES in name:
+        if _DASKS in name or is_ours(name) or _PROCESSES in name:
             return False
         frame = frame.f_back
     return True

@@ -22,7 +22,7 @@ from ..exceptions import bases_of, message_of, qualified
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
-from ..user_frames import FOREIGN
+from ..user_frames import FOREIGN, is_ours
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 
@@ -199,7 +199,7 @@ def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame of the user's own code."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not any(part in f.filename for part in FOREIGN)]
-    own = [f for f in own if f"dask_blackbox{os.sep}" not in f.filename]
+    own = [f for f in own if not is_ours(f.filename)]
     # Compiled libraries name their files without a folder to begin with.
     own = [f for f in own if not f.filename.endswith((".pyx", ".pxi"))]
     return own[-1] if own else (frames[-1] if frames else None)
