@@ -356,6 +356,9 @@ def test_dasks_own_log_of_a_plain_task_is_in_a_fold(
 def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_task(
     airflow: Any, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    from distributed.deploy.spec import SpecCluster
+
+    before = set(SpecCluster._instances)
     ran = airflow.run(
         """
         from airflow.sdk import task
@@ -375,9 +378,7 @@ def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_tas
         "left_open",
     )
     assert ran.value == 42
-    from distributed.deploy.spec import SpecCluster
-
-    (cluster,) = [c for c in SpecCluster._instances if c.status.name == "running"]
+    (cluster,) = set(SpecCluster._instances) - before
     try:
         caplog.clear()
         cluster.close()
