@@ -54,7 +54,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 
 @pytest.mark.skipif(
     not hasattr(engine, "can_ack_control_intent"),
-    reason="Prefect's runner asks nothing",
+    reason="this version of Prefect's runner does not ask the flow's process",
 )
 def test_prefects_runner_hears_that_its_signal_will_be_handled() -> None:
     with engine.capture_sigterm(), ThreadPoolExecutor(1) as pool:
