@@ -126,6 +126,8 @@ _LEVEL = re.compile(
 """What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
+_DELAY = 0.05
+"""Seconds by which a worker's estimate of its scheduler's clock may be off."""
 _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
@@ -535,7 +537,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             key=lambda each: each.at,
         )
         name = class_of(exception)
-        cancelled = ended is not None and first.at < ended
+        cancelled = ended is not None and first.at < ended + _DELAY
         again = _is_met_again(case, first)
         leads = cancelled or again or _ended_with(case, is_wait)
         if stalled:
