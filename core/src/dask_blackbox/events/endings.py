@@ -227,7 +227,7 @@ class DriverGotSignal(Event, frozen=True, kw_only=True):
 
 
 class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
-    """The driver called `sys.exit`, and had failed with it.
+    """The driver called `sys.exit`, or raised `SystemExit` through a `with` of Dask's, and failed.
 
     Attributes:
         pid: Process id of the driver.
