@@ -23,6 +23,7 @@ from dask_blackbox.capture.files import (
 )
 from dask_blackbox.events import (
     ActorMethod,
+    DriverRaised,
     DriverSignalled,
     FileRemoved,
     ProgramFailed,
@@ -512,6 +513,15 @@ def test_a_recorded_command(
     assert verdict is not None
     assert [each for each in title if each not in verdict.title] == []
     assert verdict.confidence == confidence
+
+
+@pytest.mark.parametrize("how", ["tries_again", "exits_with_text"])
+def test_an_exit_is_reported_once_though_it_closes_client_and_cluster(
+    card_of_command: Callable[[str, int], RunCard], how: str
+) -> None:
+    run = Run.open(card_of_command(how, 1).links["recording"])
+
+    assert [each.exception for each in run.of(DriverRaised)] == ["SystemExit"]
 
 
 def test_a_forked_process_that_the_driver_waited_for_is_named(

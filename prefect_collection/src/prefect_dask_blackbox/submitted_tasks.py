@@ -171,8 +171,8 @@ def without_name(
     Args:
         entries: The tasks.
         again: Those that it has named, too: it names a task run that is executed a second
-            time anew.  Not what the user has named: the server, which is told of names
-            with the states, may have an older one.
+            time anew.  Not what the user has named: the server receives names
+            with the states, and may have an older one.
     """
     return {
         each.task_run_id: each

@@ -398,6 +398,14 @@ def exits(folder: str) -> None:
             raise SystemExit(4)  # noqa: B904 - as people write it
 
 
+def exits_with_text(folder: str) -> None:
+    """Call `sys.exit` with a text in the `with` of a client and a cluster."""
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as c:
+        assert c.submit(len, folder).result()
+        sys.exit("no orders for today")
+
+
 def counts(folder: str) -> None:
     """Report how many failed, and exit."""
     os.system(f"test -d {folder}")
@@ -484,7 +492,8 @@ def restarts_after_failure(folder: str) -> None:
 def tries_again(folder: str) -> None:
     """Try again while the folder that is the lock of the first attempt is still there."""
     lock = Path(folder, "books.lock")
-    with client() as c:
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as c:
         for attempt in (1, 2):
             try:
                 lock.mkdir()

@@ -72,6 +72,7 @@ class DriverCalls:
         self, sink: Sink, exits: Callable[[SystemExit], None] | None = None
     ) -> None:
         self._sink, self._exits = sink, exits
+        self._exiting: str | None = None  # what has been handed to `exits`
         self._reported = Counter[str]()
         self._held: deque[list[object]] = deque(maxlen=_KEPT)
         self._pid = os.getpid()
@@ -105,9 +106,12 @@ class DriverCalls:
             self._sink("event", self._held.popleft())
 
     def exiting(self, error: SystemExit) -> None:
-        """Report that the process is about to exit, unless that is reported elsewhere."""
-        if self._exits is not None and os.getpid() == self._pid:
-            self._exits(error)
+        """Report that the process is about to exit, once: it closes clients and clusters."""
+        identity = identity_of(error)
+        if self._exits is None or os.getpid() != self._pid or identity == self._exiting:
+            return
+        self._exiting = identity
+        self._exits(error)
 
     def take_row(self, row: list[object]) -> None:
         """Take an event; of very many of a kind, only the newest are reported, at the end."""
