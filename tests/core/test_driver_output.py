@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 
 import dask
@@ -43,6 +44,50 @@ def test_the_lines_of_a_failed_task_are_dasks() -> None:
     lines = [a_line(each, at=5) for each in text.split("\n")]
 
     assert last_output(a_run(a_line("2 shops", at=4), *lines)) == "2 shops"
+
+
+def printed_with_traceback(error: Exception, *, skip: int) -> list[Piece]:
+    """Return the lines of an error that Dask logs, without the first frames."""
+    traceback = error.__traceback__
+    for _ in range(skip):
+        assert traceback is not None
+        traceback = traceback.tb_next
+    text = formatted("distributed.worker", "Failed to communicate with scheduler")
+    text += "\n" + logging.Formatter().formatException((type(error), error, traceback))
+    return [
+        a_log_line(
+            line,
+            at=6,
+            role="driver",
+            source="driver",
+            seq=seq,
+            logger="stderr",
+            level=20,
+        )
+        for seq, line in enumerate(
+            text.replace(" - WARNING - ", " - ERROR - ").split("\n"), start=2
+        )
+    ]
+
+
+def test_a_traceback_that_dask_logs_is_not_output_of_the_driver() -> None:
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("no_such_module_of_this_test")
+    lines = printed_with_traceback(caught.value, skip=1)
+    run = a_run(a_line("3 of 12 lots failed", at=5), *lines)
+
+    assert len(lines) > 3
+    assert last_output(run) == "3 of 12 lots failed"
+
+
+def test_the_drivers_own_traceback_after_an_error_of_dask_is_its_output() -> None:
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("no_such_module_of_this_test")
+    lines = printed_with_traceback(caught.value, skip=0)
+
+    last = last_output(a_run(a_line("3 of 12 lots failed", at=5), *lines))
+    assert last is not None
+    assert last.startswith("ModuleNotFoundError: ")
 
 
 def test_a_line_of_the_users_own_logger_is_output() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from dask_blackbox.analyse.frames import EXCEPTION_LINKS
+from dask_blackbox.analyse.frames import EXCEPTION_LINKS, user_frames
 from dask_blackbox.analyse.signatures.distributed import CALLBACK_FAILED
 from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
 from dask_blackbox.formatting import class_of
@@ -70,14 +70,44 @@ def _own_lines(run: RunTables) -> pl.DataFrame:
 
 def own_lines(run: RunTables) -> pl.DataFrame:
     """Return the lines of the job's own code, in whichever process."""
-    return run.logs.filter(
+    own = run.logs.filter(
         pl.col("role").is_in(["driver", "worker"])
         & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
-        & ~pl.col("message").str.contains(
+    )
+    further = _tracebacks_of_dask(own)
+    return own.filter(
+        ~pl.col("message").str.contains(
             f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}"
         )
         & (pl.col("message").str.strip_chars() != "")
+        & ~((pl.col("role") == "driver") & pl.col("seq").is_in(further))
     )
+
+
+def _tracebacks_of_dask(logs: pl.DataFrame) -> list[int]:
+    """Return the `seq` of the driver's lines that continue what Dask logged with a traceback.
+
+    Each line of stderr is a row of its own, and only the first has the logger's name.
+    """
+    printed = logs.filter((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
+    if not printed["message"].str.contains(_ERRORS_OF_THEM).any():
+        return []
+    rows = printed.sort("seq").select("seq", "message").rows()
+    further: list[int] = []
+    of_dask = in_traceback = False
+    for index, (seq, message) in enumerate(rows):
+        if re.match(_PRINTED_BY_THEM, message):
+            of_dask, in_traceback = _is_error_of_dask(message), False
+        elif of_dask and message == _TRACEBACK:
+            frame = rows[index + 1][1] if index + 1 < len(rows) else ""
+            # The driver's own traceback may follow: it begins in the job's own code.
+            of_dask = in_traceback = not user_frames(frame)
+        elif of_dask and message.strip() and message not in EXCEPTION_LINKS:
+            of_dask = in_traceback
+            in_traceback = message.startswith(" ")
+        if of_dask and not re.match(_PRINTED_BY_THEM, message):
+            further.append(seq)
+    return further
 
 
 NOISE = (

@@ -673,8 +673,8 @@ def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:
     how = (
         f"{place} called `sys.exit({code})`"
         if place
-        else f"its own code called `sys.exit({code})`, or it failed before the "
-        "recorder was attached"
+        else f"its own code called `sys.exit({code})` or raised `SystemExit({code})`, or "
+        "it failed before the recorder was attached"
     )
     output = f" Its last output: “{short(last, 200)}”." if last else ""
     return (
