@@ -207,3 +207,20 @@ def test_a_change_that_fits_the_verdict_is_the_first_step() -> None:
 
     assert first.text == "Input 3.4\N{MULTIPLICATION SIGN} larger (1 GiB → 3.4 GiB)"
     assert second == chain_of(Case(run), verdict, [other])[0]
+
+
+def test_a_change_that_most_runs_have_is_no_step_of_the_chain() -> None:
+    run = the("one_customer_has_all_the_orders").run
+    verdict = verdict_of(findings_in(run), run)
+    usual = Change(
+        kind="parameters",
+        what="region",
+        before="east",
+        after="coast",
+        rarity=0.0,
+        why="the failure names its value",
+    )
+
+    chain = chain_of(Case(run), verdict, [usual])
+
+    assert chain == chain_of(Case(run), verdict, [])

@@ -532,6 +532,7 @@ def test_a_run_that_its_host_stopped_at_work_had_no_failure() -> None:
 
     assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
     assert "No failure had been recorded by then" in found.cause
+    assert found.evidence[0].text == "Prefect ended the run (SIGTERM)"
     assert [each.rule for each in findings_in(run)] == ["stopped-by-host"]
 
 

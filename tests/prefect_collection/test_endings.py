@@ -78,7 +78,7 @@ def test_a_flow_is_stopped_before_its_own_cluster_closes(
     assert seen.state == "CRASHED"
     assert seen.card.verdict.rule == "stopped-by-host"
     assert "1 of 2 tasks were done" in seen.card.headline
-    assert first.text.startswith("The host ended the run (evicted)")
+    assert first.text.startswith("The host ended the run (SIGTERM)")
     assert first.at <= float(closing)
 
 

@@ -18,6 +18,7 @@ from dask_blackbox.analyse.causes.incidents import (
 )
 from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
+from dask_blackbox.analyse.changes.attribution import is_unusual
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
@@ -111,8 +112,10 @@ def _causes(cause: Incident, effect: Incident) -> bool:
 
 
 def _changes(case: Case, changes: Sequence[Change]) -> Iterator[ChainStep]:
-    """Yield the change that fits the verdict."""
-    fits = next((each for each in changes if each.why), None)
+    """Yield the change that fits the verdict, if it is an unusual one."""
+    fits = next(
+        (each for each in changes if each.why and is_unusual(each.rarity)), None
+    )
     if fits is None:
         return
     yield ChainStep(at=case.run.manifest.started, text=_change(fits))

@@ -53,6 +53,18 @@ _MOST_LISTED = 4
 _FAR = math.log(100)  # as a factor, it would be hard to read
 
 
+def is_unusual(rarity: float | None) -> bool:
+    """Return whether a change is one that a run can be blamed on.
+
+    What differs between most runs, such as the parameter of a mapped task, differs between
+    those that succeed, too.
+
+    Args:
+        rarity: Share of earlier runs without such a change; None: there are none.
+    """
+    return rarity is None or rarity >= _RARE
+
+
 def _side_of(kind: str) -> Blame:
     """Return on which side a kind of change is."""
     return _SIDE.get(kind, "unknown")
@@ -126,11 +138,7 @@ def sides(
     """
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     judged = [one for each in ranked for one in _representing(each)]
-    rare = [
-        each
-        for each in judged
-        if (each.rarity is None or each.rarity >= _RARE) and each.weight >= 0
-    ]
+    rare = [each for each in judged if is_unusual(each.rarity) and each.weight >= 0]
     if not rare:
         text = _nothing(ranked, verdict, habits)
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"

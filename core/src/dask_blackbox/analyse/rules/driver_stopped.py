@@ -874,8 +874,7 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
 def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
     after = duration(max(_moment(case) - case.run.manifest.started, 0))
-    reason = STOP_WORDS.get(stopped.reason, stopped.reason)
-    why = f" ({reason})" if reason else ""
+    why = _in_brackets(stopped)
     detail = (
         f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."
         if stopped.detail
@@ -1068,11 +1067,17 @@ def _host(stopped: Stopped) -> str:
     return names.get(stopped.by, stopped.by.capitalize())
 
 
+def _in_brackets(stopped: Stopped) -> str:
+    """Return why a run was stopped, in words; empty if that is not known."""
+    reason = stopped.setting or STOP_WORDS.get(stopped.reason, stopped.reason)
+    return f" ({reason})" if reason else ""
+
+
 def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, ...]:
     detail = f": {short(stopped.detail, 200)}" if stopped.detail else ""
     return (
         Evidence(
-            text=f"{_host(stopped)} ended the run ({stopped.reason}){detail}",
+            text=f"{_host(stopped)} ended the run{_in_brackets(stopped)}{detail}",
             source="driver",
             at=_moment(case),
         ),
