@@ -116,6 +116,18 @@ def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
     assert 'href="javascript' not in rendered
 
 
+def test_a_run_that_failed_of_a_part_has_no_counts_of_work_that_it_did_not_do() -> None:
+    counts = {"duration": 9.0, "tasks": 0.0, "workers": 0.0, "deaths": 0.0}
+    card = a_card(numbers=counts)
+    assert card.verdict is not None
+    verdict = msgspec.structs.replace(card.verdict, rule="part-failed")
+    of_a_part = msgspec.structs.replace(card, verdict=verdict)
+
+    for render in (text, markdown):
+        assert "workers" in render(card)
+        assert "workers" not in render(of_a_part)
+
+
 def test_a_card_without_history_reports_nothing_about_it() -> None:
     for page in pages(a_card(past=None)):
         assert "last good run" not in page

@@ -411,7 +411,24 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
     # An idle worker takes 60 MiB, the usual piece 100 MiB, this one eight times as much.
     assert "at least 896 MiB (8.0 times the memory of the usual piece)" in found.remedy
     assert "at least 15 partitions or chunks, not 5" in found.remedy
-    assert "at least 15 tasks, not 5" in of_a_host.remedy
+    assert (
+        "divide the work of 'merge-9' among at least 3 tasks (1 other task of its "
+        "function finished with this limit)"
+    ) in of_a_host.remedy
+
+
+def test_tasks_of_a_host_none_of_which_fits_become_more() -> None:
+    graph = an_event("graph-updated", "c", graph=1, tasks=4, prefixes={"merge": 4})
+    dead = a_death(exit_code=-15, executing=["merge-9"], memory=[(9.9, 390 * MIB)])
+    limit = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=9.9, pid=100, rss=LIMIT
+    )
+    named = an_event("task-named", "merge-9", name="", id="")
+    lost = raised_in("merge-9", killed_worker("merge-9"))
+
+    found = verdict(a_run(a_worker(), graph, limit, *dead, *lost, named))
+
+    assert "at least 12 tasks, not 4" in found.remedy
 
 
 def test_a_hang_after_all_workers_left_for_a_module_is_explained_too() -> None:

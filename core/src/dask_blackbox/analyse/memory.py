@@ -142,6 +142,7 @@ class MemoryNeed:
         pieces: How many tasks of the guilty prefix there were; 0 if unknown.
         by_skew: Whether `wanted` is reckoned from the largest piece.
         of_host: The guilty task is one of the host's: there are tasks, no partitions.
+        guilty: Its key, and how many others of its prefix finished; none if unknown.
         held: Bytes of results that each worker held just before it died, at least; 0 if that
             was less than half of what it had.
     """
@@ -156,6 +157,7 @@ class MemoryNeed:
     pieces: int = 0
     by_skew: bool = False
     of_host: bool = False
+    guilty: tuple[str, int] = ("", 0)
     held: int = 0
 
     def advice(self) -> str:
@@ -192,6 +194,14 @@ class MemoryNeed:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004
             return f"smaller ({more_pieces(of_host=self.of_host)})"
         times = max(2, math.ceil(self.wanted / self.limit))
+        key, others = self.guilty
+        if self.of_host and others:
+            # Each has data of its own: more of them make this one no smaller.
+            return (
+                f"smaller: divide the work of {quoted_key(key, 60)} among at least "
+                f"{times} tasks ({counted(others, 'other task')} of its function "
+                "finished with this limit)"
+            )
         what = "tasks" if self.of_host else "partitions or chunks"
         return f"smaller: at least {times * self.pieces:,} {what}, not {self.pieces:,}"
 
@@ -253,8 +263,15 @@ def memory_need(
         pieces=_pieces_of(case.run, prefix),
         by_skew=reckoned > _AMPLE * basis,
         of_host=is_of_host(case.run, case.blame.guilty),
+        guilty=(case.blame.guilty or "", _finished(case.run, prefix)),
         held=_held(case.run, deaths, basis),
     )
+
+
+def _finished(run: RunTables, prefix: str) -> int:
+    """Return how many tasks of a prefix finished."""
+    mine = (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
+    return run.tasks.filter(mine)["key"].n_unique() if prefix else 0
 
 
 def _held(run: RunTables, deaths: tuple[WorkerExit, ...], basis: int) -> int:

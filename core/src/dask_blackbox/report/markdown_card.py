@@ -212,7 +212,7 @@ def _side(value: str | None, absent: str) -> str:
 
 
 def _numbers(card: RunCard) -> Iterator[str]:
-    measured = numbers(relevant_numbers(card.numbers))
+    measured = numbers(relevant_numbers(card))
     if measured:
         rows = [(escaped(label), escaped(value)) for label, value in measured]
         yield "### In numbers"

@@ -105,9 +105,7 @@ def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
         for found in card.findings
     ]
     yield from _listed("also", _first(findings, _MOST_FINDINGS))
-    measured = [
-        f"{label} {value}" for label, value in numbers(relevant_numbers(card.numbers))
-    ]
+    measured = [f"{label} {value}" for label, value in numbers(relevant_numbers(card))]
     if measured:
         yield "numbers", Text(_flowed(measured, width))
     if card.completeness.get("recorded", True):

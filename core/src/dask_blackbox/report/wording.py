@@ -156,10 +156,13 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
     return labelled
 
 
-def relevant_numbers(measures: Mapping[str, float]) -> dict[str, float]:
-    """Return the measures without those that say nothing happened."""
-    kept = ("duration", "tasks", "workers", "deaths")
-    return {name: n for name, n in measures.items() if n or name in kept}
+def relevant_numbers(card: RunCard) -> dict[str, float]:
+    """Return the measures of a card without those that say nothing happened."""
+    kept: tuple[str, ...] = ("duration", "tasks", "workers", "deaths")
+    if card.verdict is not None and card.verdict.rule == "part-failed":
+        # The failure is that of a part, whose recording has its counts.
+        kept = ("duration",)
+    return {name: n for name, n in card.numbers.items() if n or name in kept}
 
 
 def measure(name: str, value: float) -> str:
