@@ -880,6 +880,21 @@ def test_a_driver_that_froze_with_its_own_cluster_did_not_outlive_it() -> None:
     assert verdict(run).rule == "driver-killed"
 
 
+@pytest.mark.parametrize(
+    ("boot", "rule"), [("here", "driver-killed"), ("there", "scheduler-lost")]
+)
+def test_a_scheduler_in_the_process_of_a_command_ended_with_it(
+    boot: str, rule: str
+) -> None:
+    connected = an_event("driver-attached", "driver", pid=7, boot="here")
+    scheduler = an_event("scheduler-info", "tcp://s", pid=7, boot=boot)
+    lost = an_event("scheduler-lost", at=60)
+    ended = aborted(at=65, exit_code=-15)  # a busy machine: noticed later
+    run = a_run(a_worker(), a_graph(), connected, scheduler, lost, ended)
+
+    assert verdict(run).rule == rule
+
+
 def always_on(run: RunTables) -> RunTables:
     """Return the same run, recorded by its scheduler's preload."""
     host = {"kind": "scheduler", "client": "Client-1"}

@@ -88,16 +88,18 @@ class WorkerPrintedLines:
                 secrets.until = 0.0  # the clock may have jumped
             else:
                 tap.at = at
-            mine, task = known, active.get(thread)
-            if mine[0] is not task:
+            task = active.get(thread)
+            before, key, shown = known
+            if before is not task:
                 key = str(task)
-                known = mine = (task, key, quoted(key))
+                shown = quoted(key)
+                known = (task, key, shown)
             number = next(numbers)
             acquire()  # `with` takes half as long again
             try:
-                write(at, number, text, mine[2])
+                write(at, number, text, shown)
                 if len(waiting) < most:
-                    row = [at, role, source, pid, number, logger, level, text, mine[1]]
+                    row = [at, role, source, pid, number, logger, level, text, key]
                     waiting.append(("log", row))
                 else:
                     self.dropped += 1

@@ -19,6 +19,7 @@ from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.events import (
     ClientRemoved,
+    DriverAttached,
     DriverCallFailed,
     DriverLost,
     DriverSignalled,
@@ -278,16 +279,24 @@ def _client_left_first(case: Case, ends: Sequence[_End]) -> bool:
 
 def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
     """Return whether the driver outlived it: a driver takes its own cluster along."""
-    drivers = case.run.of(DriverLost)
-    own = {each.pid for each in drivers} - {None}
-    if own & {each.pid for each in case.run.of(SchedulerInfo)}:
-        return False  # one process, and what froze it froze both
-    gone = [each.at for each in drivers]
+    if _shares_the_drivers_process(case):
+        return False  # what froze or ended one did so to both
+    gone = [each.at for each in case.run.of(DriverLost)]
     if case.outcome.kind == "signal" and case.outcome.decided_at is not None:
         gone.append(case.outcome.decided_at)
     return bool(
         case.state == "aborted" and lost and gone and gone[-1] - lost[0].at > _OUTLIVED
     )
+
+
+def _shares_the_drivers_process(case: Case) -> bool:
+    schedulers = case.run.of(SchedulerInfo)
+    lost = {each.pid for each in case.run.of(DriverLost)} - {None}
+    if lost & {each.pid for each in schedulers}:
+        return True
+    # The process that connected may be one that the driver, a command, has started.
+    processes = {(each.boot, each.pid) for each in case.run.of(DriverAttached)}
+    return any(each.boot and (each.boot, each.pid) in processes for each in schedulers)
 
 
 def _closed_without_request(closing: Sequence[SchedulerClosing]) -> bool:

@@ -92,18 +92,18 @@ class Ring:
             before_text: What stands between number and text.
         """
         numbers, capacity, target = self._numbers, self._capacity, self._map
+        limit = _LINES + capacity
 
         def append(at: float, number: int, text: str, key: str) -> None:
-            cells = f"{begins}{int(at * 1e6)}{who}{number}{before_text}{quoted(text)}, {key}]\n"
-            line = cells.encode()
+            line = f"{begins}{int(at * 1e6)}{who}{number}{before_text}{quoted(text)}, {key}]\n".encode()
             written = numbers[_WRITTEN]
-            start = written % capacity
+            start = _LINES + written % capacity
             end = start + len(line)
-            if end > capacity:
+            if end > limit:
                 self._append(line, json.loads(line))
                 return
-            target[_LINES + start : _LINES + end] = line
-            numbers[_WRITTEN] = written + len(line)
+            target[start:end] = line
+            numbers[_WRITTEN] = written + end - start
 
         return append
 
