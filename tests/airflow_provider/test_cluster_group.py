@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox import cluster_process
-from airflow_dask_blackbox.kept_clusters import close_at
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.kept_clusters import KeptCluster, close_at
 from dask_blackbox.layout import RunAddress
 
 from tests.support.airflow_versions import needs_exception_in_callbacks
@@ -143,12 +145,35 @@ with DAG("no_shared_cluster", default_args={"on_failure_callback": caught}):
 def test_a_cluster_that_is_gone_is_closed_already(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    import logging
-
     with caplog.at_level(logging.INFO):
         close_at("tcp://127.0.0.1:1", logging.getLogger("closing"))
 
     assert "The cluster at tcp://127.0.0.1:1 is closed already" in caplog.messages
+
+
+def test_a_setup_that_is_cleared_closes_the_cluster_that_it_had_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DASK_BLACKBOX__SPOOL", str(tmp_path / "spool"))
+    log = logging.getLogger("setup")
+    key = TaskKey("sales", "manual__1", "dask_cluster.start_cluster", -1)
+
+    def started() -> str:
+        arguments = {"n_workers": 1, "threads_per_worker": 1}
+        return (
+            KeptCluster(key, log)
+            .start(
+                None, cluster_kwargs=arguments, adapt=None, idle_timeout="10 minutes"
+            )
+            .address
+        )
+
+    first, second = started(), started()
+
+    assert _is_closed(first)
+    assert not _is_closed(second)
+    close_at(second, log)
+    assert _is_closed(second)
 
 
 def test_a_scheduler_that_is_busy_keeps_its_cluster(

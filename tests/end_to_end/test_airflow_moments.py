@@ -164,7 +164,7 @@ def _answers(address: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("dag", ["orphans", "kept_cluster"])
+@pytest.mark.parametrize("dag", ["orphans", "kept_cluster", "lasting_cluster"])
 def test_a_cluster_that_outlives_a_killed_task_is_closed_unless_it_is_kept(
     host: Any, s3: EmbeddedS3, tmp_path: Path, dag: str
 ) -> None:
@@ -175,7 +175,7 @@ def test_a_cluster_that_outlives_a_killed_task_is_closed_unless_it_is_kept(
 
     card = until(lambda: _ended_card(s3, dag, run.run_id), interval=0.2)
 
-    kept = dag == "kept_cluster"
+    kept = dag != "orphans"
     assert card["state"] == "aborted"
     assert _answers(address) is kept
     titles = [

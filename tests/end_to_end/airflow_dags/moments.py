@@ -75,6 +75,13 @@ def processes() -> Any:
     )
 
 
+def lasting_processes() -> Any:
+    """Return a cluster whose own setting is to outlive the client that started it."""
+    cluster = processes()
+    cluster.shutdown_on_close = False  # as classes for Kubernetes and Coiled have it
+    return cluster
+
+
 def work_and_wait(client: Client) -> None:
     """Do ten tasks, say where, and wait; the next try has nothing left to do."""
     client.gather(client.map(abs, range(10)))
@@ -86,14 +93,18 @@ def work_and_wait(client: Client) -> None:
     time.sleep(600)
 
 
-for name, keep in (("orphans", False), ("kept_cluster", True)):
+for name, start, keep in (
+    ("orphans", processes, False),
+    ("kept_cluster", processes, True),
+    ("lasting_cluster", lasting_processes, False),
+):
     with DAG(
         name, schedule=None, params={"flag": Param(None, type=["null", "string"])}
     ):
         DaskObservedOperator(
             task_id="work",
             python_callable=work_and_wait,
-            cluster=processes,
+            cluster=start,
             keep_cluster=keep,
         )
 
