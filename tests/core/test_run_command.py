@@ -21,7 +21,14 @@ import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.autorecord import command
-from scenario_runs import SCENARIOS, Home, ScenarioRun, begin_command, ended
+from scenario_runs import (
+    SCENARIOS,
+    Home,
+    ScenarioRun,
+    begin_command,
+    ended,
+    messages,
+)
 from stored_events import details
 
 ScenarioRuns = dict[str, Future[ScenarioRun]]
@@ -69,6 +76,57 @@ def card_in(home: Home) -> RunCard:
 
 def recording_in(home: Home) -> Run:
     return Run.open(card_in(home).links["recording"])
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2>/dev/full <&- >&-"])
+@pytest.mark.parametrize("script", ["fine", "exit_5"])
+def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_card(
+    homes: Callable[[], Home], script: str, redirected: str
+) -> None:
+    home = homes()
+    words = [
+        sys.executable,
+        "-m",
+        "dask",
+        *run_of(home, sys.executable, SCRIPT, script),
+    ]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *words],
+        env=home.environment(), capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    card = card_in(home)
+
+    code, _, state, _ = ENDS[script]
+    assert (done.returncode, card.state) == (code, state)
+    assert card.completeness == {"recorded": True, "complete": True}
+
+
+def test_the_lines_of_a_driver_whose_folder_was_deleted_are_recorded(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    script = home.folder / "folder_deleted.py"
+    script.write_text(
+        "import os, tempfile\n"
+        "folder = tempfile.mkdtemp()\n"
+        "os.chdir(folder)\n"
+        "os.rmdir(folder)\n"
+        "from dask_blackbox import recording\n"
+        "with recording():\n"
+        "    print('still here')\n"
+    )
+    store = str(home.folder / "store")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=home.environment(DASK_BLACKBOX__STORE__URL=store),
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    [folder] = (home.folder / "store").glob("runs/*/*/*")
+    run = Run.open(folder)
+
+    assert "continued without" not in done.stderr
+    assert messages(run.logs, "still here") == ["still here"]
+    assert run.card().completeness == {"recorded": True, "complete": True}
 
 
 @pytest.fixture(scope="module")

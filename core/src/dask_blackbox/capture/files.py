@@ -199,7 +199,7 @@ _began_in: str | None = None
 _newest_change: _DirectoryChange | None = None
 
 
-def _working_directory() -> str | None:
+def working_directory() -> str | None:
     """Return the working directory, or None if it has been removed."""
     try:
         return os.getcwd()
@@ -219,7 +219,7 @@ def remember_directory() -> None:
     """Remember where this process works, once."""
     global _began_in  # noqa: PLW0603 - one for each process
     if _began_in is None:
-        _began_in = _working_directory()
+        _began_in = working_directory()
 
 
 def note_directory_change(frame: FrameType | None, subject: str) -> None:
@@ -241,7 +241,7 @@ def _directory_change_for(path: str) -> dict[str, object] | None:
     Args:
         path: A relative path that does not exist.
     """
-    now = _working_directory()
+    now = working_directory()
     if _began_in is None or _newest_change is None or now == _began_in:
         return None
     return {

@@ -185,6 +185,7 @@ def run(
     fine = card.state == "succeeded" and card.completeness.get("recorded", False)
     if not (quiet or (only_on_failure and fine)):
         _show(card)
+    _print("", newline=False)  # what is left of log lines
     gc.freeze()  # the rest goes with the process
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)
 
@@ -212,7 +213,7 @@ def _run(
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         message = f"no command {command[0]!r}" if missing else f"{command[0]}: {error}"
-        click.echo(f"dask blackbox run: {message}", err=True)
+        _print(f"dask blackbox run: {message}")
         code = _NOT_FOUND if missing else _NOT_EXECUTABLE
         why = {"exit_code": code, "error": str(error.strerror)}
         report("command-not-started", {"argv": list(command), **why})
@@ -258,11 +259,20 @@ def _write(card: RunCard, path: Path | None) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(card.to_json())
         except OSError as error:
-            click.echo(f"dask blackbox run: the card: {error}", err=True)
+            _print(f"dask blackbox run: the card: {error}")
+
+
+def _print(text: str, *, newline: bool = True) -> None:
+    """Print on standard error; if that cannot be written to, the command's exit code counts."""
+    try:
+        click.echo(text, nl=newline, err=True)
+    except OSError:
+        # Python would try again as it exits, and exit with 120.
+        sys.stderr = None  # type: ignore[assignment]
 
 
 def _show(card: RunCard) -> None:
     from dask_blackbox.report import text
 
     # On standard error: standard output belongs to the command.
-    click.echo(text(card), err=True)
+    _print(text(card))

@@ -14,11 +14,11 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..bytecode import code_hash, signed
 from ..exceptions import bases_of, message_of, qualified
+from ..files import working_directory
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
@@ -46,7 +46,7 @@ def describe_driver(
     return {
         **ancestry(),
         "argv": sys.argv,
-        "cwd": str(Path.cwd()),
+        "cwd": working_directory(),
         "machine": platform.node(),
         "python": platform.python_version(),
         "packages": _packages(),

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bytecode import NO_CODE, code_hash, instruction_bytes, signed
+from ..files import working_directory
 from ..own_modules import own_modules
 from ..user_frames import FOREIGN
 
@@ -78,7 +79,7 @@ def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
             sources[f"{module}:{part}"] = text
 
 
-def folder_of_code(function: Callable[..., object] | None = None) -> str:
+def folder_of_code(function: Callable[..., object] | None = None) -> str | None:
     """Return where the job's own code lies: its function's file, its script, or here.
 
     A host's command, which lies among its environment's programs, is nobody's script.
@@ -92,7 +93,7 @@ def folder_of_code(function: Callable[..., object] | None = None) -> str:
             folder = Path(file).resolve().parent
             if str(Path(file).absolute().parent) not in programs:
                 return str(folder)
-    return str(Path.cwd())
+    return working_directory()
 
 
 def machine_facts() -> dict[str, object]:

@@ -37,6 +37,7 @@ names["make"](**config)
 _SAYING, _KNOCKING = 10.0, 3.0  # seconds
 _GRACE = 0.5  # seconds that a process has to end after a signal, before it is reported
 _LAST = ("dead", "gone")  # words after which nothing is to be watched any more
+_STANDARD = 2  # the last file descriptor of a standard stream
 # From linux/pidfd.h: struct pidfd_info, its first size, and what to ask it for.
 _INFO_EXIT, _INFO_SIZE = 1 << 3, 64
 _GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11
@@ -191,9 +192,19 @@ class _Life:
 def handle_of(pid: int) -> int | None:
     """Return a handle of a process, which shows its end; None where there is none."""
     try:
-        return os.pidfd_open(pid)
+        handle = os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
+    if handle > _STANDARD:
+        return handle
+    # Of a process whose standard streams are closed: a child that inherits the handle would
+    # have its own standard streams in this place.
+    import fcntl
+
+    try:
+        return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _STANDARD + 1)
+    finally:
+        os.close(handle)
 
 
 def exit_code_of(pid: int, handle: int | None) -> int | None:
