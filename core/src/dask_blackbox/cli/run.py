@@ -268,7 +268,7 @@ def _print(text: str, *, newline: bool = True) -> None:
         click.echo(text, nl=newline, err=True)
     except OSError:
         # Python would try again as it exits, and exit with 120.
-        sys.stderr = None  # type: ignore[assignment]
+        sys.stderr = None
 
 
 def _show(card: RunCard) -> None:
