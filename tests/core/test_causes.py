@@ -14,7 +14,7 @@ from dask_blackbox.analyse import RULES, Case, findings_in, user_rules, verdict_
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.causes.mechanisms import MECHANISMS
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.finding import Change
+from dask_blackbox.finding import Change, unusual
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
@@ -224,3 +224,4 @@ def test_a_change_that_most_runs_have_is_no_step_of_the_chain() -> None:
     chain = chain_of(Case(run), verdict, [usual])
 
     assert chain == chain_of(Case(run), verdict, [])
+    assert unusual([usual]) == ()

@@ -5,7 +5,8 @@ A finding is data; text, HTML, Markdown and the hosts' pages only arrange it.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -19,6 +20,8 @@ __all__ = [
     "RetryAdvice",
     "Severity",
     "Subject",
+    "is_unusual",
+    "unusual",
     "weaker",
 ]
 
@@ -151,3 +154,23 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
     diff: str | None = None
     explains: tuple[Change, ...] = ()
+
+
+_UNUSUAL: Final = 0.8
+
+
+def is_unusual(rarity: float | None) -> bool:
+    """Return whether a run may be blamed on a change.
+
+    What differs between most runs, such as the parameter of a mapped task, differs between
+    those that succeed, too.
+
+    Args:
+        rarity: Share of earlier runs without such a change; None: there are none.
+    """
+    return rarity is None or rarity >= _UNUSUAL
+
+
+def unusual(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return those that a run may be blamed on, in the same order."""
+    return tuple(each for each in changes if is_unusual(each.rarity))

@@ -18,7 +18,7 @@ from dask_blackbox.errors import (
     ConfigurationError,
     RecordingError,
 )
-from dask_blackbox.finding import Change
+from dask_blackbox.finding import Change, unusual
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress
 from dask_blackbox.manifest import Manifest, Progress
 from dask_blackbox.reader.documents import read_ending, read_heartbeat, read_manifest
@@ -74,7 +74,8 @@ class Recorded(NamedTuple):
         manifest: Who it is.
         progress: Progress, while it runs.
         numbers: Measures of a recording that has ended, by name.
-        changes: What changed since the last good run, the most telling first.
+        changes: What changed in an unusual way since the last good run, the most telling
+            first.
     """
 
     address: RunAddress
@@ -216,7 +217,7 @@ def _recorded(store: Store, address: RunAddress) -> Recorded | None:
                 headline=card.headline,
                 stopped=_is_stopped(card),
                 numbers=card.numbers,
-                changes=card.changes[:_MOST_CHANGES],
+                changes=unusual(card.changes)[:_MOST_CHANGES],
             )
         with _lock:
             _ended[store.url, address] = found

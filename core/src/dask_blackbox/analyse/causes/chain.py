@@ -18,13 +18,19 @@ from dask_blackbox.analyse.causes.incidents import (
 )
 from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
-from dask_blackbox.analyse.changes.attribution import is_unusual
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
-from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
+from dask_blackbox.finding import (
+    ChainStep,
+    Change,
+    Evidence,
+    Finding,
+    Subject,
+    unusual,
+)
 from dask_blackbox.formatting import capital, counted, short, size
 
 _MOST = 6
@@ -113,9 +119,7 @@ def _causes(cause: Incident, effect: Incident) -> bool:
 
 def _changes(case: Case, changes: Sequence[Change]) -> Iterator[ChainStep]:
     """Yield the change that fits the verdict, if it is an unusual one."""
-    fits = next(
-        (each for each in changes if each.why and is_unusual(each.rarity)), None
-    )
+    fits = next((each for each in unusual(changes) if each.why), None)
     if fits is None:
         return
     yield ChainStep(at=case.run.manifest.started, text=_change(fits))

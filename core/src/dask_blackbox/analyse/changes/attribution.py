@@ -19,7 +19,7 @@ from dask_blackbox.analyse.changes.ranking import (
     is_of_code,
     ranked,
 )
-from dask_blackbox.finding import Confidence, Finding
+from dask_blackbox.finding import Confidence, Finding, is_unusual
 from dask_blackbox.formatting import listed
 from dask_blackbox.job_history import Blame
 from dask_blackbox.sketch import Sketch
@@ -46,23 +46,10 @@ _NAMES = {
     "cluster-shape": "the cluster",
     "host": "the host",
 }
-_RARE = 0.8
 _SEVERAL_RUNS = 5
 _MANY_RUNS = 20
 _MOST_LISTED = 4
 _FAR = math.log(100)  # as a factor, it would be hard to read
-
-
-def is_unusual(rarity: float | None) -> bool:
-    """Return whether a change is one that a run can be blamed on.
-
-    What differs between most runs, such as the parameter of a mapped task, differs between
-    those that succeed, too.
-
-    Args:
-        rarity: Share of earlier runs without such a change; None: there are none.
-    """
-    return rarity is None or rarity >= _RARE
 
 
 def _side_of(kind: str) -> Blame:
