@@ -10,6 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow_dask_blackbox.addresses import TaskKey, tab_of
+from airflow_dask_blackbox.earlier_tries import EarlierTries
+from conditions import until
+from dask_blackbox import RunCard
+from dask_blackbox.identity import Identity
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.store import open_store
 
 _WORK = """
 def refuse(day):
@@ -60,12 +67,6 @@ with DAG("twice"):
 def test_a_killed_try_is_linked_according_to_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: str
 ) -> None:
-    from airflow_dask_blackbox.addresses import TaskKey, tab_of
-    from airflow_dask_blackbox.earlier_tries import EarlierTries
-    from dask_blackbox import RunCard
-    from dask_blackbox.identity import Identity
-    from dask_blackbox.layout import RunAddress
-    from dask_blackbox.store import open_store
 
     monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__LINKS", links)
     signed = "https://bucket.example/report.html?X-Amz-Signature=1"
@@ -90,6 +91,39 @@ def test_a_killed_try_is_linked_according_to_the_setting(
 
     tab = tab_of(TaskKey("d", "r", "t"), 1)
     assert lines == ["Try 1: Killed", f"  {signed if links == 'store' else tab}"]
+
+
+@pytest.mark.parametrize(
+    ("remembered", "says"),
+    [
+        (None, "its verdict is not known yet"),
+        ("running", "did not report its end; its recording is being finished"),
+    ],
+)
+def test_a_try_whose_card_is_late_is_reported_with_what_is_known(
+    tmp_path: Path, remembered: str | None, says: str
+) -> None:
+    card = RunCard(job="d.t", run_id="r", state="aborted", headline="Killed")
+    folder = RunAddress.of("d.t", "r", 1).folder
+    store = open_store(tmp_path)
+    store.put(f"{folder}run.json", b"{}")
+    lines: list[str] = []
+    log: Any = SimpleNamespace(info=lambda line, *of: lines.append(line % of))
+    ti = SimpleNamespace(
+        dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=2
+    )
+    context: dict[str, Any] = {"ti": ti}
+    if remembered is not None:
+        tries = {"dask_blackbox": [{"attempt": 1, "state": remembered}]}
+        context["task_state_store"] = tries
+
+    earlier = EarlierTries(context, log)
+    earlier.look(Identity(job="d.t", run_id="r", attempt=2), str(tmp_path), None)
+    earlier.show()
+
+    assert lines[0] == f"Try 1: {says}"
+    store.put(f"{folder}card.json", card.to_json())
+    until(lambda: "Try 1: Killed" in lines)
 
 
 def test_the_verdict_is_in_the_log_before_the_cluster_is_closed(airflow: Any) -> None:

@@ -109,11 +109,13 @@ class EarlierTries:
             self._looking.join(_WAIT)
             if self._looking.is_alive():
                 number = self._number - 1
-                self._show_try(
-                    number,
-                    "did not report its end; its recording is being finished",
-                    "",
+                # Without Airflow's state store, it may have ended and its store be slow.
+                summary = (
+                    "did not report its end; its recording is being finished"
+                    if number in self._known
+                    else "its verdict is not known yet"
                 )
+                self._show_try(number, summary, "")
 
     def _look(
         self, who: Identity, url: str | None, settings: Mapping[str, object] | None
