@@ -157,6 +157,23 @@ def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     assert (found.rule, found.confidence) == ("driver-killed", "high")
 
 
+@pytest.mark.parametrize(
+    ("client", "lasted"), [("Client-1", "12 s"), ("Client-worker-1", "30 s")]
+)
+def test_a_driver_waits_for_results_since_it_last_submitted_work(
+    client: str, lasted: str
+) -> None:
+    batches = [an_event("graph-updated", client, at=at, tasks=1) for at in (1, 25, 38)]
+    at_gather = stood(of_dask("client.py", "gather"))
+    running = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
+
+    found = verdict(
+        ON_A_CLUSTER, a_worker(), *batches, *running, at_gather, aborted(at=50)
+    )
+
+    assert f"nightly.py:30 in main (`results.get()`) for {lasted}" in found.cause
+
+
 def test_the_position_of_a_driver_does_not_outweigh_its_exception() -> None:
     found = verdict(
         ON_A_CLUSTER,

@@ -42,6 +42,8 @@ _OF_QUEUES = {
 """By the method that waits, where it is known."""
 
 _CLIENT = "distributed/client.py"
+_OF_TASKS = "Client-worker"
+"""What the names of clients begin with that tasks use."""
 _RECENT = 90.0
 _CLOSING_SECONDS = 2.0
 _NOTICED = 5.0
@@ -126,10 +128,11 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
     if end - at > max(2 * reported_after, _RECENT):
         return None
     since = max(end - at, 0.0)
+    stack = frames_of_call_stack(last.stack)
     return DriverPosition(
         at=at,
-        lasted=since + reported_after,
-        stack=frames_of_call_stack(last.stack),
+        lasted=_waited(run, stack, since + reported_after, end),
+        stack=stack,
         connecting=tuple(
             (each.address, each.lasted + since)
             for each in last.connecting
@@ -172,7 +175,32 @@ def wait_before(run: RunTables, moment: float) -> DriverPosition | None:
     # A process may end before it is noticed that it has left the line.
     lasted = last.lasted + moment - last.at if moved is None else moved.lasted
     stack = frames_of_call_stack(last.stack)
+    lasted = _waited(run, stack, lasted, moment)
     return DriverPosition(at=last.at, lasted=lasted, stack=stack)
+
+
+def _waited(
+    run: RunTables, stack: Sequence[Frame], lasted: float, until: float
+) -> float:
+    """Return for how long a wait for results had lasted at a moment.
+
+    A driver that gathers batch after batch is found at the same line each time; it waits
+    there since it last submitted work.
+
+    Args:
+        run: The run.
+        stack: Where the driver was.
+        lasted: Seconds for which it was found there.
+        until: That moment, epoch seconds.
+    """
+    if not any(frame.file.endswith(_CLIENT) for frame in stack):
+        return lasted
+    submitted = (
+        graph.at
+        for graph in run.of(GraphUpdated)
+        if graph.at <= until and not graph.subject.startswith(_OF_TASKS)
+    )
+    return min(lasted, until - max(submitted, default=until - lasted))
 
 
 def position_in(run: RunTables, traceback: str, at: float) -> DriverPosition:
