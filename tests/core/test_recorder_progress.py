@@ -261,6 +261,35 @@ def test_a_line_of_the_log_names_its_writer_once() -> None:
     assert named == ["scheduler", "nanny tcp://a:1"]
 
 
+def test_the_line_of_a_worker_that_died_shows_where_its_task_was() -> None:
+    waits = '  File "/lib/python3.12/queue.py", line 171 in get\n'
+    mine = '  File "/srv/etl.py", line 7 in load\n'
+    runs = '  File "/site-packages/distributed/worker.py", line 2785 in _run_task\n'
+    stack = (
+        f"Thread 0x01 (most recent call first):\n{waits}\n"
+        f"Thread 0x02 (most recent call first):\n{mine}{runs}\n"
+    )
+    detail = {
+        "signal": "SIGTERM",
+        "exit_code": -15,
+        "executing": [{"key": "load-1"}],
+        "stack": stack,
+    }
+    updates = DriverUpdates(ProgressCounter())
+    updates.add_rows(
+        {"event": [(9.0, "worker-certificate", "tcp://w1", json.dumps(detail))]}
+    )
+
+    [line] = updates.report().lines
+
+    assert (line.keys, line.died) == (("load-1",), True)
+    assert line.text == (
+        "The worker died: SIGTERM. It was executing load-1.\n"
+        "Its stack (most recent call first):\n"
+        '  File "/srv/etl.py", line 7, in load'
+    )
+
+
 def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
     moments = iter([100.0, 125.0, 130.0, 140.0, 900.0])
     counter = ProgressCounter(lambda: next(moments))

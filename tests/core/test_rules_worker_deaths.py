@@ -412,7 +412,7 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
     assert "at least 896 MiB (8.0 times the memory of the usual piece)" in found.remedy
     assert "at least 15 partitions or chunks, not 5" in found.remedy
     assert (
-        "divide the work of 'merge-9' among at least 3 tasks (1 other task of its "
+        "divide the work of 'merge-9' among at least 3 tasks (1 other task of this "
         "function finished with this limit)"
     ) in of_a_host.remedy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 import cloudpickle
 import pytest
 from prefect import flow, pause_flow_run, task
+from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
-from prefect_dask_blackbox import observed_flow
+from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -84,6 +86,25 @@ def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     assert [numbers[name] for name in counted] == [2, 0, 1, 1]
     logged = [line.message for line in prefect.logs(run.id) if line.task_run_id]
     assert f"Never ran: {why}, which failed: {failed}" in logged
+
+
+def test_the_bare_task_runner_says_why_a_task_never_ran(
+    prefect: Any, store: Path
+) -> None:
+    @flow(name="waits-bare", task_runner=BlackboxTaskRunner(cluster_kwargs=TINY))  # type: ignore[arg-type]
+    def waits_bare() -> None:
+        needs: Any = doubled
+        with pytest.raises(UnfinishedRun, match=r"'cleaned-.* part 2 has no header"):
+            needs.submit(cleaned.submit(2)).result()
+        needs.submit(needs.submit(cleaned.submit(2))).result()
+
+    waits_bare(return_state=True)
+
+    run = prefect.newest("waits-bare", store)
+    assert re.search(
+        r"'doubled-\w+' never ran, because 'cleaned-\w+' failed: ValueError: part 2 has no header$",
+        run.message,
+    )
 
 
 @task(timeout_seconds=60)

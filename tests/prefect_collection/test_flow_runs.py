@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import dask
 import pytest
 from distributed import KilledWorker
 from prefect import flow, task
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import TaskRunFilter
 from prefect.client.schemas.objects import State
 from prefect_dask.task_runners import DaskTaskRunner
@@ -166,6 +168,60 @@ def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     assert (hit.count("/runs/task-run/"), slowest.count("| [die-")) == (2, 1)
     assert hit.count("`number=<die-") == 1
     assert set(seen.task_pages) == {"die"}
+    assert not re.search(r"die-[0-9a-f]{32}", seen.task_pages["die"])
+
+
+def test_task_runs_that_failed_are_on_the_card_of_one_that_was_lost(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="lost-and-failed", task_runner=tiny())
+    def lost_and_failed() -> None:
+        failed: Any = divide.submit(0)
+        with get_client(sync_client=True) as client:
+            until_ended(client, failed.task_run_id)
+        die.submit().result()
+
+    lost_and_failed(return_state=True)
+
+    seen = prefect.newest("lost-and-failed", store)
+    assert "1 task run was lost ('die-" in seen.message
+    assert seen.card.verdict.rule == "worker-signalled"
+    rows = seen.artifacts["dask-run-lost-and-failed"].splitlines()
+    why = " failed: ZeroDivisionError: division by zero"
+    assert [row.startswith("- [divide-") for row in rows if why in row] == [True]
+
+
+@task
+def die_once(folder: str) -> None:
+    import os
+    import signal
+    from pathlib import Path
+
+    again = Path(folder, "began").exists()
+    Path(folder, "again" if again else "began").touch()
+    if not again:
+        os.kill(os.getpid(), signal.SIGKILL)
+    signal.pause()
+
+
+def test_a_task_run_that_ended_a_worker_is_on_the_card_though_dask_had_not_given_it_up(
+    prefect: Any, store: Path, tmp_path: Path
+) -> None:
+    @observed_flow(name="dies-once", task_runner=tiny())
+    def dies_once() -> None:
+        kept: Any = die_once.submit(str(tmp_path))
+        while not (tmp_path / "again").exists():
+            time.sleep(0.1)
+        raise RuntimeError(f"no more time for {kept.task_run_id}")
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 3}):
+        dies_once(return_state=True)
+
+    seen = prefect.newest("dies-once", store)
+    assert seen.tasks["die_once"].state == "CRASHED"
+    rows = seen.artifacts["dask-run-dies-once"].splitlines()
+    why = " unfinished: A worker died while executing it, before the flow run ended"
+    assert [row.startswith("- [die_once-") for row in rows if why in row] == [True]
 
 
 def test_a_flow_that_only_waits_for_a_killed_task_does_not_end_green(

@@ -9,6 +9,7 @@ from dask_blackbox import RunCard
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.finding import Cost, Finding, Subject
 from prefect import task
+from prefect_dask_blackbox.final_states import error_line
 from prefect_dask_blackbox.lost_tasks import finding_about
 from prefect_dask_blackbox.submitted_tasks import (
     SomeTasks,
@@ -91,3 +92,15 @@ def test_prefect_is_not_asked_for_a_name_that_the_user_gave() -> None:
 
     assert list(without_name([user]).values()) == [new]
     assert list(without_name([user], again=True).values()) == [user, known, new]
+
+
+def test_a_line_in_the_log_of_a_task_run_is_one_line_without_control_characters() -> (
+    None
+):
+    text = "It waited for gnp.exe\u202egnp\x1b[31m\n# Heading"
+
+    message = error_line(uuid4(), uuid4(), text).message
+
+    assert message.isprintable()
+    assert message.startswith("It waited for gnp.exe")
+    assert message.endswith("# Heading")

@@ -24,7 +24,12 @@ from prefect.client.schemas.objects import Artifact
 
 from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
 from prefect_dask_blackbox.lost_tasks import cause_of
-from prefect_dask_blackbox.page import TaskLine, attempt_line, card_page
+from prefect_dask_blackbox.page import (
+    TaskLine,
+    attempt_line,
+    card_page,
+    with_task_names,
+)
 from prefect_dask_blackbox.submitted_tasks import SubmittedTask
 
 __all__ = ["FlowRunPage", "PageItem", "key_of", "slug"]
@@ -56,7 +61,11 @@ def key_of(flow_name: str) -> str:
 
 
 def task_item(
-    card: RunCard, flow_name: str, entry: SubmittedTask, about: Finding | None
+    card: RunCard,
+    flow_name: str,
+    entry: SubmittedTask,
+    about: Finding | None,
+    names: Mapping[str, str] | None = None,
 ) -> PageItem:
     """Return the artifact for a task run that was lost: what it was lost of, only."""
     title = about.title if about is not None else cause_of(entry.error)
@@ -70,7 +79,8 @@ def task_item(
         findings=(),
         numbers={},
     )
-    return PageItem(f"dask-lost-task-{slug(flow_name)}", markdown(short), title)
+    data = markdown(with_task_names(short, names or {}))
+    return PageItem(f"dask-lost-task-{slug(flow_name)}", data, title)
 
 
 class FlowRunPage:
@@ -186,11 +196,15 @@ class FlowRunPage:
             self._put(client, item, card, None)
 
     def show_on_task(
-        self, card: RunCard, entry: SubmittedTask, about: Finding | None
+        self,
+        card: RunCard,
+        entry: SubmittedTask,
+        about: Finding | None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
-        """Show on the page of a task run of what it was lost."""
+        """Show on the page of a task run of what it was lost, with Prefect's names of tasks."""
         with client_or_new(self._client) as client:
-            item = task_item(card, self._flow_name, entry, about)
+            item = task_item(card, self._flow_name, entry, about, names)
             self._put(client, item, card, entry.task_run_id)
 
     def _put(

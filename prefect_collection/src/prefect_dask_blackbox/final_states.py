@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
+from dask_blackbox.formatting import plain
 from dask_blackbox.guard import guard
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import LogCreate, TaskRunCreate
@@ -254,7 +255,7 @@ def error_line(flow_run_id: UUID, task_run_id: UUID, text: str) -> LogCreate:
     return LogCreate(
         name=_LOGGER,
         level=logging.ERROR,
-        message=text,
+        message=" ".join(plain(text).split()),
         timestamp=cast("Any", now("UTC")),
         flow_run_id=flow_run_id,
         task_run_id=task_run_id,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 from uuid import UUID
 
 from distributed import Future
 from prefect.client.schemas.objects import State
+from prefect.exceptions import UnfinishedRun
 from prefect.states import Cancelled, Crashed
 from prefect_dask.task_runners import PrefectDaskFuture
 
@@ -22,7 +24,8 @@ R = TypeVar("R")
 class BlackboxFuture(PrefectDaskFuture[R]):
     """A `PrefectDaskFuture` whose `wait` and `state` tell of a lost task.
 
-    `result` raises what Dask raised, as before.
+    `result` raises what Dask raised, as before; of a task that Prefect never ran, an
+    `UnfinishedRun` that says why.
     """
 
     def __init__(
@@ -32,10 +35,12 @@ class BlackboxFuture(PrefectDaskFuture[R]):
         *,
         entry: SubmittedTask,
         lost_tasks: LostTasks,
+        why_unfinished: Callable[[SubmittedTask, BaseException], BaseException | None],
     ) -> None:
         super().__init__(task_run_id=task_run_id, wrapped_future=wrapped_future)
         self._entry = entry
         self._lost_tasks = lost_tasks
+        self._why_unfinished = why_unfinished
 
     def __reduce__(self) -> tuple[object, ...]:
         # Wherever it travels to, this package may not be installed.
@@ -67,7 +72,16 @@ class BlackboxFuture(PrefectDaskFuture[R]):
             self._entry.reported = True
             if raise_on_failure or self._final_state is None:
                 raise
-        value: R = super().result(timeout=timeout, raise_on_failure=raise_on_failure)
+        try:
+            value: R = super().result(
+                timeout=timeout, raise_on_failure=raise_on_failure
+            )
+        except UnfinishedRun as error:
+            # To Prefect, no more is known than that it is pending.
+            why = self._why_unfinished(self._entry, error)
+            if why is None:
+                raise
+            raise why from error
         return value
 
     def _settle(self, timeout: float | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -219,6 +219,9 @@ class Live(threading.Thread):
         self._read_task_names(
             key for line in lines for key in (*line.keys, *keys_in(line.text))
         )
+        died = Counter(key for line in lines if line.died for key in line.keys)
+        for entry in self._ledger:
+            entry.deaths += died[entry.key]
         runs = {entry.key: entry.task_run_id for entry in self._ledger}
         names = self._ledger.names
         with prefect_client() as client:

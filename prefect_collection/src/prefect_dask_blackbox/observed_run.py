@@ -68,6 +68,7 @@ from prefect_dask_blackbox.submitted_tasks import (
 )
 from prefect_dask_blackbox.task_attempts import earlier_failures
 from prefect_dask_blackbox.unrequested_failures import (
+    ask_for_blocker,
     ask_for_failed,
     is_unfinished_run,
     raised_by,
@@ -235,6 +236,7 @@ class ObservedRun:
             future.wrapped_future,
             entry=entry,
             lost_tasks=self.lost_tasks,
+            why_unfinished=self.why_unfinished,
         )
 
     def unnoticed_loss(self) -> LostTasksError | None:
@@ -253,24 +255,41 @@ class ObservedRun:
         lost = self.ledger.lost
         if any(error is entry.error for entry in lost):
             return also(self._loss(lost), error)
-        if not is_unfinished_run(error):
+        if not is_unfinished_run(error) or isinstance(error, NeverRanError):
             return None
         if lost:
             return also(self._loss(lost), error)
         for entry in self.ledger:
             state = entry.state
             if state is not None and (state.is_failed() or state.is_crashed()):
-                why = one_line(self.ledger.redacted(reason_of(state)))
-                name = shown_name(entry.name)
-                text = f"{self._waiting_for(entry)} never ran, because '{name}' failed: {why}"
-                return also(NeverRanError(text), error)
+                return self._never_ran(self._waiting_for(entry), entry, error)
         return None
 
-    def _waiting_for(self, failed: SubmittedTask) -> str:
+    def why_unfinished(
+        self, entry: SubmittedTask, error: BaseException
+    ) -> NeverRanError | None:
+        """Return why Prefect never ran a task whose result the flow asks for, if known."""
+        with guard("why a task never ran"):
+            if self._client is not None:
+                ask_for_blocker(self.ledger, entry, self._client)
+            blocker = self.ledger.blocker_of(entry)
+            if blocker is not None and blocker.state is not None:
+                self._read_names([blocker, entry], again=True)
+                return self._never_ran(entry, blocker, error)
+        return None
+
+    def _never_ran(
+        self, waiting: SubmittedTask | None, failed: SubmittedTask, error: BaseException
+    ) -> NeverRanError:
+        why = one_line(self.ledger.redacted(reason_of(failed.state)))
+        name = "A task" if waiting is None else f"'{shown_name(waiting.name)}'"
+        text = f"{name} never ran, because '{shown_name(failed.name)}' failed: {why}"
+        return also(NeverRanError(text), error)
+
+    def _waiting_for(self, failed: SubmittedTask) -> SubmittedTask | None:
         """Return the first task run that did not start because of another one, if known."""
         waiting = (e for e in self.ledger if self.ledger.blocker_of(e) is failed)
-        first = next(waiting, None)
-        return "A task" if first is None else f"'{shown_name(first.name)}'"
+        return next(waiting, None)
 
     def end(
         self, *, exception: BaseException | None = None, state: RunState | None = None
@@ -290,8 +309,8 @@ class ObservedRun:
             state = self._stopped(exception, state, dying=dying)
             if state != "succeeded":
                 silent = is_unfinished_run(exception)
-                if silent:
-                    ask_for_failed(self.ledger, self._client)
+                if silent or not dying:
+                    ask_for_failed(self.ledger, self._client, wait=silent)
                 failure = self._note_failures()
                 exception = (failure or exception) if silent else exception or failure
                 if failure is None and exception is not None:
@@ -575,6 +594,7 @@ class ObservedRun:
             if entry.lost
             or entry.never_began
             or (entry.state is not None and entry.state.is_failed())
+            or (self._failed and entry.deaths and entry.status == "pending")
         ]
         # What they waited for comes first.
         return sorted(hit, key=lambda entry: entry.never_began)
@@ -598,6 +618,8 @@ class ObservedRun:
                 state = "lost" if gone else "never ran"
             elif entry.never_began:
                 state, why = "never ran", self.ledger.why_never_began(entry)
+            elif entry.state is None:
+                state, why = "unfinished", _died_with(entry.deaths)
             else:
                 why = self.ledger.redacted(reason_of(entry.state))
                 state, why = "failed", one_line(why)
@@ -645,7 +667,7 @@ class ObservedRun:
         with guard("the card on the pages of lost tasks"):
             for entry in roots[:_MOST_TASK_PAGES]:
                 about = finding_about(self.card, entry.key)
-                self._page.show_on_task(self.card, entry, about)
+                self._page.show_on_task(self.card, entry, about, self.ledger.names)
         if self._stop is not None and self._stop.reason == "suspended":
             return  # it goes on later: there is no cause to look for, nor to act upon
         with guard("the tag that names the cause"):
@@ -667,6 +689,12 @@ class ObservedRun:
             overview=self.recording.overview,
             runs=executed,
         )
+
+
+def _died_with(deaths: int) -> str:
+    """Return why a task run that Dask had not given up was hit."""
+    workers = "A worker" if deaths == 1 else f"{deaths} workers"
+    return f"{workers} died while executing it, before the flow run ended"
 
 
 def _refuse_worker_startup() -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "ended_text",
     "live_page",
     "table_cell",
+    "with_task_names",
 ]
 
 _LONGEST = 90_000
@@ -119,7 +120,7 @@ def card_page(
         before: A line of each earlier attempt.
     """
     shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
-    bare = _named(msgspec.structs.replace(card, links={}), shown_names)
+    bare = with_task_names(msgspec.structs.replace(card, links={}), names or {})
     tasks = [replace(each, why=with_names(each.why, shown_names)) for each in tasks]
     card_parts = markdown_parts(bare)
     parts = [card_parts.head, _links(card.links), _failed_subflow(card)]
@@ -148,17 +149,18 @@ def _in_the_log(logs: int) -> str:
     )
 
 
-def _named(card: RunCard, names: Mapping[str, str]) -> RunCard:
+def with_task_names(card: RunCard, names: Mapping[str, str]) -> RunCard:
     """Return a card with names in the place of keys, before its text is escaped.
 
     A name that came into Markdown later would be markup, where its users wrote some.
     """
     if not names:
         return card
+    shown = {key: shown_name(name) for key, name in names.items()}
 
     def named(value: Any) -> Any:
         if isinstance(value, str):
-            return with_names(value, names)
+            return with_names(value, shown)
         if isinstance(value, dict):
             return {name: named(each) for name, each in value.items()}
         many = isinstance(value, (list, tuple))

@@ -87,6 +87,7 @@ class SubmittedTask:
         logged: The reason is in its log.
         released: Dask let go of it while the flow ran: the flow cancelled it or kept no
             future of it.
+        deaths: How many workers died while they executed it, as far as is known.
         inputs: The tasks whose results it was given, in lists, too, or was to wait for.
     """
 
@@ -104,6 +105,7 @@ class SubmittedTask:
     message: str | None = None
     logged: bool = False
     released: bool = False
+    deaths: int = 0
     inputs: tuple[SubmittedTask, ...] = ()
 
     @property

@@ -24,16 +24,19 @@ from prefect.exceptions import UnfinishedRun
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
-__all__ = ["ask_for_failed", "is_unfinished_run", "raised_by"]
+__all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"]
 
 _SETTLING = 10.0
 """Seconds in which the state of a failed task may still reach Prefect's database."""
+_SOON = 3.0
 _MOST = 200
 _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
 _FAILED: dict[str, object] = {"state": {"type": {"any_": ["FAILED", "CRASHED"]}}}
 _TIMEOUT = "2s"
+_ENDED = {"finished", "cancelled"}
+"""To a client, a task whose future nobody holds is cancelled, though others need it."""
 
 
 def is_unfinished_run(error: BaseException | None) -> bool:
@@ -41,18 +44,20 @@ def is_unfinished_run(error: BaseException | None) -> bool:
     return isinstance(error, UnfinishedRun)
 
 
-def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
+def ask_for_failed(ledger: Ledger, client: Client | None, *, wait: bool = True) -> None:
     """Fill in the states of tasks that failed and that the flow did not request.
 
     Args:
         ledger: What the flow submitted.
         client: Of the cluster that holds their results.
+        wait: One has failed, which the server may not know yet.
     """
+    settling = _SETTLING if wait else 0.0
     entries = {
         entry.task_run_id: entry
         for entry in ledger
-        # To a client, a task whose future nobody holds is cancelled, though others need it.
-        if entry.state is None and entry.status in {"finished", "cancelled"}
+        # Of any status: one that had failed may be running again on another worker.
+        if entry.state is None and not entry.lost
     }
     if not entries or client is None:
         return
@@ -60,24 +65,30 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
         wanted: object = {**_FAILED, "id": {"any_": list(entries)[:_MOST]}}
         with prefect_client() as prefect:
             failed = _failed(
-                prefect, task_run_filter=TaskRunFilter.model_validate(wanted)
+                prefect,
+                settling,
+                task_run_filter=TaskRunFilter.model_validate(wanted),
             )
         failed.sort(key=lambda run: run.state.timestamp if run.state else 0)
         for run in failed[:_MOST_STATES]:
             entry = entries[run.id]
-            entry.state = _result_of(entry, client) or run.state
+            # Where workers died, it may have been lost with one of them.
+            there = wait and entry.status in _ENDED
+            entry.state = (_result_of(entry, client) if there else None) or run.state
         if failed:
-            _ask_for_waiting(ledger, entries)
+            _ask_for_waiting(ledger, entries, settling)
 
 
-def _ask_for_waiting(ledger: Ledger, entries: Mapping[UUID, SubmittedTask]) -> None:
+def _ask_for_waiting(
+    ledger: Ledger, entries: Mapping[UUID, SubmittedTask], settling: float
+) -> None:
     """Fill in the states of those that did not begin, up to the task that failed.
 
     The flow knows of the last one of a chain only, which names the one before it.
     """
     wanted: Any = {"name": {"any_": ["NotReady"]}}
     wanted = {"state": wanted, "id": {"any_": list(entries)[:_MOST]}}
-    deadline = time.monotonic() + _SETTLING
+    deadline = time.monotonic() + settling
     with prefect_client() as prefect:
         while True:
             for run in prefect.read_task_runs(
@@ -89,6 +100,20 @@ def _ask_for_waiting(ledger: Ledger, entries: Mapping[UUID, SubmittedTask]) -> N
             if known or time.monotonic() > deadline:
                 return
             time.sleep(0.25)
+
+
+def ask_for_blocker(ledger: Ledger, entry: SubmittedTask, client: Client) -> None:
+    """Fill in the states of the tasks for which Prefect never ran one.
+
+    From the cluster, and from the server where the flow kept no future of them.
+    """
+    for _ in range(_MOST):
+        blocker = ledger.blocker_of(entry)
+        if blocker is None or blocker.state is not None:
+            return
+        blocker.state = _result_of(blocker, client) or _state_of(blocker)
+        if blocker.state is None:
+            return
 
 
 def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | None:
@@ -109,6 +134,7 @@ def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | No
         own: Any = {"id": {"any_": list(ledger.other_flow_runs)}}
         failed = _failed(
             prefect,
+            _SETTLING,
             flow_run_filter=FlowRunFilter.model_validate(own),
             task_run_filter=TaskRunFilter.model_validate(_FAILED),
         )
@@ -126,14 +152,31 @@ def _is_of_task(error: BaseException) -> bool:
     return any(_ENGINE in frame.f_code.co_filename for frame, _ in frames)
 
 
-def _failed(prefect: SyncPrefectClient, **wanted: Any) -> list[TaskRun]:
+def _failed(
+    prefect: SyncPrefectClient, settling: float, **wanted: Any
+) -> list[TaskRun]:
     """Return the task runs that failed, once there is one, or none if waiting is no use."""
-    deadline = time.monotonic() + _SETTLING
+    deadline = time.monotonic() + settling
     while True:
         failed = prefect.read_task_runs(**wanted, limit=_MOST)
         if failed or time.monotonic() > deadline:
             return failed
         time.sleep(0.25)
+
+
+def _state_of(entry: SubmittedTask) -> State[Any] | None:
+    """Return the state for which others never ran, once the server has it, if soon."""
+    wanted = TaskRunFilter.model_validate({"id": {"any_": [entry.task_run_id]}})
+    deadline = time.monotonic() + _SOON
+    found: State[Any] | None = None
+    with guard("the state of a failed task"), prefect_client() as prefect:
+        while found is None and time.monotonic() < deadline:
+            for run in prefect.read_task_runs(task_run_filter=wanted):
+                if run.state and (run.state.is_final() or run.state.name == "NotReady"):
+                    found = run.state
+            if found is None:
+                time.sleep(0.25)
+    return found
 
 
 def _result_of(entry: SubmittedTask, client: Client) -> State[Any] | None:

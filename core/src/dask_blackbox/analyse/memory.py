@@ -142,7 +142,8 @@ class MemoryNeed:
         pieces: How many tasks of the guilty prefix there were; 0 if unknown.
         by_skew: Whether `wanted` is reckoned from the largest piece.
         of_host: The guilty task is one of the host's: there are tasks, no partitions.
-        guilty: Its key, and how many others of its prefix finished; none if unknown.
+        too_large: The tasks of its prefix that ended a worker alone and never finished.
+        finished: How many tasks of its prefix did.
         held: Bytes of results that each worker held just before it died, at least; 0 if that
             was less than half of what it had.
     """
@@ -157,7 +158,8 @@ class MemoryNeed:
     pieces: int = 0
     by_skew: bool = False
     of_host: bool = False
-    guilty: tuple[str, int] = ("", 0)
+    too_large: tuple[str, ...] = ()
+    finished: int = 0
     held: int = 0
 
     def advice(self) -> str:
@@ -194,13 +196,13 @@ class MemoryNeed:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004
             return f"smaller ({more_pieces(of_host=self.of_host)})"
         times = max(2, math.ceil(self.wanted / self.limit))
-        key, others = self.guilty
-        if self.of_host and others:
-            # Each has data of its own: more of them make this one no smaller.
+        if self.of_host and self.finished and self.too_large:
+            # Each has data of its own: more of them make these no smaller.
+            each = "" if len(self.too_large) == 1 else "each of "
             return (
-                f"smaller: divide the work of {quoted_key(key, 60)} among at least "
-                f"{times} tasks ({counted(others, 'other task')} of its function "
-                "finished with this limit)"
+                f"smaller: divide the work of {each}{quoted(self.too_large, most=3)} "
+                f"among at least {times} tasks ({counted(self.finished, 'other task')} "
+                "of this function finished with this limit)"
             )
         what = "tasks" if self.of_host else "partitions or chunks"
         return f"smaller: at least {times * self.pieces:,} {what}, not {self.pieces:,}"
@@ -250,6 +252,13 @@ def memory_need(
     idle = _idle(case.run, deaths)
     skew = _skew_before(case.run, deaths[-1].at, limit)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
+    finished = _finished(case.run, prefix)
+    suspects = [suspects_of(death) for death in deaths]
+    alone = {
+        each[0]
+        for each in suspects
+        if len(each) == 1 and case.prefix_of(each[0]) == prefix
+    }
     usual = _usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
     reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
     return MemoryNeed(
@@ -263,15 +272,16 @@ def memory_need(
         pieces=_pieces_of(case.run, prefix),
         by_skew=reckoned > _AMPLE * basis,
         of_host=is_of_host(case.run, case.blame.guilty),
-        guilty=(case.blame.guilty or "", _finished(case.run, prefix)),
+        too_large=tuple(sorted(alone - finished)),
+        finished=len(finished),
         held=_held(case.run, deaths, basis),
     )
 
 
-def _finished(run: RunTables, prefix: str) -> int:
-    """Return how many tasks of a prefix finished."""
+def _finished(run: RunTables, prefix: str) -> set[str]:
+    """Return the tasks of a prefix that finished."""
     mine = (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
-    return run.tasks.filter(mine)["key"].n_unique() if prefix else 0
+    return set(run.tasks.filter(mine)["key"]) if prefix else set()
 
 
 def _held(run: RunTables, deaths: tuple[WorkerExit, ...], basis: int) -> int:

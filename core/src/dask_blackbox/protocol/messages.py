@@ -206,6 +206,7 @@ class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         source: Role and address of who wrote it.
         text: The line, redacted and cut.
         keys: Of the tasks that it belongs to.
+        died: A worker died while it executed these.
     """
 
     at: float
@@ -213,6 +214,7 @@ class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     source: str
     text: str
     keys: tuple[str, ...] = ()
+    died: bool = False
 
 
 class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

@@ -292,17 +292,39 @@ class DriverUpdates:
         if keys:
             text += f" It was executing {', '.join(keys)}."
         if report.stack:
-            text += f"\n{report.stack}"
+            text += f"\n{_stack_of_task(report.stack)}"
         source = f"worker {report.subject}"
-        self._line(report.at, logging.ERROR, source, text, keys)
+        self._line(report.at, logging.ERROR, source, text, keys, died=True)
 
     def _line(
-        self, at: float, level: int, source: str, text: str, keys: tuple[str, ...]
+        self,
+        at: float,
+        level: int,
+        source: str,
+        text: str,
+        keys: tuple[str, ...],
+        *,
+        died: bool = False,
     ) -> None:
         if self._reported >= _MOST:
             return
         self._reported += 1
         cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         self._lines.append(
-            messages.LogLine(at=at, level=level, source=source, text=cut, keys=keys)
+            messages.LogLine(
+                at=at, level=level, source=source, text=cut, keys=keys, died=died
+            )
         )
+
+
+def _stack_of_task(stack: str) -> str:
+    """Return where the task was; of all threads of the worker, if none is known to run one."""
+    from dask_blackbox.analyse.frames import task_stacks
+
+    found = next(iter(task_stacks(stack)), None)
+    if found is None:
+        return stack
+    return "\n".join(
+        ["Its stack (most recent call first):"]
+        + [f'  File "{e.file}", line {e.line}, in {e.function}' for e in found.frames]
+    )

@@ -218,6 +218,9 @@ def _what_took_memory(
         )
     if need.at_once > 1:
         return f"{need.at_once} tasks at once needed {used}"
+    number = len(need.too_large)
+    if prefix and number > 1:
+        return f"{number} tasks of '{short(prefix, 40)}' needed {used} each"
     who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
     return f"{who} needed {used}"
 
