@@ -61,6 +61,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("thirteenth", 43, 12),
         ("fourteenth", 40, 12),
         ("fifteenth", 40, 10),
+        ("sixteenth", 40, 10),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
