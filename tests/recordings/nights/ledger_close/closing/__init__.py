@@ -1,0 +1,1 @@
+"""Day-end closing of the ledger."""
