@@ -195,6 +195,23 @@ def test_a_change_of_the_input_is_a_factor(
     assert first.text.startswith(text)
 
 
+def test_a_commit_is_named_by_the_code_that_it_changed() -> None:
+    of_prefix = Change(
+        kind="code",
+        what="prefix settle",
+        before="1",
+        after="2 (fare_of at pricing.py:13)",
+    )
+    commit = Change(
+        kind="code", what="git commit", before="a", after="b",
+        why="the failure went through it", explains=(of_prefix,),
+    )  # fmt: skip
+    run = the("one_customer_has_all_the_orders").run
+    step = chain_of(Case(run), verdict_of(findings_in(run), run), [commit])[0]
+
+    assert step.text == "Code of prefix settle changed (fare_of at pricing.py:13)"
+
+
 def test_a_change_that_fits_the_verdict_is_the_first_step() -> None:
     run = the("one_customer_has_all_the_orders").run
     verdict = verdict_of(findings_in(run), run)

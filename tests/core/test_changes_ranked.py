@@ -278,6 +278,28 @@ def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
     assert (reported.past.blame, reported.past.confidence) == ("several", "low")
 
 
+@pytest.mark.parametrize(
+    ("advice", "blame"),
+    [
+        ("code", "code"),
+        ("transient", "nothing"),
+        ("data", "nothing"),
+        ("unknown", "code"),
+    ],
+)
+def test_code_elsewhere_is_not_blamed_for_what_it_does_not_fit(
+    advice: RetryAdvice, blame: str
+) -> None:
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts={"code": {"module shop.reports": "dddd"}})),
+        VerdictContext(a_verdict(advice)),
+    )
+
+    assert reported.past.blame == blame
+    assert "module shop.reports" in reported.past.says
+
+
 def test_where_nothing_changed_it_says_so() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),

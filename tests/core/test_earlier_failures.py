@@ -208,6 +208,35 @@ def test_an_error_before_a_wait_that_was_given_up_begins_the_headline() -> None:
     assert found.follows.text == "ValueError in 'publish': bad price 'n/a'"
 
 
+def test_a_queue_that_a_dead_thread_was_to_fill_follows_from_the_task_that_ended_it() -> (
+    None
+):
+    printed = [
+        "Exception in thread grader:",
+        "Traceback (most recent call last):",
+        '  File "/jobs/grade.py", line 12, in run',
+        "    outbox.put(future.result())",
+        "ValueError: bad price 'n/a'",
+    ]
+    lines = [
+        a_log_line(
+            line, at=6.1, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate(printed, start=1)
+    ]
+    run = a_run(
+        WORKER, EARLIER, RECEIVED, *lines, failed_with(an_exception("_queue.Empty", ""))
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "task-exception"
+    assert (
+        found.title
+        == "ValueError in 'publish': bad price 'n/a'; then Empty in the driver"
+    )
+
+
 def test_a_line_about_no_failures_is_no_error() -> None:
     line = a_log_line("12 read, 0 errors", logger="stdout", level=20)
 

@@ -860,3 +860,34 @@ def test_workers_that_never_fit_their_memory_limit_did_not_arrive_for_that() -> 
     assert verdict(*restarted[1:], failed_with(WAITED, at=20)).rule == (
         "workers-never-arrived"
     )
+
+
+def test_a_scheduler_that_the_driver_did_not_reach_is_no_worker_that_failed_to_start() -> (
+    None
+):
+    message = "Timed out trying to connect to tcp://127.0.0.1:38339 after 20 s"
+    exception = msgspec.structs.replace(
+        an_exception("OSError", message),
+        traceback="asyncio.exceptions.CancelledError\n"
+        + LINK
+        + f"OSError: {message}\n",
+    )
+    printed = a_log_line(f"OSError: {message}", role="driver", source="driver", at=9.0)
+    found = verdict(printed, failed_with(exception), recorded=False)
+
+    assert found.rule == "cannot-connect"
+
+
+def test_a_worker_that_its_nanny_gave_up_has_no_reason_but_the_timeout() -> None:
+    exception = msgspec.structs.replace(
+        an_exception("RuntimeError", "Nanny failed to start."),
+        traceback="_queue.Empty\n" + LINK + "RuntimeError: Nanny failed to start.\n",
+    )
+    line = a_log_line(
+        "Closing Nanny at 'tcp://n1'. Reason: failure-to-start-<class 'TimeoutError'>",
+        role="nanny", source="tcp://n1", at=9.0,
+    )  # fmt: skip
+    found = verdict(line, failed_with(exception))
+
+    assert found.title == "A worker failed to start"
+    assert "`death_timeout`" in found.cause

@@ -310,6 +310,31 @@ def test_a_bare_exit_code_is_reported_as_it_is() -> None:
     assert "that the command printed (`dask blackbox logs " in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("call", "later", "named"),
+    [
+        ("Client.gather", (), True),
+        ("Client.gather", (a_graph(at=6.0),), False),
+        ("Future.result", (), False),
+    ],
+    ids=["nothing received", "more submitted", "one of several"],
+)
+def test_an_exit_code_names_the_error_that_was_all_the_driver_received(
+    call: str, later: tuple[Piece, ...], *, named: bool
+) -> None:
+    received = an_event(
+        "driver-call-failed", "driver", at=4.0, call=call, exception="ValueError",
+        message="no melody", key="score-7", identity="1", pid=1,
+    )  # fmt: skip
+    failed = a_failed_task("score-7", "ValueError", "no melody", at=3.5)
+    found = verdict(
+        a_run(a_graph(), failed, received, *later, failed_with(None, exit_code=4))
+    )
+
+    assert found.rule == "driver-exception"
+    assert ("after ValueError in 'score': no melody" in found.title) == named
+
+
 def test_a_command_is_not_named_for_lines_that_were_not_recorded() -> None:
     found = verdict(a_run(a_graph(), failed_with(None, exit_code=3)))
 

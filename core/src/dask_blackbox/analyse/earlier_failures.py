@@ -24,7 +24,11 @@ from dask_blackbox.analyse.driver_output import (
     own_lines,
     printed_failures,
 )
-from dask_blackbox.analyse.exception_context import errors_before, setup_failed_before
+from dask_blackbox.analyse.exception_context import (
+    ended_thread,
+    errors_before,
+    setup_failed_before,
+)
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
@@ -539,7 +543,9 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         name = class_of(exception)
         cancelled = ended is not None and first.at < ended + _DELAY
         again = _is_met_again(case, first)
-        leads = cancelled or again or _ended_with(case, is_wait)
+        waited = _ended_with(case, is_wait)
+        starved = waited and _ended_thread(case, first)
+        leads = cancelled or again or waited
         if stalled:
             leads = first.key in case.unreceived
         # What tasks were to deliver is not there: that follows from one that failed.
@@ -558,9 +564,20 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
             line=_line_of(first.frame),
-            root=first if cancelled or again or lacked or missed else None,
+            root=first if cancelled or again or lacked or missed or starved else None,
             spoils=missed,
         )
+
+
+def _ended_thread(case: Case, failure: TaskFailure) -> bool:
+    """Return whether a thread of the driver's ended with the exception of a failed task."""
+    exception = case.exception
+    thread = None if exception is None else ended_thread(case, exception)
+    return (
+        thread is not None
+        and thread.exception == class_of(failure.exception)
+        and thread.message == failure.message.partition("\n")[0].strip()
+    )
 
 
 def _killed(case: Case) -> Iterator[_Earlier]:

@@ -224,13 +224,18 @@ def closings_of_driver(case: Case) -> list[DriverClosing]:
     A script that closes one cluster and goes on with another has not ended its work.
     """
     decided = case.outcome.decided_at
-    last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
     closed = (
         each
         for each in case.run.of(DriverClosing)
-        if each.at > last_graph - _DELIVERY and (decided is None or each.at < decided)
+        if not submits_after(case, each.at) and (decided is None or each.at < decided)
     )
     return sorted(closed, key=lambda each: each.at)
+
+
+def submits_after(case: Case, at: float) -> bool:
+    """Return whether the driver submitted tasks after a moment of its own clock."""
+    last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
+    return at <= last_graph - _DELIVERY
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:

@@ -65,7 +65,9 @@ _WAITS = re.compile(
     r"|waited|waiting|busy|locked)\b",
     re.IGNORECASE,
 )
-_GIVEN_UP = re.compile(r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|Empty|Full)$")
+_GIVEN_UP = re.compile(
+    r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|(?:Queue)?(?:Empty|Full))$"
+)
 _LATE = "what did not happen in time"
 _ANY_FAILURE = frozenset({"AssertionError", "Exception", "RuntimeError", "SystemExit"})
 """Classes of exceptions that people raise for any reason."""
@@ -104,7 +106,10 @@ def is_wait(exception: str, message: str) -> bool:
 
 def is_symptom(exception: str, message: str) -> bool:
     """Return whether an exception may well follow from an earlier one that was swallowed."""
-    return bool(_CLASSES.search(class_of(exception)) or _NOTHING.search(message))
+    name = class_of(exception)
+    return bool(
+        _CLASSES.search(name) or _GIVEN_UP.search(name) or _NOTHING.search(message)
+    )
 
 
 def reported_symptom(exception: str, message: str) -> str:

@@ -130,7 +130,12 @@ def _change(change: Change) -> str:
     before, after = change.before or "absent", change.after or "absent"
     sides = f"{short(before, 40)} → {short(after, 40)}"
     if change.kind == "code":
-        return f"code of {short(change.what, 60)} changed"
+        # A commit only says that something changed: what it explains says what.
+        of_commit = change.what == "git commit" and change.explains
+        named = change.explains[0] if of_commit else change
+        _, _, places = (named.after or "").partition(" (")
+        where = f" ({short(places.removesuffix(')'), 80)})" if places else ""
+        return f"code of {short(named.what, 60)} changed{where}"
     if change.kind != "input-size":
         return f"{change.kind} {short(change.what, 60)}: {sides}"
     numbers = [_NUMBER.match(side) for side in (before, after)]

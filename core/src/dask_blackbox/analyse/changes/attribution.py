@@ -46,6 +46,12 @@ _NAMES = {
     "cluster-shape": "the cluster",
     "host": "the host",
 }
+_OTHERWISE = {
+    "data": "a failure of the data",
+    "environment": "a failure of the environment",
+    "transient": "a transient failure",
+}
+"""Failures that code elsewhere does not explain, by their retry advice."""
 _SEVERAL_RUNS = 5
 _MANY_RUNS = 20
 _MOST_LISTED = 4
@@ -131,6 +137,10 @@ def sides(
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{text}{unseen}.", sure
     most = max(each.weight for each in rare)
+    failure = None if verdict is None else _OTHERWISE.get(verdict.retry_advice)
+    if failure is not None and most <= 0:
+        text = f"Nothing that changed fits {failure}: {_changed(rare)}"
+        return "nothing", f"{text}{unseen}.", "low"
     relevant = [each for each in rare if each.weight == most]
     found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
@@ -163,10 +173,15 @@ def listed_changes(ranked: Sequence[Ranked]) -> tuple[Blame, str]:
     if not judged:
         return "nothing", ""
     found = {_side_of(each.change.kind) for each in judged}
+    blame = found.pop() if len(found) == 1 else "several"
+    return blame, f"Changed: {_changed(judged)}."
+
+
+def _changed(judged: Sequence[Ranked]) -> str:
+    """Return what changed, code last."""
     steps = [_step(each.change) for each in judged if not is_of_code(each.change)]
     code = _places([each.change for each in judged if is_of_code(each.change)])
-    text = listed(steps + code, most=_MOST_LISTED)
-    return found.pop() if len(found) == 1 else "several", f"Changed: {text}."
+    return listed(steps + code, most=_MOST_LISTED)
 
 
 def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:

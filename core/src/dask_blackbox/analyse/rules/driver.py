@@ -45,6 +45,7 @@ from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
+from dask_blackbox.analyse.side_effects import submits_after
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -607,6 +608,9 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     if handled is not None and because:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         advice = advice_on_text(handled.exception, handled.message)
+    elif handled is not None and not counts and _received_nothing(case, handled):
+        called = title.removesuffix(", without an exception")
+        title = f"{called} after {_in_task(case, handled)}"
     return DRIVER_EXCEPTION.found(
         title,
         cause=_exit_cause(case, code, because or _tasks_then(case), last),
@@ -658,6 +662,14 @@ def _exit_because(
     if counts and not of_tasks:
         return "It had reported as many failures as it had received errors"
     return None
+
+
+def _received_nothing(case: Case, handled: DriverCallFailed) -> bool:
+    """Return whether an error was all that the driver received of the last it submitted.
+
+    `compute` calls `Client.gather`, too.  Who asks for results one by one may do without some.
+    """
+    return handled.call == "Client.gather" and not submits_after(case, handled.at)
 
 
 def _exit_title(case: Case, what: str, code: int) -> str:

@@ -39,6 +39,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
     PROCESS_FAILED_TO_START,
     SEVERAL_PLUGINS_FAILED,
+    START_TIMED_OUT,
     WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
     WORKERS_DID_NOT_ARRIVE,
@@ -119,7 +120,15 @@ _OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
 _PRELOADING = "distributed/preloading.py"
 """Part of a frame in which Dask imports, or sets up, a preload."""
 
-_GENERIC = ("RuntimeError", "TimeoutError", "StreamClosedError", "CommClosedError")
+_GENERIC = (
+    "CancelledError",
+    "CommClosedError",
+    "Empty",
+    "RuntimeError",
+    "StreamClosedError",
+    "TimeoutError",
+)
+"""Exceptions by which Dask ends its own waiting: they say nothing of the reason."""
 
 
 def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
@@ -373,7 +382,13 @@ def _lines(case: Case) -> list[dict[str, object]]:
         pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
         & printed_by(*_START_FAILURES)
     )
-    return lines.sort("at").tail(20).to_dicts()
+    # The driver's own exception, which it printed, is about no worker.
+    own = "" if case.exception is None else case.exception.message.partition("\n")[0]
+    return [
+        each
+        for each in lines.sort("at").tail(20).to_dicts()
+        if each["role"] != "driver" or not own or own not in each["message"]
+    ]
 
 
 def _no_workers_joined(case: Case) -> bool:
@@ -434,6 +449,11 @@ def _cause(
             f"Its process ended with exit code {code} before it could report why. New "
             "worker processes import the main module again; if that import raises an "
             "exception, they exit like this"
+        )
+    if root is None and any(any_of(x["message"], START_TIMED_OUT) for x in lines):
+        sentences.append(
+            "Its nanny waited for it until its timeout (`death_timeout`) was over, and the "
+            "process had not reported an error by then"
         )
     if root is not None and "in use" in root[1]:
         sentences.append(f"Another process listens on the port of the {who}")

@@ -119,6 +119,10 @@ NANNY_START_GIVEN_UP = Signature(
     r"failure-to-start|nanny-start-failed|nanny-instantiate-failed",
     "nanny-instantiate-failed",
 )
+START_TIMED_OUT = Signature(
+    r"Reason: failure-to-start-<class 'TimeoutError'>",
+    "Reason: failure-to-start-<class 'TimeoutError'>",
+)
 WORKERS_DID_NOT_ARRIVE = Signature(
     r"Only (?P<came>\d+)/(?P<wanted>\d+) workers arrived after (?P<waited>[\w. ]+)",
     "Only 0/2 workers arrived after 30 s",
