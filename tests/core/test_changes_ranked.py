@@ -292,12 +292,12 @@ def test_code_elsewhere_is_not_blamed_for_what_it_does_not_fit(
 ) -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
-        failed(a_night(8, facts={"code": {"module shop.reports": "dddd"}})),
+        failed(a_night(8, facts={"code": {"callable main": "dddd"}})),
         VerdictContext(a_verdict(advice)),
     )
 
     assert reported.past.blame == blame
-    assert "module shop.reports" in reported.past.says
+    assert "callable main" in reported.past.says
 
 
 def test_where_nothing_changed_it_says_so() -> None:
