@@ -300,6 +300,54 @@ def test_code_elsewhere_is_not_blamed_for_what_it_does_not_fit(
     assert "callable main" in reported.past.says
 
 
+def test_a_value_that_the_failure_quotes_outweighs_code_that_it_went_through() -> None:
+    facts = {"parameters": {"currency": "CHF"}, "code": {"callable main": "dddd"}}
+    traceback = (
+        '  File "/jobs/shop.py", line 9, in main\n    return rates[currency]\n'
+        "KeyError: 'CHF'\n"
+    )
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts=facts)),
+        VerdictContext(a_verdict(), traceback),
+    )
+
+    assert reported.changes[0].what == "currency"
+    assert reported.changes[0].why == "the failure names its value"
+    assert reported.past.blame == "data"
+    assert reported.past.says.endswith(
+        " → CHF, which fits the verdict; the code changed too."
+    )
+
+
+def test_a_memory_limit_that_the_failure_is_about_outweighs_a_package() -> None:
+    facts = {
+        "cluster-shape": {"memory limit": "286 MiB"},
+        "package/workers": {"pandas": "3.0.0"},
+    }
+    verdict = a_verdict("memory", title="A worker died at its 286 MiB memory limit")
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts=facts)),
+        VerdictContext(verdict, 'File "/v/site-packages/pandas/x.py", line 1, in f\n'),
+    )
+
+    assert reported.changes[0].what == "memory limit"
+
+
+@pytest.mark.parametrize("roots", [16, 0])
+def test_what_tasks_read_themselves_was_not_compared(roots: int) -> None:
+    prefixes = (a_prefix("peak", roots=roots, code="2py311.dddd"),)
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, prefixes=prefixes)),
+        VerdictContext(a_verdict("memory"), prefix="peak"),
+    )
+
+    unmeasured = "(the input could not be compared)" in reported.past.says
+    assert unmeasured == (reported.past.confidence == "low") == bool(roots)
+
+
 def test_where_nothing_changed_it_says_so() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),

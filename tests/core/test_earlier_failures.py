@@ -79,6 +79,11 @@ def test_an_error_that_the_driver_had_received_is_shown_as_that() -> None:
         ("AssertionError", "totals differ", "what failed"),
         ("RuntimeError", "gave up after 30 s", "what did not happen in time"),
         ("queue.Empty", "", "what did not happen in time"),
+        (
+            "pyarrow.lib.ArrowInvalid",
+            "Parquet magic bytes not found",
+            "what was missing",
+        ),
         ("ConnectionRefusedError", "[Errno 111]", "that a service did not answer"),
     ],
 )

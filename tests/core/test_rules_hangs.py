@@ -235,6 +235,30 @@ def test_whoever_stops_a_known_hang_it_is_the_hang(
     assert (found.rule, found.confidence) == ("no-valid-worker", confidence)
 
 
+@pytest.mark.parametrize(
+    ("later", "rule"), [((), "stalled"), ((a_graph(at=95.0),), "driver-exception")]
+)
+def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
+    later: tuple[Piece, ...], rule: str
+) -> None:
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=90.0, call="wait", exception="TimeoutError",
+        identity="1", pid=1,
+    )  # fmt: skip
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    run = a_run(
+        a_worker(), a_graph(), stall, gave_up, *later,
+        failed_with(None, exit_code=7, at=100),
+    )  # fmt: skip
+    found = verdict(run)
+
+    assert found.rule == rule
+    assert ("then the driver exited" in found.cause) == (rule == "stalled")
+
+
 def test_a_resource_that_no_worker_has_is_named() -> None:
     found = verdict(hung(of_resources()))
 

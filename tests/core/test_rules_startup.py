@@ -891,3 +891,32 @@ def test_a_worker_that_its_nanny_gave_up_has_no_reason_but_the_timeout() -> None
 
     assert found.title == "A worker failed to start"
     assert "`death_timeout`" in found.cause
+
+
+def test_the_reason_of_a_nanny_on_a_shared_stderr_is_read_below_its_first_line() -> (
+    None
+):
+    printed = [
+        "2026-11-26 12:49:49,647 - distributed.nanny - ERROR - Failed to start process",
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/core.py", line 509, in start',
+        "    sock.bind(sockaddr)",
+        "OSError: [Errno 98] Address already in use",
+        "The above exception was the direct cause of the following exception:",
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/nanny.py", line 434, in instantiate',
+        "RuntimeError: Worker failed to start.",
+    ]
+    lines = [
+        a_log_line(
+            line, at=5.0, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate(printed)
+    ]
+    found = verdict(*lines, failed_with(WAITED), recorded=False)
+
+    assert (
+        found.title
+        == "A worker failed to start: OSError: [Errno 98] Address already in use"
+    )
+    assert "the worker's port" in (found.remedy or "")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dask_blackbox import Run, RunCard
+from dask_blackbox.report.wording import explained_text
 
 __all__ = ["judged"]
 
@@ -73,7 +74,8 @@ def judged(expected: Expected, card: RunCard) -> list[str]:
 def _shown(card: RunCard) -> list[str]:
     """Return the changes of a card, as texts."""
     return [
-        f"{each.kind} {each.what}: {each.before} → {each.after} ({each.why})"
+        f"{each.kind} {each.what}: {each.before} → {each.after} ({each.why}) "
+        f"{explained_text(each)}".rstrip()
         for each in card.changes
     ]
 

@@ -145,6 +145,7 @@ class PrintedFailure:
         callback: Name of the function that Dask had called as a future was done.
         program: What did not accept its options (`python -m dask scheduler`).
         root: The exception that it was chained to, as Python writes it; empty: to none.
+        logged: The line of Dask's own with which Dask logged it; empty: Dask did not.
     """
 
     at: float
@@ -156,6 +157,7 @@ class PrintedFailure:
     callback: str | None = None
     program: str | None = None
     root: str = ""
+    logged: str = ""
 
     @property
     def place(self) -> str:
@@ -177,6 +179,16 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
     """Return what failed in the driver's output: with a traceback, or because of its options.
 
     Of what Dask logged with a traceback, only what callbacks of futures raised."""
+    every = run.once(_printed_failures)
+    return tuple(each for each in every if not each.logged)
+
+
+def logged_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
+    """Return what Dask's own processes logged with a traceback on the driver's stderr."""
+    return tuple(each for each in run.once(_printed_failures) if each.logged)
+
+
+def _printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
     logs = run.logs.filter(
         (pl.col("role") == "driver") & (pl.col("logger") == "stderr")
     ).sort("seq")
@@ -192,7 +204,7 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 
 
 def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
-    before, of_dask = "", False
+    before = logged = ""
     found: PrintedFailure | None = None
     for index, (_, line) in enumerate(lines):
         if line == _TRACEBACK:
@@ -200,12 +212,13 @@ def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]
             if not (chained := before in EXCEPTION_LINKS):
                 of_dask = _is_error_of_dask(before)
                 of_dask = of_dask and not CALLBACK_FAILED.search(before)
+                logged = before if of_dask else ""
             first = found if chained else None
             found = _traceback_at(lines[index : index + _LONGEST], before)
             if found is not None and first is not None:
                 found = _chained(first, found, before)
-            if found is not None and not of_dask:
-                yield found
+            if found is not None:
+                yield replace(found, logged=logged)
         if line.strip():
             before = line
 

@@ -26,6 +26,8 @@ def how_it_ended(case: Case, hang: Hang) -> str:
     stalled = f"No task finished for {duration(hang.lasted)}"
     if hang.ended_by_us:
         return f"{stalled}; then `blackbox.stall.end-run` ended the run."
+    if case.outcome.kind == "exit-code":
+        return f"{stalled}; then the driver exited."
     if case.exception is None:
         return f"{stalled}; then the driver was stopped."
     return f"{stalled}; then the driver stopped waiting."

@@ -14,7 +14,7 @@ _CLASSES = re.compile(
 _NOTHING = re.compile(
     r"NoneType|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|not enough values|"
     r"has no attribute|no columns to parse|ran out of input|failed to read all data|"
-    r"line 1 column 1 \(char 0\)|file size is 0|unexpected end|end of file|truncated",
+    r"line 1 column 1 \(char 0\)|file size is 0|unexpected end|end of file|truncated|\bcorrupt|magic bytes|bad magic",
     re.IGNORECASE,
 )
 """What Python and libraries say of values that are not there, and of files without an end."""
@@ -26,7 +26,7 @@ _ABSENT = re.compile(
 _EMPTY = re.compile(
     r"\bNoneType\b|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|no columns to parse|"
     r"ran out of input|failed to read all data|line 1 column 1 \(char 0\)|file size is 0|"
-    r"unexpected end|end of file|truncated",
+    r"unexpected end|end of file|truncated|\bcorrupt|magic bytes|bad magic|\bnot found\b|\bdo(?:es)? not exist\b",
     re.IGNORECASE,
 )
 

@@ -78,10 +78,17 @@ def change_text(change: Change) -> str:
 
 
 def explained_text(change: Change) -> str:
-    """Return what a change explains, in a line: `explains code prefix tax and 2 more`."""
+    """Return what a change explains, in a line: `explains code prefix tax and 2 more`.
+
+    Of code, the first is shown with its functions and their lines.
+    """
     names = [f"{plain(each.kind)} {plain(each.what)}" for each in change.explains]
     if not names:
         return ""
+    first = change.explains[0]
+    _, found, places = (first.after or "").partition(" (")
+    if first.kind == "code" and found:
+        names[0] += f" ({plain(places)}"
     shown = names[:_MOST_EXPLAINED]
     if len(names) > len(shown):
         shown.append(f"{len(names) - len(shown)} more")

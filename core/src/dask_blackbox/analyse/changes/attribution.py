@@ -82,14 +82,19 @@ class RankedChanges(NamedTuple):
 
     def blamed(self) -> tuple[Blame, str, Confidence]:
         """Return the side that changed, with a sentence and its confidence."""
-        return sides(
+        blind = [kind for kind in self.unknown if not kind.endswith("/others")]
+        if self.context.input_unmeasured and "input-size" not in blind:
+            blind.append("input-size")
+        blame, says, sure = sides(
             self.changes,
             self.context.verdict,
             steps=self.steps,
-            blind=[kind for kind in self.unknown if not kind.endswith("/others")],
+            blind=blind,
             habits=len(self.habits),
             code_unchanged=self.context.code_unchanged,
         )
+        # What would explain it as well was not measured.
+        return blame, says, "low" if self.context.input_unmeasured else sure
 
 
 def ranked_changes(
@@ -138,7 +143,8 @@ def sides(
         return "nothing", f"{text}{unseen}.", sure
     most = max(each.weight for each in rare)
     failure = None if verdict is None else _OTHERWISE.get(verdict.retry_advice)
-    if failure is not None and most <= 0:
+    beside = most <= 0 and all(each.change.kind == "code" for each in rare)
+    if failure is not None and beside:
         text = f"Nothing that changed fits {failure}: {_changed(rare)}"
         return "nothing", f"{text}{unseen}.", "low"
     relevant = [each for each in rare if each.weight == most]
@@ -149,7 +155,7 @@ def sides(
         return "several", f"{text}{unseen}.", "low"
     blame = found.pop()
     others = {_side_of(each.change.kind) for each in rare} - {blame}
-    text = _sentence(blame, relevant, others)
+    text = _sentence(blame, relevant, rare)
     if code_unchanged and all(_is_beside_the_tasks(each.change) for each in rare):
         text += "; the tasks that failed run the same code as before"
         return blame, f"{text}{unseen}.", "low"
@@ -198,20 +204,23 @@ def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> 
     return text
 
 
-def _sentence(blame: Blame, relevant: Sequence[Ranked], others: set[Blame]) -> str:
-    first = relevant[0]
-    kinds = [each.change.kind for each in relevant]
-    if others:
-        fits = " and fits the verdict" if first.weight > 0 else ""
-        also = f"; {listed(sorted(others))} changed too"
-        text = f"{blame.capitalize()}: {_names(kinds)} changed{fits}{also}"
-    else:
-        text = f"{blame.capitalize()}: only {_names(kinds)} changed"
+def _sentence(blame: Blame, relevant: Sequence[Ranked], rare: Sequence[Ranked]) -> str:
+    kinds = dict.fromkeys(each.change.kind for each in relevant)
+    others = [each.change.kind for each in rare if each.change.kind not in kinds]
+    only = "" if others else "only "
+    text = f"{blame.capitalize()}: {only}{_names(kinds)} changed: {_named(relevant)}"
+    if not others:
+        return text
+    fits = ", which fits the verdict" if relevant[0].weight > 0 else ""
+    return f"{text}{fits}; {_names(others)} changed too"
+
+
+def _named(relevant: Sequence[Ranked]) -> str:
+    """Return what changed: of code, where; a hash says nothing to a reader."""
     if all(is_of_code(each.change) for each in relevant):
-        # A hash says nothing to a reader.
-        return f"{text}: {listed(_places([each.change for each in relevant]), most=3)}"
+        return listed(_places([each.change for each in relevant]), most=3)
     more = f", and {len(relevant) - 1} more" if len(relevant) > 1 else ""
-    return f"{text}: {_step(first.change)}{more}"
+    return f"{_step(relevant[0].change)}{more}"
 
 
 def _places(changes: Sequence[Difference]) -> list[str]:
@@ -254,6 +263,6 @@ def _confidence(
     return "high" if fits and steps >= _MANY_RUNS else "medium"
 
 
-def _names(kinds: Sequence[str]) -> str:
+def _names(kinds: Iterable[str]) -> str:
     plain = dict.fromkeys(kind.partition("/")[0] for kind in kinds)
     return listed([_NAMES.get(kind, kind) for kind in plain], most=4)

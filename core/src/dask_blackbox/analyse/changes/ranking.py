@@ -293,6 +293,9 @@ class Rarities:
         return 1 - times / self.steps
 
 
+_OF_INPUT = ("data", "memory")
+"""Retry advice of failures that follow from what tasks read."""
+_QUOTED = 1.5
 _NAMED = 1.0
 _FITS = 0.5
 
@@ -321,7 +324,13 @@ _FITTING: dict[str, set[str | tuple[str, str]]] = {
     },
     "data": {"input-size", "parameters"},
     "code": {"code", "package", "python", "parameters"},
-    "environment": {"package", "python", "host"},
+    "environment": {
+        "package",
+        "python",
+        "host",
+        "dask-config",
+        ("cluster-shape", "resources"),
+    },
     "transient": {"cluster-shape", "host"},
 }
 """Kinds of changes that fit a verdict, by its retry advice."""
@@ -340,6 +349,8 @@ class VerdictContext(NamedTuple):
         prefix: The tasks that it is about.
         code_unchanged: The code of these tasks is known, and is what it was.
         code_known: The code of the job's own modules is known, then and now.
+        input_unmeasured: The failure may follow from the input of these tasks, which they
+            read themselves: only the sizes of results are recorded.
     """
 
     verdict: Finding | None = None
@@ -347,6 +358,7 @@ class VerdictContext(NamedTuple):
     prefix: str | None = None
     code_unchanged: bool = False
     code_known: bool = False
+    input_unmeasured: bool = False
 
     def between(self, good: Sketch, sketch: Sketch) -> VerdictContext:
         """Return it with what the good run and this one show about the code."""
@@ -362,6 +374,9 @@ class VerdictContext(NamedTuple):
             code_unchanged=is_hash_of_code(old.get(name))
             and old.get(name) == new.get(name),
             code_known=all(modules),
+            input_unmeasured=self.verdict is not None
+            and self.verdict.retry_advice in _OF_INPUT
+            and any(each.name == name and each.roots for each in sketch.prefixes),
         )
 
 
@@ -377,9 +392,10 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     verdict = context.verdict
     if verdict is None:
         return Relevance()
-    why = _named(
-        change, context, f"{verdict.title}\n{verdict.cause}\n{context.traceback}"
-    )
+    text = f"{verdict.title}\n{verdict.cause}\n{context.traceback}"
+    if _is_quoted(change, verdict.title, context.traceback):
+        return Relevance(_QUOTED, "the failure names its value")
+    why = _named(change, context, text)
     if why is not None:
         return Relevance(_NAMED, why)
     fitting = _FITTING.get(verdict.retry_advice, set())
@@ -456,6 +472,20 @@ def _names_code(change: Difference, context: VerdictContext) -> bool:
         function = name.rpartition(".")[2]
         return bool(function) and f" in {function}\n" in f"{context.traceback}\n"
     return False
+
+
+def _is_quoted(change: Difference, title: str, traceback: str) -> bool:
+    """Return whether a failure is about a new value: its message quotes it as a whole."""
+    value = change.after
+    if not value or value.isdigit():
+        return False
+    if change.kind == "cluster-shape":
+        return _is_word(value) and value in title  # a memory limit, with its unit
+    if change.kind not in ("parameters", "dask-config"):
+        return False
+    _, _, last = traceback.rstrip().rpartition("\n")
+    quoted = rf"^[\w.]+: .*(['\"]){re.escape(value)}\1"
+    return re.search(quoted, last) is not None
 
 
 def _is_word(value: str) -> bool:

@@ -34,7 +34,11 @@ from dask_blackbox.analyse.run_state import (
     last_sign_of_life,
     signal_of_driver,
 )
-from dask_blackbox.analyse.side_effects import signal_of_a_task, signal_to_itself
+from dask_blackbox.analyse.side_effects import (
+    signal_of_a_task,
+    signal_to_itself,
+    submits_after,
+)
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
@@ -56,6 +60,7 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     as_code,
     capital,
+    class_of,
     code_line,
     counted,
     duration,
@@ -98,7 +103,8 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
     stopped = case.outcome.kind == "interrupted"
     asked = stopped or signal_of_driver(case.run) in ASKED
     waits = shared or (idle is not None and asked)
-    if longest and not waits and (stopped or case.exception is None):
+    gave_up = case.exception is not None or _exited_after_wait(case)
+    if longest and not waits and (stopped or not gave_up):
         return
     reported = longest or (hang.tasks[0] if hang.tasks else None)
     yield STALLED.found(
@@ -127,6 +133,18 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
             *evidence_of_hang(case, hang),
         ),
+    )
+
+
+def _exited_after_wait(case: Case) -> bool:
+    """Return whether the driver's own wait had timed out, and it did nothing but exit then."""
+    survived = case.outcome.survived
+    return (
+        case.outcome.kind == "exit-code"
+        and bool(survived)
+        and survived[-1].key is None
+        and class_of(survived[-1].exception) == "TimeoutError"
+        and not submits_after(case, survived[-1].at)
     )
 
 

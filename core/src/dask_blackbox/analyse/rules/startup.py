@@ -12,12 +12,17 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
-from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
+from dask_blackbox.analyse.driver_output import (
+    PrintedFailure,
+    logged_failures,
+    printed_failures,
+)
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.explanations import hint_on
 from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
+    raised_at_end,
     root_of_chain,
     user_frame,
 )
@@ -433,6 +438,11 @@ def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
         reported += [
             (m["name"], m["message"]) for m in _RAISED.finditer(line["message"])
         ]
+    # On the stderr that a command of Dask's shares with the driver, each line is a row.
+    for each in case.run.once(logged_failures):
+        if any_of(each.logged, *_START_FAILURES):
+            first = raised_at_end(each.root) if each.root else None
+            reported.append(first or (each.exception, each.message))
     known = [(class_of(name), message) for name, message in reported]
     good = [each for each in known if each[0] not in _GENERIC]
     return next(iter(good), None)
@@ -450,7 +460,7 @@ def _cause(
             "worker processes import the main module again; if that import raises an "
             "exception, they exit like this"
         )
-    if root is None and any(any_of(x["message"], START_TIMED_OUT) for x in lines):
+    if root is None and any(any_of(str(x["message"]), START_TIMED_OUT) for x in lines):
         sentences.append(
             "Its nanny waited for it until its timeout (`death_timeout`) was over, and the "
             "process had not reported an error by then"
