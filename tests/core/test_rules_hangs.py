@@ -259,6 +259,24 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
     assert ("then the driver exited" in found.cause) == (rule == "stalled")
 
 
+@pytest.mark.parametrize(
+    ("failed_at", "rule"), [(30.0, "task-exception"), (10.0, "stalled")]
+)
+def test_a_failure_beside_a_task_that_hangs_is_the_root(
+    failed_at: float, rule: str
+) -> None:
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        lasted=40.0,
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    feed = a_failed_task("feed-1", "KeyError", "'temp_c'", at=failed_at)
+    found = verdict(hung(stall, feed))
+
+    assert found.rule == rule
+    assert found.title.startswith("KeyError in 'feed': 'temp_c'; then ")
+
+
 def test_a_resource_that_no_worker_has_is_named() -> None:
     found = verdict(hung(of_resources()))
 

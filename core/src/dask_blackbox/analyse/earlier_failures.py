@@ -548,6 +548,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         leads = cancelled or again or waited
         if stalled:
             leads = first.key in case.unreceived
+            starved = leads and _ran_beside_the_hang(case, first)
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
         missed = not stalled and not cancelled
@@ -567,6 +568,18 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             root=first if cancelled or again or lacked or missed or starved else None,
             spoils=missed,
         )
+
+
+def _ran_beside_the_hang(case: Case, failure: TaskFailure) -> bool:
+    """Return whether a task failed while one that then hung was already running.
+
+    Tasks that run at the same time and exchange something are made to: one that starts after
+    a failure may have nothing to do with it.
+    """
+    hang = case.hang
+    return hang is not None and any(
+        hang.at - (task.executing_for or 0.0) < failure.at for task in hang.executing
+    )
 
 
 def _ended_thread(case: Case, failure: TaskFailure) -> bool:
