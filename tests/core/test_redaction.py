@@ -574,3 +574,15 @@ def test_a_command_masks_what_its_driver_and_its_tasks_load(
     assert [secret for secret in secrets if secret.encode() in stored] == []
     for message in (b"driver has", b"worker has", b"worker loads", b"cannot use"):
         assert message in stored
+
+
+def test_the_names_of_an_events_fields_stay_though_a_secret_is_a_part_of_one() -> None:
+    redactor = Redactor(values=["directory"])
+    detail = json.dumps({"local_directory": "/scratch/directory", "nthreads": 2})
+
+    [[*_, cleaned]] = redactor.rows("event", [[1.0, "worker-added", "w", detail]])
+
+    assert json.loads(str(cleaned)) == {
+        "local_directory": "/scratch/[redacted]",
+        "nthreads": 2,
+    }

@@ -730,6 +730,15 @@ def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_schedule
     found = verdict(a_run(failed_with(stopped), recorded=False))
 
     assert (found.rule, found.confidence) == ("cannot-connect", "medium")
+    call = an_event(
+        "driver-call-failed", "driver", at=19.0, call="Client.start", identity="a", pid=1,
+        exception="KeyboardInterrupt", address="tcp://10.0.0.1:8787",
+        file="/jobs/nightly.py", line=12,
+    )  # fmt: skip
+    stopped = msgspec.structs.replace(stopped, chain_ids=("a",))
+    named = verdict(a_run(call, failed_with(stopped), recorded=False))
+    assert named.title.endswith("connect to tcp://10.0.0.1:8787 when it was stopped")
+    assert "/jobs/nightly.py:12 had not reached" in named.cause
     later = an_exception(
         "KeyboardInterrupt",
         "",

@@ -63,12 +63,11 @@ def kill_once_it_works(number: int) -> list[Any]:
 
 
 def _kill_once_there_is(flag: Path, number: int) -> None:
-    def wait_and_kill() -> None:
-        while not flag.exists():
-            time.sleep(0.05)
-        os.kill(os.getpid(), number)
-
-    threading.Thread(target=wait_and_kill, daemon=True).start()
+    """Let another process send the signal, as a person or a host does."""
+    wait_and_kill = (
+        f'while [ ! -e "$0" ]; do sleep 0.05; done; kill -{int(number)} {os.getpid()}'
+    )
+    subprocess.Popen(["sh", "-c", wait_and_kill, str(flag)], start_new_session=True)
 
 
 @observed_flow(name="evicted", task_runner=runner())
@@ -158,10 +157,8 @@ def interrupted() -> Any:
 async def async_interrupted() -> None:
     """asyncio makes a cancellation of the interrupt."""
     flag = Path(os.environ["FLAG"])
+    _kill_once_there_is(flag, signal.SIGINT)
     futures = [signalled.submit(str(flag)) for _ in range(3)]
-    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
-        await asyncio.sleep(0.05)
-    os.kill(os.getpid(), signal.SIGINT)
     while futures:  # noqa: ASYNC110 - until it is interrupted
         await asyncio.sleep(0.2)
 

@@ -57,7 +57,7 @@ def test_a_task_that_dask_tries_again_ends_green_with_a_warning(
     # A worker that takes long to restart is also idle.
     assert seen.card.findings[0].rule == "workers-died"
     page = seen.artifacts["dask-run-tried-again"]
-    assert "1 worker died because of a signal from outside Dask" in page
+    assert "1 worker died because of a signal that the job itself sent" in page
     # Prefect named its task run anew when it was executed again.
     [name] = seen.names
     assert f"| [{name}](" in page

@@ -20,6 +20,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
         key: Of the task that it came from, where that is known.
         identity: Distinguishes the exception object from others of the process.
         main: Whether it was raised in the main thread.
+        address: Of the scheduler that a client was still trying to reach.
     """
 
     kind: ClassVar[str] = "driver-call-failed"
@@ -32,6 +33,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     key: str | None = None
     identity: str | None = None
     main: bool | None = None
+    address: str | None = None
 
 
 class DriverClosing(Event, frozen=True, kw_only=True):

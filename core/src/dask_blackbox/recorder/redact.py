@@ -212,12 +212,18 @@ class Redactor:
             return self.key(text)
         if column == "detail":
             try:
-                return json.dumps(self.value(json.loads(text)))
+                return json.dumps(self._detail(json.loads(text)))
             except ValueError:
                 return self.text(text)
         if kind == "log" and column == "message":
             return self._stream(fields).line(_prepared(text), self._redaction)
         return self.text(text)
+
+    def _detail(self, detail: object) -> object:
+        """Return an event's fields without secrets: their names are ours, and stay."""
+        if not isinstance(detail, dict):
+            return self.value(detail)
+        return {name: self.value(value, name) for name, value in detail.items()}
 
     def _stream(self, fields: list[object]) -> PemState:
         """Return what is known of the lines before, from the same process and logger."""

@@ -29,7 +29,7 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
-from dask_blackbox.events import DriverClosing, SchedulerInfo
+from dask_blackbox.events import DriverCallFailed, DriverClosing, SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     capital,
@@ -169,12 +169,17 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     waited = ""
     if case.run.ending is not None:
         waited = f", {duration(seconds_of(case.run))} after the run had begun"
+    call = _interrupted_call(case, exception)
+    if call is not None:  # the exception may come from a signal's handler
+        at = code_line(call, " at ")
+    address = None if call is None else call.address
+    to, where = (f" to {address}", f" at {address}") if address else ("", "")
     yield CANNOT_CONNECT.found(
-        "The driver was still trying to connect when it was stopped",
+        f"The driver was still trying to connect{to} when it was stopped",
         cause=(
-            f"`Client(…)`{at} had not reached a scheduler when the driver was stopped{waited}. "
-            "A process accepts the connection without answering as a scheduler, or "
-            "nothing answers."
+            f"`Client(…)`{at} had not reached a scheduler{where} when the driver was "
+            f"stopped{waited}. A process accepts the connection without answering as a "
+            "scheduler, or nothing answers."
         ),
         remedy=(
             "Check that it is Dask's scheduler that listens at that address and port "
@@ -185,6 +190,20 @@ def _still_trying(case: Case) -> Iterator[Finding]:
         confidence="medium",
         retry_advice="unknown",
         evidence=case.exception_evidence(),
+    )
+
+
+def _interrupted_call(
+    case: Case, exception: DriverException
+) -> DriverCallFailed | None:
+    """Return the call of a client that was still trying to reach its scheduler."""
+    return next(
+        (
+            each
+            for each in case.run.of(DriverCallFailed)
+            if each.address and each.identity in exception.chain_ids
+        ),
+        None,
     )
 
 

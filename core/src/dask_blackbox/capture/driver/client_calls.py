@@ -193,6 +193,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "key": key,
                 "identity": identity_of(error),
                 "main": threading.current_thread() is threading.main_thread(),
+                "address": _address_of(owner),
                 **place_of(users_frame(sys._getframe(1))),
             },
         )
@@ -204,6 +205,14 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
 def _call(owner: object, name: str) -> str:
     name = name.lstrip("_")
     return name if owner is None else f"{type(owner).__name__}.{name}"
+
+
+def _address_of(client: object) -> str | None:
+    """Return the address that a client was still trying to reach."""
+    if getattr(client, "status", "") not in ("newly-created", "connecting"):
+        return None
+    address = getattr(client, "_start_arg", None)
+    return address if isinstance(address, str) else None
 
 
 def _key(owner: object, error: BaseException) -> str | None:
