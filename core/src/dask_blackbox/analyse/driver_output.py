@@ -74,28 +74,29 @@ def own_lines(run: RunTables) -> pl.DataFrame:
         pl.col("role").is_in(["driver", "worker"])
         & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
     )
+    own = own.with_row_index(_ROW)
     further = _tracebacks_of_dask(own)
     return own.filter(
         ~pl.col("message").str.contains(
             f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}"
         )
         & (pl.col("message").str.strip_chars() != "")
-        & ~((pl.col("role") == "driver") & pl.col("seq").is_in(further))
-    )
+        & ~pl.col(_ROW).is_in(further)
+    ).drop(_ROW)
 
 
 def _tracebacks_of_dask(logs: pl.DataFrame) -> list[int]:
-    """Return the `seq` of the driver's lines that continue what Dask logged with a traceback.
+    """Return the rows of the driver's lines that continue what Dask logged with a traceback.
 
     Each line of stderr is a row of its own, and only the first has the logger's name.
     """
     printed = logs.filter((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
     if not printed["message"].str.contains(_ERRORS_OF_THEM).any():
         return []
-    rows = printed.sort("seq").select("seq", "message").rows()
+    rows = printed.sort("pid", "seq").select(_ROW, "message").rows()
     further: list[int] = []
     of_dask = in_traceback = False
-    for index, (seq, message) in enumerate(rows):
+    for index, (row, message) in enumerate(rows):
         if re.match(_PRINTED_BY_THEM, message):
             of_dask, in_traceback = _is_error_of_dask(message), False
         elif of_dask and message == _TRACEBACK:
@@ -106,7 +107,7 @@ def _tracebacks_of_dask(logs: pl.DataFrame) -> list[int]:
             of_dask = in_traceback
             in_traceback = message.startswith(" ")
         if of_dask and not re.match(_PRINTED_BY_THEM, message):
-            further.append(seq)
+            further.append(row)
     return further
 
 
@@ -121,6 +122,7 @@ NOISE = (
 """What such lines hold; what they say is a consequence, not a cause."""
 
 
+_ROW = "row"
 _TRACEBACK = "Traceback (most recent call last):"
 _ENDED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _USAGE = re.compile(r"^[Uu]sage: (?P<program>.+?) (?:\[OPTIONS\]|\[-)")
