@@ -33,7 +33,10 @@ _MOST = 200
 _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
-_FAILED: dict[str, object] = {"state": {"type": {"any_": ["FAILED", "CRASHED"]}}}
+# Prefect 3.4 requires both parts of the filter of a state, also one that is not used.
+_FAILED: dict[str, object] = {
+    "state": {"type": {"any_": ["FAILED", "CRASHED"]}, "name": None}
+}
 _TIMEOUT = "2s"
 _ENDED = {"finished", "cancelled"}
 """To a client, a task whose future nobody holds is cancelled, though others need it."""
@@ -86,7 +89,7 @@ def _ask_for_waiting(
 
     The flow knows of the last one of a chain only, which names the one before it.
     """
-    wanted: Any = {"name": {"any_": ["NotReady"]}}
+    wanted: Any = {"name": {"any_": ["NotReady"]}, "type": None}
     wanted = {"state": wanted, "id": {"any_": list(entries)[:_MOST]}}
     deadline = time.monotonic() + settling
     with prefect_client() as prefect:
