@@ -37,7 +37,7 @@ def of_dask(file: str, function: str) -> str:
     return f'  File "{SITE}/{file}", line 200, in {function}\n\treturn self.sync()'
 
 
-def stood(*stack: str, at: float = 40.0, **more: Any) -> Piece:
+def blocked_at(*stack: str, at: float = 40.0, **more: Any) -> Piece:
     """Return that the driver reported where it had been for 20 s."""
     reported = {"lasted": 20, "connecting": [], **more}
     return an_event(
@@ -53,7 +53,7 @@ def verdict(*pieces: Any) -> Finding:
     return found
 
 
-CONNECTING = stood(
+CONNECTING = blocked_at(
     of_dask("client.py", "__init__"),
     of_dask("client.py", "start"),
     connecting=[{"address": ADDRESS, "lasted": 19}],
@@ -90,7 +90,7 @@ def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -
     found = verdict(
         ON_A_CLUSTER,
         a_worker(),
-        stood(of_dask("queues.py", "get"), of_dask("utils.py", "sync")),
+        blocked_at(of_dask("queues.py", "get"), of_dask("utils.py", "sync")),
         aborted(at=50),
     )
 
@@ -104,7 +104,7 @@ def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
     found = verdict(
         ON_A_CLUSTER,
         a_worker(),
-        stood(of_dask("client.py", "run"), of_dask("utils.py", "sync")),
+        blocked_at(of_dask("client.py", "run"), of_dask("utils.py", "sync")),
         aborted(at=50),
     )
 
@@ -116,7 +116,7 @@ def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
 def test_a_driver_that_is_stopped_while_it_waits_for_workers_reports_it() -> None:
     found = verdict(
         ON_A_CLUSTER,
-        stood(of_dask("client.py", "wait_for_workers")),
+        blocked_at(of_dask("client.py", "wait_for_workers")),
         aborted(at=50),
     )
 
@@ -131,7 +131,7 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     found = verdict(
         ON_A_CLUSTER,
         a_log_line(shook, at=30, role="scheduler", source="scheduler"),
-        stood(of_dask("client.py", "wait_for_workers")),
+        blocked_at(of_dask("client.py", "wait_for_workers")),
         aborted(at=50),
     )
 
@@ -140,7 +140,7 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
 
 def test_a_driver_that_is_stopped_in_its_own_code_is_reported_with_its_line() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
-    found = verdict(ON_A_CLUSTER, a_worker(), stood(), by_a_host, aborted(at=50))
+    found = verdict(ON_A_CLUSTER, a_worker(), blocked_at(), by_a_host, aborted(at=50))
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert "nightly.py:30" in found.cause
@@ -151,7 +151,7 @@ def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
     found = verdict(
-        ON_A_CLUSTER, a_worker(), *going_on, stood(), by_a_host, aborted(at=50)
+        ON_A_CLUSTER, a_worker(), *going_on, blocked_at(), by_a_host, aborted(at=50)
     )
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
@@ -164,7 +164,7 @@ def test_a_driver_waits_for_results_since_it_last_submitted_work(
     client: str, lasted: str
 ) -> None:
     batches = [an_event("graph-updated", client, at=at, tasks=1) for at in (1, 25, 38)]
-    at_gather = stood(of_dask("client.py", "gather"))
+    at_gather = blocked_at(of_dask("client.py", "gather"))
     running = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
 
     found = verdict(
@@ -178,7 +178,7 @@ def test_the_position_of_a_driver_does_not_outweigh_its_exception() -> None:
     found = verdict(
         ON_A_CLUSTER,
         a_worker(),
-        stood(of_dask("queues.py", "get"), at=20),
+        blocked_at(of_dask("queues.py", "get"), at=20),
         failed_with(an_exception("ValueError", "the sum is wrong"), at=30),
     )
 

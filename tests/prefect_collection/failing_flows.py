@@ -64,8 +64,10 @@ def kill_once_it_works(number: int) -> list[Any]:
 
 def _kill_once_there_is(flag: Path, number: int) -> None:
     """Let another process send the signal, as a person or a host does."""
+    pid = os.getpid()
     wait_and_kill = (
-        f'while [ ! -e "$0" ]; do sleep 0.05; done; kill -{int(number)} {os.getpid()}'
+        f'while [ ! -e "$0" ]; do kill -0 {pid} || exit 0; sleep 0.05; done; '
+        f"kill -{int(number)} {pid}"
     )
     subprocess.Popen(["sh", "-c", wait_and_kill, str(flag)], start_new_session=True)
 

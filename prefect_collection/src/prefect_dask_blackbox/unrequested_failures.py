@@ -110,11 +110,12 @@ def ask_for_blocker(ledger: Ledger, entry: SubmittedTask, client: Client) -> Non
 
     From the cluster, and from the server where the flow kept no future of them.
     """
+    deadline = time.monotonic() + _SOON
     for _ in range(_MOST):
         blocker = ledger.blocker_of(entry)
         if blocker is None or blocker.state is not None:
             return
-        blocker.state = _result_of(blocker, client) or _state_of(blocker)
+        blocker.state = _result_of(blocker, client) or _state_of(blocker, deadline)
         if blocker.state is None:
             return
 
@@ -167,10 +168,9 @@ def _failed(
         time.sleep(0.25)
 
 
-def _state_of(entry: SubmittedTask) -> State[Any] | None:
-    """Return the state for which others never ran, once the server has it, if soon."""
+def _state_of(entry: SubmittedTask, deadline: float) -> State[Any] | None:
+    """Return the state for which others never ran, if the server has it by then."""
     wanted = TaskRunFilter.model_validate({"id": {"any_": [entry.task_run_id]}})
-    deadline = time.monotonic() + _SOON
     found: State[Any] | None = None
     with guard("the state of a failed task"), prefect_client() as prefect:
         while found is None and time.monotonic() < deadline:
