@@ -332,7 +332,7 @@ def test_a_stall_lasts_until_now() -> None:
 
     said = stall_text(later(stall, 30.0), {"a-1": "nap-9"})
 
-    assert said == "No task has finished for 35 s: running are nap-9 (for 91 s)."
+    assert said == "No task has finished for 35 s: nap-9 (for 91 s) is running."
 
 
 @pytest.mark.parametrize(
@@ -344,12 +344,12 @@ def test_a_stall_lasts_until_now() -> None:
                 processing=(ProcessingTask(key="a-1", executing_for=61.0),),
             ),
             "running",
-            "running are nap-9 (for 61 s)",
+            "nap-9 (for 61 s) is running",
         ),
         (
             Stall(workers=1, processing=(ProcessingTask(key="a-1"),)),
             "not-started",
-            "nap-9 were sent to workers that run no task",
+            "nap-9 was sent to workers that run no task",
         ),
         (
             Stall(workers=1, unrunnable=(RestrictedTask(key="a-1"),)),

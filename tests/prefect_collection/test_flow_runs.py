@@ -534,7 +534,7 @@ def test_an_input_of_a_task_that_could_not_run_is_described(
 
     tasks = prefect.newest("needless", store).tasks
     assert tasks["linger"].state == "CRASHED"
-    assert tasks["linger"].message.startswith("Not done: it was needed by add-")
+    assert tasks["linger"].message.startswith("Not finished: Dask released")
 
 
 @task
