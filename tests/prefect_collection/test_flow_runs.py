@@ -220,7 +220,7 @@ def test_a_task_run_that_ended_a_worker_is_on_the_card_though_dask_had_not_given
     seen = prefect.newest("dies-once", store)
     assert seen.tasks["die_once"].state == "CRASHED"
     rows = seen.artifacts["dask-run-dies-once"].splitlines()
-    why = " unfinished: A worker died while executing it, before the flow run ended"
+    why = " unfinished: a worker died while executing it, before the flow run ended"
     assert [row.startswith("- [die_once-") for row in rows if why in row] == [True]
 
 

@@ -614,7 +614,7 @@ class ObservedRun:
                 about = finding_about(self.card, entry.culprit)
                 why = about.title if about is not None else why
                 if not gone:
-                    why = f"It waited for {self.ledger.named(entry.culprit)}"
+                    why = f"it waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
             elif entry.never_began:
                 state, why = "never ran", self.ledger.why_never_began(entry)
@@ -693,7 +693,7 @@ class ObservedRun:
 
 def _died_with(deaths: int) -> str:
     """Return why a task run that Dask had not given up was hit."""
-    workers = "A worker" if deaths == 1 else f"{deaths} workers"
+    workers = "a worker" if deaths == 1 else f"{deaths} workers"
     return f"{workers} died while executing it, before the flow run ended"
 
 
