@@ -212,17 +212,21 @@ def test_a_commit_is_named_by_the_code_that_it_changed() -> None:
     assert step.text == "Code of prefix settle changed (fare_of at pricing.py:13)"
 
 
-def test_a_change_that_fits_the_verdict_is_the_first_step() -> None:
+@pytest.mark.parametrize("sizes", [("1 GiB", "3.4 GiB"), ("200 KiB", "680 KiB")])
+def test_a_change_that_fits_the_verdict_is_the_first_step(
+    sizes: tuple[str, str],
+) -> None:
     run = the("one_customer_has_all_the_orders").run
+    before, after = sizes
     verdict = verdict_of(findings_in(run), run)
     other = Change(kind="host", what="kernel", before="6.1", after="6.2")
     fits = Change(
-        kind="input-size", what="orders", before="1 GiB", after="3.4 GiB", why="memory"
+        kind="input-size", what="orders", before=before, after=after, why="memory"
     )
 
     first, second, *_ = chain_of(Case(run), verdict, [other, fits])
 
-    assert first.text == "Input 3.4\N{MULTIPLICATION SIGN} larger (1 GiB → 3.4 GiB)"
+    assert first.text == f"Input 3.4\N{MULTIPLICATION SIGN} larger ({before} → {after})"
     assert second == chain_of(Case(run), verdict, [other])[0]
 
 

@@ -335,6 +335,46 @@ def test_a_memory_limit_that_the_failure_is_about_outweighs_a_package() -> None:
     assert reported.changes[0].what == "memory limit"
 
 
+def a_reading_night(number: int, *, files: int, each: int, **fields: Any) -> Sketch:
+    peak = a_prefix("peak", roots=5, files=files, read=files * each)
+    inputs = Inputs(partitions=5, files=files, read=files * each)
+    return a_night(number, prefixes=(peak,), inputs=inputs, **fields)
+
+
+def test_files_that_the_killed_tasks_read_outweigh_their_code() -> None:
+    other = {"code": {"callable main": "bbbb"}}
+    reported = changes_on_card(
+        history_of(a_reading_night(n, files=5, each=200_000) for n in range(8)),
+        failed(a_reading_night(8, files=1, each=1_800_000, facts=other)),
+        VerdictContext(a_verdict("memory"), ", line 1, in main\n", prefix="peak"),
+    )
+
+    assert [each.what for each in reported.changes] == [
+        "bytes of a file",
+        "callable main",
+    ]
+    assert reported.changes[0].why == "the tasks that needed the memory read more"
+    assert (reported.past.blame, reported.past.confidence) == ("data", "medium")
+
+
+@pytest.mark.parametrize(
+    ("files", "each", "changes"),
+    [
+        (1, 200_000, []),  # the others were still to be opened
+        (5, 600_000, ["bytes of files"]),
+        (10, 200_000, ["bytes of files", "files"]),
+    ],
+)
+def test_files_that_a_failed_run_did_not_open_are_no_change(
+    files: int, each: int, changes: list[str]
+) -> None:
+    before = a_reading_night(1, files=5, each=200_000)
+    after = failed(a_reading_night(2, files=files, each=each))
+
+    found = [what for _, what in whats(before, after) if "file" in what]
+    assert found == changes
+
+
 @pytest.mark.parametrize("roots", [16, 0])
 def test_what_tasks_read_themselves_was_not_compared(roots: int) -> None:
     prefixes = (a_prefix("peak", roots=roots, code="2py311.dddd"),)

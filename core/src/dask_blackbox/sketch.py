@@ -61,6 +61,8 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         libraries: Top-level modules of the other functions that they call.
         bare: Hash of the functions without the values that they were given; None: unknown.
         values: These values by `module:function:name`: numbers, digests of anything else.
+        files: Files that they opened to read, each counted once; None: not recorded.
+        read: Bytes of these files, of which the libraries' own are not seen.
     """
 
     name: str
@@ -79,6 +81,8 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     libraries: tuple[str, ...] = ()
     bare: str | None = None
     values: dict[str, str] = {}
+    files: int | None = None
+    read: int | None = None
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,10 +91,14 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         partitions: Tasks without inputs of their own; None: not known.
         nbytes: Bytes of their results; None: not known.
+        files: Files that any tasks had opened to read when it ended; None: none, or not known.
+        read: Bytes of these files.
     """
 
     partitions: int | None = None
     nbytes: int | None = None
+    files: int | None = None
+    read: int | None = None
 
 
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):

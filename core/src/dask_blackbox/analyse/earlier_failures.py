@@ -560,7 +560,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             f"{short(first.message, 120)}; {_received(case, first)}",
             message=first.message,
             source="tasks",
-            headline=f"{name} in '{short(prefix, 40)}': {short_with_paths(first.message, 80)}"
+            headline=f"{name} in '{short(first.called, 40)}': {short_with_paths(first.message, 80)}"
             if leads or lacked or missed
             else "",
             advice=advice_on_text(exception, first.message, first.bases),
@@ -692,7 +692,7 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
             text=f"An earlier attempt of the task had raised {name}: {short(message, 120)}",
             message=message,
             source="tasks",
-            headline=f"{name} in '{short(failure.prefix, 40)}': {short(message, 80)}",
+            headline=f"{name} in '{short(failure.called, 40)}': {short(message, 80)}",
             advice=advice_on_text(exception, message),
             root=failure,
         )
@@ -742,7 +742,7 @@ def _processes(case: Case) -> Iterator[_Earlier]:
             ),
             None,
         )
-        where = f" in '{short(root.prefix, 40)}'" if root is not None else ""
+        where = f" in '{short(root.called, 40)}'" if root is not None else ""
         line = code_line(each)
         yield _Earlier(
             at=each.at,
@@ -992,7 +992,7 @@ def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
         f"{_uncapitalised(who)}: {short(message, 160)}",
         message=text,
         source="tasks",
-        headline=f"{name} in '{short(failure.prefix, 40)}': {short_with_paths(text, 80)}",
+        headline=f"{name} in '{short(failure.called, 40)}': {short_with_paths(text, 80)}",
         advice=advice_on_text(failure.exception, failure.message, failure.bases),
         line=_line_of(failure.frame),
         root=failure,

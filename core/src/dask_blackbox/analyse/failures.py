@@ -16,6 +16,7 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     untangled,
     user_frame,
+    user_frames,
 )
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
@@ -66,6 +67,13 @@ class TaskFailure:
     def frame(self) -> Frame | None:
         """The innermost line of the user's own code."""
         return user_frame(self.own_traceback)
+
+    @property
+    def called(self) -> str:
+        """What people call the task: the user's own function rather than Dask's fused name."""
+        own = [frame.function for frame in user_frames(self.own_traceback)]
+        names = [name for name in own if not name.startswith(("<", "__"))]
+        return self.prefix if not names or self.prefix in names else names[0]
 
     @property
     def own_traceback(self) -> str:

@@ -40,6 +40,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     KeyReused,
     MissingFile,
+    OpenedByFailedTask,
     ProcessAncestors,
     ProcessChanged,
     ProgramFailed,
@@ -452,9 +453,18 @@ def _what_to_check(found: MissingFile, *, during: bool) -> str:
 
 
 def files_of_task(run: RunTables, key: str) -> FailedTaskFiles | None:
-    """Return what is recorded of the files of a task that failed, or None."""
+    """Return what is recorded of the files of a task that failed, or None.
+
+    What it opened to read counts for more than what its arguments name.
+    """
     reported = (each for each in run.of(FailedTaskFiles) if each.subject == key)
-    return next(reported, None)
+    given = next(reported, None)
+    opened = [e.files for e in run.of(OpenedByFailedTask) if e.subject == key]
+    if not opened:
+        return given
+    if given is None:
+        return FailedTaskFiles(subject=key, reads=opened[-1])
+    return msgspec.structs.replace(given, reads=opened[-1])
 
 
 def one_file(files: FailedTaskFiles | None) -> str | None:

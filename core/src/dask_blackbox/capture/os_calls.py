@@ -1,4 +1,4 @@
-"""Calls that start programs, end processes, remove files or change the working directory.
+"""Calls that start programs, end processes, open or remove files or change the working directory.
 
 Python's audit events report these calls, too, but also forty other events for each task of a
 worker (`id()` alone is called thirty times).  Therefore the functions themselves are wrapped.
@@ -8,7 +8,9 @@ other code may still hold a reference to it.
 
 from __future__ import annotations
 
+import builtins
 import functools
+import io
 import os
 import shutil
 import subprocess
@@ -23,6 +25,9 @@ Listener = Callable[[str, tuple[Any, ...], FrameType], None]
 Signals are reported before they are sent, as they may end this very process; all else once it
 has succeeded: a failed call has changed nothing.
 """
+
+OpenedListener = Callable[[Any], None]
+"""Takes the file object of a file that was opened to be read; never raises."""
 
 STARTED = "subprocess.Popen"
 """A program has been started; the argument is its `Popen`."""
@@ -46,7 +51,8 @@ _SENT = frozenset({"os.kill", "os.killpg"})
 _CAPABILITIES = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
 
 _listener: Listener | None = None
-_wrapped = False
+_opened: OpenedListener | None = None
+_wrapped = _open_wrapped = False
 
 
 def listen(listener: Listener | None) -> None:
@@ -61,6 +67,36 @@ def listen(listener: Listener | None) -> None:
             continue  # of another system
         setattr(module, name, _watched(module, name, event))
     subprocess.Popen.__init__ = _watched_start(subprocess.Popen.__init__)  # type: ignore[method-assign]
+
+
+def listen_to_opened(listener: OpenedListener | None) -> None:
+    """Report the files that are opened by `open` to be read from now on; None: stop."""
+    global _opened, _open_wrapped  # noqa: PLW0603 - one for each process
+    _opened = listener
+    if _open_wrapped or listener is None:
+        return
+    _open_wrapped = True
+    # `pathlib` and others call it by its other name.
+    builtins.open = io.open = _watched_open(builtins.open)
+
+
+def _watched_open(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def open(*args: Any, **kwargs: Any) -> Any:  # noqa: A001 - stands for it
+        try:
+            file = inner(*args, **kwargs)
+        except BaseException as error:
+            _take_own_frame_off(error)
+            raise
+        listener = _opened
+        if listener is not None:
+            mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
+            if "r" in mode:
+                listener(file)
+        return file
+
+    open.__module__, open.__qualname__ = "io", "open"
+    return open
 
 
 def _watched(module: Any, name: str, event: str) -> Any:

@@ -44,6 +44,7 @@ _MODULES = (
     "worker.process_load",
     "worker.wrapped_results",
     "worker.side_effects",
+    "worker.opened_files",
     "worker.actor_methods",
     "printed_lines",
     "worker.fault_stacks",

@@ -345,6 +345,47 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     host_memory: int | None = None
 
 
+class OpenedByFailedTask(Event, frozen=True, kw_only=True):
+    """The files that a task which failed had opened by `open` to read; its key is the subject.
+
+    Attributes:
+        files: Their paths, what it opened last first, five at most.
+    """
+
+    kind: ClassVar[str] = "task-opened"
+
+    files: tuple[str, ...] = ()
+
+
+class FilesRead(Event, frozen=True, kw_only=True):
+    """The files that tasks of one prefix opened to read on a worker since its last report.
+
+    The key of the task that opened the largest is the subject.  Only what Python's `open`
+    opens is seen, not what libraries open by themselves (Arrow, HDF5); modules and the
+    system's own files are left out.
+
+    Attributes:
+        worker: Its address.
+        prefix: The prefix.
+        files: Size in bytes of each file that such a task on this worker opened first, by a
+            digest of its path; 300 of a worker at most.
+        more: How often others were opened.
+        more_bytes: Their sizes in sum, a file that was opened again included.
+        largest: Path of the largest.
+        missed: Files that were not counted, of any prefix.
+    """
+
+    kind: ClassVar[str] = "files-read"
+
+    worker: str | None = None
+    prefix: str = ""
+    files: dict[str, int] = {}
+    more: int = 0
+    more_bytes: int = 0
+    largest: str = ""
+    missed: int = 0
+
+
 class ResultCached(Event, frozen=True, kw_only=True):
     """A task's result came from its host's cache; its key is the subject.
 

@@ -36,7 +36,7 @@ from dask_blackbox.formatting import capital, counted, short, size
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 
-_NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kMGTP]?i?B\b)?")
+_NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kKMGTP]?i?B\b)?")
 _SAYS_THE_OUTCOME = ("driver-exception", "driver-killed")
 _LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {

@@ -20,6 +20,8 @@ from dask_blackbox.sketch import Sketch
 
 _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
+_LEAST_GROWTH_OF_MEAN = math.log(1.5)
+_LARGER = 2.0
 _LOOSE = ("script",)
 # Git is asked with a time limit: on a busy host, nothing is known of a repository.
 _OF_GIT = ("git commit", "uncommitted changes")
@@ -39,7 +41,7 @@ class Difference(NamedTuple):
         by: How much, where it is a number: the logarithm of its growth.
         where: Of code, which functions, with file and line, as far as that is known.
         given: Of a value that a function was given, `module:function:name`; else empty.
-        used_by: The prefixes whose functions were given it.
+        used_by: The prefixes whose functions were given it, or which read more.
         diff: Of code, a unified diff, where its source was recorded.
     """
 
@@ -281,8 +283,10 @@ def _role_difference(each: Difference, role: str) -> Difference:
 
 def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
     old, new = before.inputs, after.inputs
+    files = list(_files(before, after))
+    yield from files
     for what, was, now, shown_as in (
-        ("bytes", old.nbytes, new.nbytes, size),
+        ("bytes", *((None, None) if files else (old.nbytes, new.nbytes)), size),
         ("partitions", old.partitions, new.partitions, _partitions),
     ):
         by = _growth(was, now)
@@ -292,6 +296,46 @@ def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
         if broke_off(after, before) if by < 0 else broke_off(before, after):
             continue
         yield Difference("input-size", what, shown_as(was), shown_as(now), by)
+
+
+def _files(before: Sketch, after: Sketch) -> Iterator[Difference]:
+    """Yield how the files differ that tasks opened.
+
+    Nothing shows how many a run that failed had still to open: then their size on average is
+    compared, which depends on which ones it had opened.
+    """
+    old, new = before.inputs, after.inputs
+    if not (old.files and old.read and new.files and new.read):
+        return
+    used_by = tuple(_reading_more(before, after))
+    if before.good and (after.good or new.files >= old.files):
+        by = _growth(old.read, new.read)
+        if by is not None:
+            yield Difference(
+                "input-size", "bytes of files", size(old.read), size(new.read), by,
+                used_by=used_by,
+            )  # fmt: skip
+        by = _growth(old.files, new.files)
+        if by is not None:
+            was, now = (counted(each, "file") for each in (old.files, new.files))
+            yield Difference("input-size", "files", was, now, by)
+        return
+    means = [each.read / each.files for each in (old, new) if each.read and each.files]
+    by = _growth(*means)
+    if by is not None and abs(by) >= _LEAST_GROWTH_OF_MEAN:
+        was, now = map(size, means)
+        yield Difference("input-size", "bytes of a file", was, now, by, used_by=used_by)
+
+
+def _reading_more(before: Sketch, after: Sketch) -> Iterator[str]:
+    """Yield the prefixes whose tasks opened larger files than before."""
+    old = {each.name: each for each in before.prefixes}
+    for new in after.prefixes:
+        was = old.get(new.name)
+        if was is None or not (was.files and was.read and new.files and new.read):
+            continue
+        if new.read / new.files >= _LARGER * was.read / was.files:
+            yield new.name
 
 
 def _partitions(number: int) -> str:

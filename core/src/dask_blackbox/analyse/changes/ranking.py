@@ -350,7 +350,7 @@ class VerdictContext(NamedTuple):
         code_unchanged: The code of these tasks is known, and is what it was.
         code_known: The code of the job's own modules is known, then and now.
         input_unmeasured: The failure may follow from the input of these tasks, which they
-            read themselves: only the sizes of results are recorded.
+            read themselves: neither files that they opened nor their sizes are recorded.
     """
 
     verdict: Finding | None = None
@@ -376,8 +376,14 @@ class VerdictContext(NamedTuple):
             code_known=all(modules),
             input_unmeasured=self.verdict is not None
             and self.verdict.retry_advice in _OF_INPUT
-            and any(each.name == name and each.roots for each in sketch.prefixes),
+            and any(each.name == name and each.roots for each in sketch.prefixes)
+            and not all(_shows_files(run, name) for run in (good, sketch)),
         )
+
+
+def _shows_files(sketch: Sketch, prefix: str) -> bool:
+    """Return whether files are known that the tasks of a prefix opened."""
+    return any(each.name == prefix and each.files for each in sketch.prefixes)
 
 
 class Relevance(NamedTuple):
@@ -395,6 +401,13 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     text = f"{verdict.title}\n{verdict.cause}\n{context.traceback}"
     if _is_quoted(change, verdict.title, context.traceback):
         return Relevance(_QUOTED, "the failure names its value")
+    if (
+        verdict.retry_advice == "memory"
+        and change.kind == "input-size"
+        and _was_given(change, context)
+    ):
+        # Memory grows with what is read; of code, only what it does would show whether it does.
+        return Relevance(_QUOTED, "the tasks that needed the memory read more")
     why = _named(change, context, text)
     if why is not None:
         return Relevance(_NAMED, why)

@@ -10,7 +10,6 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     root_of_chain,
     untangled,
-    user_frames,
 )
 from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILED
@@ -71,16 +70,6 @@ def driver_exception_text(exception: DriverException, message: str) -> str:
     return explanation.headline if explanation else in_one_line(message)
 
 
-def called(failure: TaskFailure) -> str:
-    """Return what people call a task: the user's own function rather than Dask's fused name."""
-    prefix = failure.prefix
-    own = [frame.function for frame in user_frames(failure.own_traceback)]
-    names = [name for name in own if not name.startswith("<")]
-    if not names or prefix in names:
-        return prefix
-    return names[0]
-
-
 _ALL = (
     *services.OF_PROGRAMS,
     *data.EXPLANATIONS,
@@ -114,7 +103,6 @@ def _warning_as_error(context: Context) -> Explained | None:
 __all__ = [
     "Context",
     "Explained",
-    "called",
     "driver_exception_text",
     "explained",
     "explained_exception",

@@ -722,7 +722,7 @@ def _in_task(case: Case, handled: DriverCallFailed) -> str:
         None,
     )
     if failure is not None:  # the key that the driver asked for may be another one
-        prefix, message = failure.prefix, failure_text(case.run, failure)
+        prefix, message = failure.called, failure_text(case.run, failure)
     else:
         prefix, message = case.prefix_of(handled.key or ""), handled.message
     task = f" in '{short(prefix, 40)}'" if prefix else ""

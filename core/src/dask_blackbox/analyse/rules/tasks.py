@@ -27,7 +27,6 @@ from dask_blackbox.analyse.exception_context import (
 )
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
-    called,
     explained_failure,
     failure_text,
     hint_on,
@@ -223,7 +222,7 @@ def _finding(
 ) -> Finding:
     first = failures[0]
     name = first.raised.name or "an exception"
-    prefix = short(called(first) or case.prefix_of(first.key), 40)
+    prefix = short(first.called or case.prefix_of(first.key), 40)
     time_limit = timed_out(case.run, first.key)
     nothing = case.none_result_behind(first)
     if time_limit is not None:
@@ -265,7 +264,7 @@ def _title_of_none(failure: TaskFailure, nothing: NoneResult) -> str:
     how_often = f" ({nothing.number:,} of {counted(nothing.finished, 'task')})"
     return (
         f"'{short(nothing.prefix, 30)}' returned None{how_often}, and "
-        f"'{short(called(failure) or failure.prefix, 30)}' failed on it: "
+        f"'{short(failure.called, 30)}' failed on it: "
         f"{failure.raised.name}"
     )
 

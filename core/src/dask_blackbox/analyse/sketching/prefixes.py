@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.sketching.normalisation import normal_prefix, own_name
-from dask_blackbox.events import GraphUpdated
+from dask_blackbox.events import FilesRead, GraphUpdated
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 from dask_blackbox.tables.schemas import Row
@@ -26,6 +27,8 @@ def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
     """
     plans = _plans(run)
     found = _measured(run)
+    for name, opened in _opened(run).items():
+        found.setdefault(name, {}).update(opened)
     names = sorted(
         {*plans, *found},
         key=lambda name: (
@@ -79,15 +82,39 @@ def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
     Of a run that broke off, what was still to be read is counted by the average.
     """
     roots = [each for each in prefixes if each.roots]
-    partitions = sum(each.roots for each in roots)
-    if not partitions:
-        return Inputs()
+    found = Inputs(
+        partitions=sum(each.roots for each in roots) or None,
+        files=sum(each.files or 0 for each in prefixes) or None,
+        read=sum(each.read or 0 for each in prefixes) or None,
+    )
     read = [each for each in roots if each.tasks]
     if not read:
-        return Inputs(partitions=partitions)
+        return found
     # A prefix may have tasks with and without inputs: its average stands for both.
     known = sum(each.roots * each.result / each.tasks for each in read)
-    return Inputs(partitions=partitions, nbytes=round(known))
+    return msgspec.structs.replace(found, nbytes=round(known))
+
+
+def _opened(run: RunTables) -> dict[str, Row]:
+    """Return how many files the tasks of each prefix opened to read, and their bytes.
+
+    A file counts once, on however many workers: many tasks may read a part of it each.
+    """
+    files: dict[str, dict[str, int]] = {}
+    more = Counter[str]()
+    more_bytes = Counter[str]()
+    for each in run.of(FilesRead):
+        name = normal_prefix(each.prefix)
+        files.setdefault(name, {}).update(each.files)
+        more[name] += each.more
+        more_bytes[name] += each.more_bytes
+    return {
+        name: {
+            "files": len(known) + more[name],
+            "read": sum(known.values()) + more_bytes[name],
+        }
+        for name, known in files.items()
+    }
 
 
 def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
@@ -99,6 +126,8 @@ def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
         roots=sum(each.roots for each in rest),
         compute=round(sum(each.compute for each in rest), 6),
         result=sum(each.result for each in rest),
+        files=sum(each.files or 0 for each in rest) or None,
+        read=sum(each.read or 0 for each in rest) or None,
     )
 
 

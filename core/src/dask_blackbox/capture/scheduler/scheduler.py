@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 _OF_TASKS = (
-    "capsule-coming", "file-removed", "missing-file", "process-changed", "program-failed",
-    "result-cached", "result-size", "task-not-run", "worker-code",
+    "capsule-coming", "file-removed", "files-read", "missing-file", "process-changed",
+    "program-failed", "result-cached", "result-size", "task-not-run", "task-opened", "worker-code",
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")

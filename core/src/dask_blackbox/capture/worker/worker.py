@@ -42,6 +42,7 @@ from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .actor_methods import ActorMethods
 from .fault_stacks import stop_writing_stacks_to, write_stacks_to
+from .opened_files import OpenedFiles
 from .process_load import ProcessLoad, ProcessMemory, TaskThreads
 from .ring import Ring
 from .side_effects import SideEffects, missing_file_row
@@ -102,6 +103,7 @@ class WorkerCapture(WorkerPlugin):
         self._acts = (
             None if _is_the_drivers_process() else SideEffects(worker, self._keep_now)
         )
+        self._opened = OpenedFiles(worker)
         self._going = False
         self._load: ProcessLoad | None = None
         self._loop = asyncio.get_running_loop()
@@ -130,6 +132,7 @@ class WorkerCapture(WorkerPlugin):
         self._watcher = self._start_watcher(worker)
         if self._acts is not None:
             self._acts.start()
+        self._opened.start()
         self._send({"here": str(worker.address), "process": _process_of(worker)})
         follow_masked_values(self._mask)
         if known := masked_values():
@@ -210,6 +213,8 @@ class WorkerCapture(WorkerPlugin):
         if self._acts is not None:
             self._acts.stop()
             self._keep_acts()
+        self._opened.stop()
+        self._report_opened(now=True)
         if self._load is not None:
             self._report_load(self._load)
         somebody_looks = worker.nanny is not None or self._watcher is not None
@@ -429,7 +434,10 @@ class WorkerCapture(WorkerPlugin):
             return
         row, error = found
         self._report_acts(error, row)
+        opened = self._opened.opened_by(str(key))
         with self._lock:
+            if opened is not None:
+                self._keep("event", opened)
             self._keep("attempt", row)
             ts, raised = self._worker.state.tasks[key], (row[NAME], row[MESSAGE])
             coming = None
@@ -494,6 +502,11 @@ class WorkerCapture(WorkerPlugin):
             with self._lock:
                 for row in rows:
                     self._keep("event", row)
+
+    def _report_opened(self, *, now: bool = False) -> None:
+        for row in self._opened.reports(now=now):
+            with self._lock:
+                self._keep("event", row)
 
     # Last words
 
@@ -564,6 +577,7 @@ class WorkerCapture(WorkerPlugin):
         if self._executing:
             self._sample_threads()
         self._keep_acts()
+        self._report_opened()
         if self._going and not self._worker.active_threads:
             self._hand_over()
         if load.due():
