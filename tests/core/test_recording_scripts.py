@@ -62,6 +62,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("fourteenth", 40, 12),
         ("fifteenth", 40, 10),
         ("sixteenth", 40, 10),
+        ("seventeenth", 36, 9),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(

@@ -1,11 +1,11 @@
 """Jobs from outside with one changed night: does the card list the change that explains it first?
 
-    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--again] [--out FILE]
+    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--second] [--again] [--out FILE]
 
-Each folder of `nights/` is a job with its input and its `night.sh`, which prepares and runs one of
-four nights; `nights/expected.toml` has what was changed for the last one.  Its authors had read
-nothing of the project; both were committed before the first night was recorded.  With `--again`,
-nothing is run: the cards of the recordings in FOLDER are made with the current rules.
+Each folder of `nights/`, or of `nights_second/`, is a job with its input and its `night.sh`, which
+prepares and runs one of four nights; `expected.toml` has what was changed for the last one.  Its
+authors had read nothing of the project; both were committed before the first night was recorded.
+With `--again`, nothing is run: the cards of the recordings in FOLDER are made with the current rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dask_blackbox.report.wording import explained_text
 
 __all__ = ["judged"]
 
-_CASES = Path(__file__).parent / "nights"
+_FIRST, _SECOND = (Path(__file__).parent / name for name in ("nights", "nights_second"))
 _NIGHTS = 4
 _LONGEST_NIGHT = 300.0
 
@@ -80,11 +80,13 @@ def _shown(card: RunCard) -> list[str]:
     ]
 
 
-def _run(case: str, folder: Path) -> None:
+def _run(cases: Path, case: str, folder: Path) -> None:
     """Run all nights of a case, recorded."""
     place = folder / case
     shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(_CASES / case, place / "work")
+    shutil.copytree(cases / case, place / "work")
+    if cases == _SECOND:  # its nights work in that folder
+        (place / "out").mkdir()
     command = Path(sys.executable).with_name("dask")
     environment = {
         **os.environ,
@@ -128,16 +130,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--store", required=True, type=Path)
+    parser.add_argument("--second", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    every = tomllib.loads((_CASES / "expected.toml").read_text())
+    cases = _SECOND if asked.second else _FIRST
+    every = tomllib.loads((cases / "expected.toml").read_text())
     results = {}
     for case, fields in every.items():
         if asked.names and case not in asked.names:
             continue
         if not asked.again:
-            _run(case, asked.store)
+            _run(cases, case, asked.store)
         card = _last_card(case, asked.store)
         if card is None:
             print(f"----- {case} has not {_NIGHTS} recordings")
