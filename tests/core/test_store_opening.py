@@ -158,6 +158,26 @@ def test_settings_come_from_dask_and_are_overridden_by_arguments() -> None:
     assert found["attempts"] == 3
 
 
+def test_defaults_outlive_a_context_of_dask_config_that_began_before_them() -> None:
+    program = (
+        "import dask\n"
+        "with dask.config.set({'blackbox.store.url': '/runs', 'blackbox.stall.after': 1}):\n"
+        "    import dask_blackbox.settings\n"
+        "from dask_blackbox.store import store_settings\n"
+        "print(store_settings()['attempts'], dask_blackbox.settings.setting('job'))"
+    )
+
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "DASK_BLACKBOX__JOB": "nightly"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+    assert printed.split() == ["3", "nightly"]
+
+
 def test_settings_travel_to_a_process_with_another_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

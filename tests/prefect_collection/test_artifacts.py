@@ -152,7 +152,7 @@ def test_a_name_of_a_task_run_is_no_markup_wherever_it_stands() -> None:
     card = structs.replace(
         CARD, state="failed", headline=f"{KEY} failed", verdict=verdict
     )
-    line = TaskLine(name=WORST, state="lost", why=f"It waited for {KEY}")
+    line = TaskLine(name=WORST, state="lost", why=f"it waited for {KEY}")
 
     page = card_page(card, [line], names={KEY: WORST})
 
@@ -160,7 +160,7 @@ def test_a_name_of_a_task_run_is_no_markup_wherever_it_stands() -> None:
     lines = page.splitlines()
     assert lines[0] == f"## ✖ {name} failed"
     assert f"- **About** task {name}" in lines
-    assert f"- {name} lost: It waited for {name}" in lines
+    assert f"- {name} lost: it waited for {name}" in lines
     assert KEY not in page
     assert f"- {name} raised" in lines
 
@@ -204,12 +204,25 @@ def test_the_slowest_tasks_are_linked_and_the_timeline_is_shown() -> None:
     page = card_page(CARD, overview=overview, runs={"inflate-abc": run})
     wide = card_page(CARD, overview=structs.replace(overview, picture=picture * 2))
 
-    assert f"| [inflate-9](<{address}>) | 2 min | 4 | `n=9` |" in page
-    assert "| sum-0d18 | 0.034 s | 1 |  |" in page
-    assert "| sum-0d18 | 3 MiB | 0.034 s |" in page.splitlines()
+    assert f"| [inflate-9](<{address}>) | 2\xa0min | 4 | `n=9` |" in page
+    assert "| sum-0d18 | 0.034\xa0s | 1 |  |" in page
+    assert "| sum-0d18 | 3\xa0MiB | 0.034\xa0s |" in page.splitlines()
     assert "![Timeline of the run](data:image/png;base64,iVBOR" in page
     assert "data:image" not in wide
     assert len(page) < 100_000
+
+
+def test_keys_of_a_collection_can_be_told_apart() -> None:
+    name = "random_sample-mean_chunk"
+    slowest = tuple(
+        TaskCost(key=f"('{name}-bd059acdd0c785a2be969561e48de40e', {i}, 7)", seconds=1)
+        for i in range(2)
+    )
+
+    page = card_page(CARD, overview=Overview(slowest=slowest))
+
+    rows = [f"| ('{name}-bd059acd', {i}, 7) | 1.0\xa0s | 1 |" for i in range(2)]
+    assert [x for x in page.replace("\\", "").splitlines() if name in x] == rows
 
 
 def test_a_card_that_is_too_long_for_a_page_is_cut() -> None:
@@ -332,7 +345,7 @@ def test_a_stall_lasts_until_now() -> None:
 
     said = stall_text(later(stall, 30.0), {"a-1": "nap-9"})
 
-    assert said == "No task has finished for 35 s: running are nap-9 (for 91 s)."
+    assert said == "No task has finished for 35 s: nap-9 (for 91 s) is running."
 
 
 @pytest.mark.parametrize(
@@ -344,12 +357,12 @@ def test_a_stall_lasts_until_now() -> None:
                 processing=(ProcessingTask(key="a-1", executing_for=61.0),),
             ),
             "running",
-            "running are nap-9 (for 61 s)",
+            "nap-9 (for 61 s) is running",
         ),
         (
             Stall(workers=1, processing=(ProcessingTask(key="a-1"),)),
             "not-started",
-            "nap-9 were sent to workers that run no task",
+            "nap-9 was sent to workers that run no task",
         ),
         (
             Stall(workers=1, unrunnable=(RestrictedTask(key="a-1"),)),

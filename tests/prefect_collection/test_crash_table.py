@@ -33,7 +33,7 @@ def test_ctrl_c_ends_running_and_queued_task_runs(
     assert seen.card.headline == "The driver was interrupted (Ctrl-C or SIGINT)"
     assert states(seen) == ["CRASHED"] * 3
     assert {task.message for task in seen.all_tasks} == {
-        f"Stopped with the flow run before it was done. {seen.card.headline}"
+        f"Stopped with the flow run before it finished. {seen.card.headline}"
     }
 
 

@@ -71,7 +71,7 @@ def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
 
     run = prefect.newest("waits", store)
     names = {name.partition("-")[0]: name for name in run.names}
-    why = f"It waited for {names['cleaned']}"
+    why = f"it waited for {names['cleaned']}"
     failed = "ValueError: part 2 has no header"
     assert run.message.endswith(
         f"'{names['doubled']}' never ran, because '{names['cleaned']}' failed: {failed}"
@@ -128,7 +128,7 @@ def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
     rows = run.artifacts["dask-run-waits-twice"].splitlines()
     never = sorted(row for row in rows if " never ran: " in row)
     assert [row.partition("](")[0] for row in never] == [f"- [{n}" for n in waiting]
-    assert all(f"It waited for {failed}" in row for row in never)
+    assert all(f"it waited for {failed}" in row for row in never)
     slowest = run.artifacts["dask-run-waits-twice"].partition("### Slowest tasks")[2]
     assert not any(f"[{name}](" in slowest for name in waiting)
     logged = [
@@ -137,7 +137,7 @@ def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
         if line.message.startswith("Never ran: ")
     ]
     why = "which failed: TimeoutError: no answer from station 7"
-    assert logged == [f"Never ran: It waited for {failed}, {why}"] * 2
+    assert logged == [f"Never ran: it waited for {failed}, {why}"] * 2
     # Prefect says `TimedOut` of it, but it was not its `timeout_seconds`.
     assert run.card.headline == "TimeoutError in 'unanswered': no answer from station 7"
     assert run.message.endswith(

@@ -220,7 +220,7 @@ def test_a_task_run_that_ended_a_worker_is_on_the_card_though_dask_had_not_given
     seen = prefect.newest("dies-once", store)
     assert seen.tasks["die_once"].state == "CRASHED"
     rows = seen.artifacts["dask-run-dies-once"].splitlines()
-    why = " unfinished: A worker died while executing it, before the flow run ended"
+    why = " unfinished: a worker died while executing it, before the flow run ended"
     assert [row.startswith("- [die_once-") for row in rows if why in row] == [True]
 
 
@@ -534,7 +534,7 @@ def test_an_input_of_a_task_that_could_not_run_is_described(
 
     tasks = prefect.newest("needless", store).tasks
     assert tasks["linger"].state == "CRASHED"
-    assert tasks["linger"].message.startswith("Not done: it was needed by add-")
+    assert tasks["linger"].message.startswith("Not finished: Dask released")
 
 
 @task

@@ -97,10 +97,10 @@ def test_prefect_is_not_asked_for_a_name_that_the_user_gave() -> None:
 def test_a_line_in_the_log_of_a_task_run_is_one_line_without_control_characters() -> (
     None
 ):
-    text = "It waited for gnp.exe\u202egnp\x1b[31m\n# Heading"
+    text = "it waited for gnp.exe\u202egnp\x1b[31m\n# Heading"
 
     message = error_line(uuid4(), uuid4(), text).message
 
     assert message.isprintable()
-    assert message.startswith("It waited for gnp.exe")
+    assert message.startswith("it waited for gnp.exe")
     assert message.endswith("# Heading")

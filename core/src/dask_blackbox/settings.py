@@ -10,6 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,11 +58,11 @@ def setting(name: str) -> Any:
     Raises:
         KeyError: if there is no such setting (a mistake of ours, not the user's).
     """
-    defaults = _defaults()
-    if "job" not in dask.config.get("blackbox", {}):
-        # The end of a `with dask.config.set(…)` that was there before our defaults takes
-        # them away with what it had set.
-        dask.config.update(dask.config.config, defaults, priority="old")
+    with suppress(KeyError):
+        return dask.config.get(f"blackbox.{name}")
+    # The end of a `with dask.config.set(…)` that began before our defaults were there
+    # removes them, as far up as nothing else was set: all of them, or those of the store.
+    dask.config.update(dask.config.config, _defaults(), priority="old")
     return dask.config.get(f"blackbox.{name}")
 
 

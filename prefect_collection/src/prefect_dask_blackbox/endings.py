@@ -154,7 +154,10 @@ def _is_of_the_limit(error: BaseException | None, limit: float, began: float) ->
 def _cancelled(flow_run_id: UUID) -> str | None:
     """Return who asked Prefect to cancel a flow run; None if nobody did."""
     words: str | None = None
-    with guard("whether the flow run was cancelled"), prefect_client() as client:
+    with (
+        guard("asking Prefect whether the flow run was cancelled"),
+        prefect_client() as client,
+    ):
         words = cancel_message(client, flow_run_id)
     return words  # noqa: RET504 - the guard swallows errors
 

@@ -268,7 +268,7 @@ def _finals(
         if task is not None and task.subject == lost and card.verdict is not None:
             text = f"Lost: {card.verdict.title}. {card.verdict.cause}"
         else:
-            text = f"Stopped with the flow run before it was done. {card.headline}"
+            text = f"Stopped with the flow run before it finished. {card.headline}"
         state: State[object] = Crashed(message=text)
         if cancelled is not None:
             state = Cancelled(message=cancelled)

@@ -207,6 +207,6 @@ def _outcomes_in(result: object) -> list[object]:
         if isinstance(part, (PrefectFuture, State)):
             found.append(part)
 
-    with guard("what the flow returned"):
+    with guard("the result of the flow"):
         visit_collection(result, visit_fn=look_at, return_data=False, context={})
     return found

@@ -38,7 +38,7 @@ _ABANDONED = (
 )
 _RELEASED = (
     "Abandoned: nothing waited for its result. The flow cancelled it or kept no future of "
-    "it, so that Dask released it before it was done; then the flow run ended."
+    "it, so Dask released it before it finished; then the flow run ended."
 )
 _MOST_LINES = 200
 _WORKERS_DIED = "workers-died"
@@ -153,7 +153,10 @@ class LostTasks:
         """Wait a moment for what those that finished have yet to tell the server."""
         deadline = time.monotonic() + _SETTLING
         waiting = [e.task_run_id for e in entries if e.status == "finished"]
-        with guard("task runs that are about to end"), prefect_client() as client:
+        with (
+            guard("waiting for task runs that are about to end"),
+            prefect_client() as client,
+        ):
             while waiting and time.monotonic() < deadline:
                 runs = read_runs(client, waiting)
                 ended = {
@@ -171,9 +174,10 @@ class LostTasks:
 
 
 def _needless(user: SubmittedTask) -> str:
+    name = shown_name(user.name)
     return (
-        f"Not done: it was needed by {shown_name(user.name)}, which was lost or could not "
-        "run any more, so that Dask released it."
+        f"Not finished: Dask released this task, because only {name} needed its result, "
+        f"and {name} was lost or could not run any more."
     )
 
 

@@ -89,7 +89,7 @@ _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
 _LOG_PATIENCE = 3.0
 """Seconds for lines of a task run's log: Prefect's workers send them every two."""
-_SUSPENDED = "Stopped before it was done, because its flow run was suspended."
+_SUSPENDED = "Stopped before it finished, because its flow run was suspended."
 _HOW_TO_GO_ON = (
     "To continue without them, handle the exception of each future's result()."
 )
@@ -197,7 +197,7 @@ class ObservedRun:
         if self._reported_unrecorded or known.get("recorded", True):
             return
         self._reported_unrecorded = True
-        with guard("the line that this run is not recorded"):
+        with guard("the log line that this run is not recorded"):
             reason = one_line(str(known.get("reason") or "the reason is unknown"))
             flow_run_logger(self.flow_run).warning("Not recorded: %s", reason)
 
@@ -269,7 +269,7 @@ class ObservedRun:
         self, entry: SubmittedTask, error: BaseException
     ) -> NeverRanError | None:
         """Return why Prefect never ran a task whose result the flow asks for, if known."""
-        with guard("why a task never ran"):
+        with guard("the reason why a task never ran"):
             if self._client is not None:
                 ask_for_blocker(self.ledger, entry, self._client)
             blocker = self.ledger.blocker_of(entry)
@@ -336,7 +336,7 @@ class ObservedRun:
         self, exception: BaseException | None, state: RunState | None, *, dying: bool
     ) -> RunState | None:
         """Report to the recording that Prefect ended the run, if so; return its final state."""
-        with guard("how Prefect ended the flow run"):
+        with guard("the state in which the flow run ended"):
             if state != "succeeded":
                 self._stop = stop_of(
                     exception, self.flow_run, limit=self._limit, began=self._began
@@ -555,7 +555,7 @@ class ObservedRun:
         """Return why tasks had not ended when the flow run did; None: it did not wait."""
         if not self._failed or self.card is None:
             return None
-        return f"Stopped with the flow run before it was done. {self.card.headline}"
+        return f"Stopped with the flow run before it finished. {self.card.headline}"
 
     def _fail_flow_run(self, entries: list[SubmittedTask]) -> None:
         """Fail a flow run that ended green over lost tasks.
@@ -614,7 +614,7 @@ class ObservedRun:
                 about = finding_about(self.card, entry.culprit)
                 why = about.title if about is not None else why
                 if not gone:
-                    why = f"It waited for {self.ledger.named(entry.culprit)}"
+                    why = f"it waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
             elif entry.never_began:
                 state, why = "never ran", self.ledger.why_never_began(entry)
@@ -693,7 +693,7 @@ class ObservedRun:
 
 def _died_with(deaths: int) -> str:
     """Return why a task run that Dask had not given up was hit."""
-    workers = "A worker" if deaths == 1 else f"{deaths} workers"
+    workers = "a worker" if deaths == 1 else f"{deaths} workers"
     return f"{workers} died while executing it, before the flow run ended"
 
 

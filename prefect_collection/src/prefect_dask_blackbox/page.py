@@ -47,6 +47,7 @@ _NOTHING_SUBMITTED = "this flow run has submitted no tasks so far"
 _BAR, _COURSE = 30, 40
 """Characters of the bar of what is done, and of the course of memory."""
 _HEIGHTS = "▁▂▃▄▅▆▇█"
+_HASH = re.compile(r"-([0-9a-f]{8})[0-9a-f]{24}")
 _OPENS = re.compile(r"https?://[^\s<>]+")
 _ESCAPED_BRACKET = re.compile(r"\\([\[\]])")
 
@@ -225,7 +226,9 @@ def _known(
     costs: Sequence[TaskCost], runs: Mapping[str, TaskLine]
 ) -> Iterator[tuple[TaskCost, TaskLine]]:
     for each in costs:
-        yield each, runs.get(each.key) or TaskLine(name=each.key)
+        # A whole hash hides what tells the keys of a collection apart: their last parts.
+        key = _HASH.sub(r"-\1", each.key)
+        yield each, runs.get(each.key) or TaskLine(name=key)
 
 
 def _seconds_text(cost: TaskCost) -> str:
@@ -241,8 +244,14 @@ def _seconds_text(cost: TaskCost) -> str:
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose two columns in the middle are numbers, the last one if needed."""
     width = len(head) if any(cells[-1] for cells in rows) else len(head) - 1
-    lines = [head, ("---", "--:", "--:", "---"), *rows]
+    lines = [head, ("---", "--:", "--:", "---"), *map(_with_units, rows)]
     return "\n".join(f"| {' | '.join(cells[:width])} |" for cells in lines)
+
+
+def _with_units(cells: Sequence[str]) -> list[str]:
+    """Keep numbers on the line of their units, however narrow a column is."""
+    name, *numbers, last = cells
+    return [name, *(each.replace(" ", "\N{NO-BREAK SPACE}") for each in numbers), last]
 
 
 def live_page(

@@ -75,7 +75,7 @@ class FlowRetries:
         policy = self._flow_run.empirical_policy
         if why is None or not policy.retries:
             return None
-        with guard("telling Prefect not to retry"), prefect_client() as client:
+        with guard("turning off the flow run's retries"), prefect_client() as client:
             none = policy.model_copy(update={"retries": 0})
             client.update_flow_run(self._flow_run.id, empirical_policy=none)
             self._policy = policy
@@ -100,7 +100,7 @@ class FlowRetries:
         if why is None or attempt <= own or attempt > own + most:
             return None
         done = False
-        with guard("telling Prefect to retry"), prefect_client() as client:
+        with guard("an additional retry of the flow run"), prefect_client() as client:
             more = policy.model_copy(update={"retries": attempt})
             client.update_flow_run(self._flow_run.id, empirical_policy=more)
             done, self._policy = True, policy

@@ -35,12 +35,12 @@ class DaskBlackboxSettings(PrefectBaseSettings):
     )
     follow_retry_advice: bool = Field(
         default=False,
-        description="Do not retry flow runs that will certainly fail again.",
+        description="Do not retry flow runs whose verdict says with high confidence that they fail again.",
     )
     transient_retries: int = Field(
         default=0,
         ge=0,
-        description="Retries of flow runs whose failure is certainly transient.",
+        description="Additional retries of flow runs whose verdict is a transient failure.",
     )
     fast_submit: bool = Field(
         default=False,

@@ -74,11 +74,15 @@ def _reason(stall: Stall, names: Mapping[str, str]) -> str:
                 for each in stall.processing
                 if each.executing_for
             ]
-            return f"running are {_listed(running)}"
+            return f"{_listed(running)} {_be(running, 'is', 'are')} running"
         case "not-started":
             sent = [names.get(each.key, each.key) for each in stall.processing]
-            return f"{_listed(sent)} were sent to workers that run no task"
+            return f"{_listed(sent)} {_be(sent, 'was', 'were')} sent to workers that run no task"
     return "tasks are waiting, but none is running"
+
+
+def _be(names: list[str], one: str, many: str) -> str:
+    return one if len(names) == 1 else many
 
 
 def _listed(names: list[str]) -> str:

@@ -428,8 +428,8 @@ class Ledger:
         """Return for which task run Prefect never ran another one."""
         blocker = self.blocker_of(entry)
         if blocker is None:
-            return "It waited for a task run that did not complete"
-        return f"It waited for {shown_name(blocker.name)}"
+            return "it waited for a task run that did not complete"
+        return f"it waited for {shown_name(blocker.name)}"
 
     @property
     def failed_users(self) -> dict[str, SubmittedTask]:

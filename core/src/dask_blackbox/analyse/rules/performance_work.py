@@ -476,7 +476,7 @@ def _ask_recomputed_work(case: Case) -> Iterator[Finding]:
     yield RECOMPUTED_WORK.found(
         f"{duration(cost)} of compute time was spent on repeated work, most of it by '{name}'",
         cause=(
-            f"{counted(len(again), 'task')} were computed again, "
+            f"{counted(len(again), 'task')} {'was' if len(again) == 1 else 'were'} computed again, "
             f"'{name}' up to {first['times']} times: {duration(cost)} of "
             f"{duration(whole)}, {cost / whole:.0%}, were wasted. {why}"
         ),
