@@ -370,6 +370,16 @@ def test_a_stall_lasts_until_now() -> None:
             "no worker can run nap-9",
         ),
         (
+            Stall(
+                workers=1,
+                unrunnable=(
+                    RestrictedTask(key="a-1", resources={"GPU": 1}, workers=("w-1",)),
+                ),
+            ),
+            "no-worker-can-run",
+            "no worker can run nap-9 (needs GPU=1 and worker w-1)",
+        ),
+        (
             Stall(workers=1, paused=("tcp://a",)),
             "workers-paused",
             "all workers are paused because their memory is full",

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from prefect_dask_blackbox.submitted_tasks import shown_name
+
 if TYPE_CHECKING:
     # Only describes arguments.
-    from dask_blackbox.events import Stall
+    from dask_blackbox.events import RestrictedTask, Stall
 
 __all__ = ["later", "stall_kind", "stall_text", "stalled_keys"]
 
@@ -64,7 +66,7 @@ def _reason(stall: Stall, names: Mapping[str, str]) -> str:
         case "no-workers":
             return "there is no worker"
         case "no-worker-can-run":
-            unrunnable = [names.get(each.key, each.key) for each in stall.unrunnable]
+            unrunnable = [_with_needs(each, names) for each in stall.unrunnable]
             return f"no worker can run {_listed(unrunnable)}"
         case "workers-paused":
             return "all workers are paused because their memory is full"
@@ -79,6 +81,17 @@ def _reason(stall: Stall, names: Mapping[str, str]) -> str:
             sent = [names.get(each.key, each.key) for each in stall.processing]
             return f"{_listed(sent)} {_be(sent, 'was', 'were')} sent to workers that run no task"
     return "tasks are waiting, but none is running"
+
+
+def _with_needs(task: RestrictedTask, names: Mapping[str, str]) -> str:
+    needs = [f"{name}={number:g}" for name, number in task.resources.items()]
+    for noun, places in (("worker", task.workers), ("host", task.hosts)):
+        if places:
+            more = " or …" if len(places) > _FEW else ""
+            needs.append(f"{noun} {' or '.join(places[:_FEW])}{more}")
+    asked = shown_name(" and ".join(needs))
+    name = names.get(task.key, task.key)
+    return f"{name} (needs {asked})" if needs else name
 
 
 def _be(names: list[str], one: str, many: str) -> str:
