@@ -389,7 +389,10 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
         a_sample(at=4, memory=60 * MIB),
         a_sample(at=6, memory=160 * MIB),
     ]
-    graph = an_event("graph-updated", "c", graph=1, tasks=15, prefixes={"merge": 5})
+    new = {"merge": [5, 0]}
+    graph = an_event(
+        "graph-updated", "c", graph=1, tasks=15, prefixes={"merge": 5}, new=new
+    )
     dead = a_death(exit_code=-15, executing=["merge-9"], memory=[(9.9, 390 * MIB)])
     limit = an_event(
         "worker-restarted-for-memory", "tcp://w1", at=9.9, pid=100, rss=LIMIT
@@ -418,7 +421,13 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
 
 
 def test_tasks_of_a_host_none_of_which_fits_become_more() -> None:
-    graph = an_event("graph-updated", "c", graph=1, tasks=4, prefixes={"merge": 4})
+    # A host submits each task in a graph of its own, with those that it needs.
+    graphs = [
+        an_event(
+            "graph-updated", "c", graph=1 + n, tasks=1, prefixes={"merge": n}, new=new
+        )
+        for n, new in enumerate([{"merge": [1, 1]}] * 4)
+    ]
     dead = a_death(exit_code=-15, executing=["merge-9"], memory=[(9.9, 390 * MIB)])
     limit = an_event(
         "worker-restarted-for-memory", "tcp://w1", at=9.9, pid=100, rss=LIMIT
@@ -426,7 +435,7 @@ def test_tasks_of_a_host_none_of_which_fits_become_more() -> None:
     named = an_event("task-named", "merge-9", name="", id="")
     lost = raised_in("merge-9", killed_worker("merge-9"))
 
-    found = verdict(a_run(a_worker(), graph, limit, *dead, *lost, named))
+    found = verdict(a_run(a_worker(), *graphs, limit, *dead, *lost, named))
 
     assert "at least 12 tasks, not 4" in found.remedy
 

@@ -111,13 +111,16 @@ def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     return sorted(grown)[len(grown) // 2] if grown else None
 
 
-def _pieces_of(run: RunTables, prefix: str) -> int:
-    """Return how many tasks of a prefix the newest graph with it had; 0 if unknown."""
-    for graph in reversed(run.of(GraphUpdated)):
-        number = graph.prefixes.get(prefix)
-        if number:
-            return number
-    return 0
+def _pieces_of(run: RunTables, prefix: str, *, of_host: bool) -> int:
+    """Return how many tasks of a prefix the newest graph with it had; 0 if unknown.
+
+    A host submits its tasks one by one, each in a graph of its own: those are counted.
+    """
+    graphs = run.of(GraphUpdated)
+    if of_host:
+        return sum(graph.new[prefix].tasks for graph in graphs if prefix in graph.new)
+    numbers = (graph.prefixes.get(prefix) for graph in reversed(graphs))
+    return next((number for number in numbers if number), 0)
 
 
 _AMPLE = 2.0
@@ -253,6 +256,7 @@ def memory_need(
     skew = _skew_before(case.run, deaths[-1].at, limit)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
     finished = _finished(case.run, prefix)
+    of_host = is_of_host(case.run, case.blame.guilty)
     suspects = [suspects_of(death) for death in deaths]
     alone = {
         each[0]
@@ -269,9 +273,9 @@ def memory_need(
         idle=idle,
         wanted=math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP,
         skew=skew,
-        pieces=_pieces_of(case.run, prefix),
+        pieces=_pieces_of(case.run, prefix, of_host=of_host),
         by_skew=reckoned > _AMPLE * basis,
-        of_host=is_of_host(case.run, case.blame.guilty),
+        of_host=of_host,
         too_large=tuple(sorted(alone - finished)),
         finished=len(finished),
         held=_held(case.run, deaths, basis),
