@@ -242,7 +242,10 @@ def test_a_run_that_goes_on_shows_how_far_it_is_and_why_it_stands_still() -> Non
 
     assert page.startswith("## ▶ Running for 2 min")
     assert "⚠ **No task has finished for 40 s: there is no worker.**" in page
-    assert "`███████████░░░░░░░░░░░░░░░░░░░` 38%: 3 of 8 task runs have ended" in page
+    assert (
+        "`███████████░░░░░░░░░░░░░░░░░░░` 38%: 3 of 8 submitted task runs have ended"
+        in page
+    )
     assert "at this rate" not in page
     assert "| Dask tasks | 3 done, 1 failed, 0.5 a second |" in page
     assert "| Memory | 1.9 GiB |" in page
@@ -258,7 +261,7 @@ def test_tasks_whose_futures_nobody_holds_are_not_waited_for() -> None:
 
     page = live_page(CARD, None, tasks=tasks, names={}, seconds=9.0)
 
-    assert "100%: 4 of 4 task runs have ended" in page
+    assert "100%: 4 of 4 submitted task runs have ended" in page
     assert "| Task | Ended | Submitted | Released |" in page
     assert "| notify | 0 | 2 | 2 |" in page
 
@@ -282,7 +285,8 @@ def test_a_run_without_task_runs_shows_how_far_dask_is() -> None:
     page = live_page(CARD, progress, tasks={}, names={}, seconds=9.0)
 
     assert (
-        "`██████████████████████████████` 100%: 10 of 10 Dask tasks have ended" in page
+        "`██████████████████████████████` 100%: 10 of 10 submitted Dask tasks have ended"
+        in page
     )
 
 

@@ -294,7 +294,9 @@ def _bar(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
     bar = "█" * int(_BAR * done / of)
     text = f"`{bar:░<{_BAR}}` {done / of:.0%}: {ended_text(tasks, progress)}"
     if rate and done < of:
-        text += f"; at this rate, the rest takes {_duration((of - done) / rate)}"
+        text += (
+            f"; at this rate, the rest of them takes {_duration((of - done) / rate)}"
+        )
     return text
 
 
@@ -308,7 +310,7 @@ def ended_text(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
     done, of, kind = _counts(tasks, progress)
     if not of:
         return _NOTHING_SUBMITTED
-    return f"{done:,} of {of:,} {kind} have ended"
+    return f"{done:,} of {of:,} submitted {kind} have ended"
 
 
 def _counts(
