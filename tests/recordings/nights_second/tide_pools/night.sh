@@ -58,5 +58,5 @@ with open("data/loggers.csv", "w") as out:
     out.writelines(f"P{i % 40:02d},{i // 40 * 5},{c:.2f}\n" for i, c in enumerate(rng.normal(24, 2.5, rows)))
 PYTHON
 export POOL_SITE=rocky-point
-if [ "$N" = 4 ]; then export POOL_BLOCK_ROWS=400; else export POOL_BLOCK_ROWS=20000; fi
+if [ "$N" = 4 ]; then export POOL_BLOCK_ROWS=300; else export POOL_BLOCK_ROWS=20000; fi
 exec $RUN "$PY" tide_pools.py
