@@ -182,6 +182,28 @@ def test_a_parameter_explains_the_size_that_it_asks_for_and_no_other() -> None:
     assert found["bytes"] == []
 
 
+@pytest.mark.parametrize(
+    ("nbytes", "explained"),
+    [(54 * GIB, ["partitions", "bytes"]), (3 * GIB, ["partitions"])],
+)
+def test_a_smaller_block_explains_more_partitions_and_bytes_that_follow_them(
+    nbytes: int, explained: list[str]
+) -> None:
+    before = a_night(
+        1,
+        facts={"parameters": {"BLOCK_ROWS": "20000"}},
+        inputs=Inputs(partitions=9, nbytes=GIB),
+    )
+    after = a_night(
+        2,
+        facts={"parameters": {"BLOCK_ROWS": "300"}},
+        inputs=Inputs(partitions=536, nbytes=nbytes),
+    )
+
+    found = dict(folded(card_changes(before, after)))
+    assert sorted(found["BLOCK_ROWS"]) == sorted(explained)
+
+
 def captured(source: str, least: int, number: int, **facts: Any) -> Sketch:
     """Return a night whose task is a closure over a number, as capture tells it."""
     scope: dict[str, Any] = {"__name__": "job"}

@@ -357,6 +357,35 @@ def test_files_that_the_killed_tasks_read_outweigh_their_code() -> None:
     assert (reported.past.blame, reported.past.confidence) == ("data", "medium")
 
 
+def test_files_of_tasks_whose_code_failed_do_not_outweigh_it() -> None:
+    other = {"code": {"callable main": "bbbb"}}
+    reported = changes_on_card(
+        history_of(a_reading_night(n, files=5, each=200_000) for n in range(8)),
+        failed(a_reading_night(8, files=5, each=1_800_000, facts=other)),
+        VerdictContext(a_verdict("code"), ", line 1, in main\n", prefix="peak"),
+    )
+
+    assert reported.changes[0].what == "callable main"
+    assert reported.past.blame == "code"
+
+
+def test_more_threads_outweigh_code_where_memory_was_needed() -> None:
+    facts = {
+        "cluster-shape": {"threads per worker": "2"},
+        "code": {"callable main": "bbbb"},
+    }
+    one = {"cluster-shape": {"threads per worker": "1"}}
+    reported = changes_on_card(
+        history_of(a_night(n, facts=one) for n in range(8)),
+        failed(a_night(8, facts=facts)),
+        VerdictContext(a_verdict("memory"), ", line 1, in main\n"),
+    )
+
+    assert reported.changes[0].what == "threads per worker"
+    assert reported.changes[0].why == "more tasks share a worker's memory"
+    assert reported.past.blame == "infrastructure"
+
+
 @pytest.mark.parametrize(
     ("files", "each", "changes"),
     [

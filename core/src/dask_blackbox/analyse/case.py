@@ -46,6 +46,7 @@ from dask_blackbox.analyse.run_state import (
     signal_of_driver,
     state_of,
 )
+from dask_blackbox.analyse.symptoms import is_absence, is_wait
 from dask_blackbox.analyse.task_activity import TaskActivity
 from dask_blackbox.dialect import RemedyDialect, dialect_of
 from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
@@ -136,6 +137,20 @@ class Case:
     def gave_no_reason(self) -> bool:
         """Whether the driver raised nothing, or only a timeout."""
         return self.exception is None or self.only_waited
+
+    @cached_property
+    def gave_up_waiting(self) -> bool:
+        """Whether the driver lacked something after a wait of its own had timed out.
+
+        What it had waited for was blocked then, and still when the run ended.
+        """
+        hang, exception = self.standstill, self.exception
+        if hang is None or exception is None:
+            return False
+        return is_absence(exception.exception, exception.message) and any(
+            each.at >= hang.since and is_wait(each.exception, each.message)
+            for each in self.outcome.survived
+        )
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -374,8 +389,13 @@ class Case:
         """What the driver was still waiting for when the run ended, if it only waited."""
         if not self.failed or self.blame.failure is not None:
             return None
-        without_reason = self.gave_no_reason or self.raised("KeyboardInterrupt")
-        return self.standstill if without_reason else None
+        return self.standstill if self.only_waits else None
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether nothing but a wait is known to have ended the run."""
+        gave_up = self.raised("KeyboardInterrupt") or self.gave_up_waiting
+        return self.gave_no_reason or gave_up
 
     @property
     def hang_confidence(self) -> Confidence:

@@ -36,6 +36,7 @@ from dask_blackbox.analyse.explanations import (
     hint_on,
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -73,6 +74,7 @@ from dask_blackbox.analyse.symptoms import (
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverRaised,
+    DriverRestart,
     KeyReused,
     ProgramFailed,
 )
@@ -96,6 +98,12 @@ _EXHAUSTED = (
 Data has many reasons to be wrong, and jobs handle that; a system that refuses has one, and what
 fails afterwards in any way may follow from it.
 """
+
+_EXHAUSTED_RULES = (
+    (re.compile(r"(?i)too many open files"), "too-many-open-files"),
+    (re.compile(r"(?i)no space left|disk quota exceeded"), "disk-full"),
+)
+"""Of these, what has a name of its own."""
 
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
@@ -352,6 +360,8 @@ def _following(
         verdict = msgspec.structs.replace(
             verdict, rule=earlier.rule, subject=root.subject
         )
+    elif (rule := _exhausted(earlier.message)) is not None:
+        verdict = msgspec.structs.replace(verdict, rule=rule)
     return msgspec.structs.replace(
         verdict,
         title=f"{earlier.headline}; then {_uncapitalised(short_with_paths(verdict.title, 140))}",
@@ -364,6 +374,11 @@ def _following(
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,
     )
+
+
+def _exhausted(message: str) -> str | None:
+    """Return the rule of a resource that was used up, if a text says so."""
+    return next((rule for said, rule in _EXHAUSTED_RULES if said.search(message)), None)
 
 
 def _look_first(case: Case, earlier: _Earlier) -> str:
@@ -475,10 +490,10 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     found = [*lines, *_attempts(case), *_setups(case)]
     found += _reused_keys(case)
     symptom = _is_symptom(case, verdict)
-    found += _killed(case)
+    found += _killed(case, verdict)
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
-        found += [*of_tasks, *_processes(case), *_deaths(case)]
+        found += [*of_tasks, *_processes(case, verdict), *_deaths(case)]
     else:
         found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, lacks_something):
@@ -593,22 +608,22 @@ def _ended_thread(case: Case, failure: TaskFailure) -> bool:
     )
 
 
-def _killed(case: Case) -> Iterator[_Earlier]:
-    """Yield the deaths of workers whose tasks the driver gave up, and then counted."""
+def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
+    """Yield the deaths of workers whose tasks the driver gave up, and then continued."""
     killed = sorted((f for f in case.failures if f.killed), key=lambda each: each.at)
-    if not killed or case.blame.failure is not None:
+    if not killed or case.blame.failure is killed[0]:
         return
     first = killed[0]
-    lacked = not case.outcome.call and _ended_with(case, is_absence)
-    if not lacked and not _is_missed(case, first, {len(killed)}):
+    if not (
+        _is_lacked_later(case, first)
+        or _is_missed(case, first, {len(killed)})
+        or _is_restarted_after(case, verdict, first)
+    ):
         return
     deaths = [each for each in case.deaths if first.key in each.executing]
     if not deaths:
         return
     how, slug = how_died(case, deaths), case.cause_of(deaths[-1]).slug
-    remedy = ""
-    if slug == "worker-memory-limit":
-        remedy = memory_need(case, tuple(deaths)).advice()
     who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
     headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
@@ -622,7 +637,37 @@ def _killed(case: Case) -> Iterator[_Earlier]:
         root=first,
         rule=slug,
         spoils=True,
-        remedy=remedy,
+        remedy=_memory_remedy(case, deaths),
+    )
+
+
+def _memory_remedy(case: Case, deaths: list[WorkerExit]) -> str:
+    """Return how much memory would have been enough; empty if workers did not die of it."""
+    if case.cause_of(deaths[-1]).slug != "worker-memory-limit":
+        return ""
+    return memory_need(case, tuple(deaths)).advice()
+
+
+def _is_lacked_later(case: Case, earlier: TaskFailure) -> bool:
+    """Return whether what the run then lacked may be what a killed task was to make.
+
+    Of a task that lacked it, only if no task of its kind had run before: else its own input
+    is as likely.
+    """
+    if not _ended_with(case, is_absence):
+        return False
+    failure = case.blame.failure
+    if failure is None:
+        return not case.outcome.call
+    alike = case.run.tasks.filter(pl.col("prefix") == failure.prefix)
+    began = (alike["start"].dt.epoch("us") / 1e6).min()
+    return isinstance(began, float) and earlier.at <= began + CLOCKS
+
+
+def _is_restarted_after(case: Case, verdict: Finding, earlier: TaskFailure) -> bool:
+    """Return whether data was lost by a restart that the driver asked for after a failure."""
+    return verdict.rule == "data-lost" and any(
+        earlier.at - CLOCKS <= each.at for each in case.run.of(DriverRestart)
     )
 
 
@@ -722,16 +767,21 @@ def _reused_keys(case: Case) -> Iterator[_Earlier]:
     )
 
 
-def _processes(case: Case) -> Iterator[_Earlier]:
+def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     """Yield the exceptions that had ended earlier processes of the command.
 
     A shell, or a driver that does not look at an exit code, starts the next step all the same.
     """
     raised = sorted(case.run.of(DriverRaised), key=lambda each: each.at)
     related = {raised[-1].pid, *raised[-1].parents} if raised else set()
+    # The exit code of a program tells its parent nothing of its exception.
+    ignored = set[int]()
+    if verdict.rule in _RAISED:
+        ignored = {each.program or 0 for each in case.run.of(ProgramFailed)}
     for each in raised[:-1]:
         ancestors = {each.pid, *each.parents}
-        if each.pid is None or each.pid in related or raised[-1].pid in ancestors:
+        related_too = raised[-1].pid in ancestors and each.pid not in ignored
+        if each.pid is None or each.pid in related or related_too:
             continue
         name, message = class_of(each.exception or ""), each.message or ""
         root = next(
@@ -754,7 +804,12 @@ def _processes(case: Case) -> Iterator[_Earlier]:
             ),
             message=message,
             source="driver",
-            headline=f"{name}{where}: {short(message, 80)} in an earlier process",
+            headline=f"{name}{where}: {short(message, 80)} in "
+            + (
+                "a program of the driver"
+                if each.pid in ignored
+                else "an earlier process"
+            ),
             advice=advice_on_text(each.exception or "", message, each.bases),
             line=line,
             root=root,
@@ -780,7 +835,7 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
     for death in case.deaths:
         if len(own) or joined < death.at or failure.key in death.executing:
             continue
-        how = how_died(case, [death])
+        how, cause = how_died(case, [death]), case.cause_of(death)
         prefixes = dict.fromkeys(case.prefix_of(key) for key in death.executing)
         running = f" while running {quoted(prefixes)}" if prefixes else ""
         yield _Earlier(
@@ -792,7 +847,9 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
             message=f"{death.address} died{how}",
             source="workers",
             headline=f"A worker died{how}{running}",
-            remedy=_SET_UP_AGAIN,
+            root=failure,
+            rule=cause.slug if cause.slug != "unknown" else "task-exception",
+            remedy=f"{_memory_remedy(case, [death])} {_SET_UP_AGAIN}".strip(),
         )
 
 

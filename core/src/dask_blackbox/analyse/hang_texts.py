@@ -30,6 +30,8 @@ def how_it_ended(case: Case, hang: Hang) -> str:
         return f"{stalled}; then the driver exited."
     if case.exception is None:
         return f"{stalled}; then the driver was stopped."
+    if case.gave_up_waiting:
+        return f"{stalled}; the driver gave up its wait, and lacked the result."
     return f"{stalled}; then the driver stopped waiting."
 
 

@@ -72,7 +72,9 @@ _NAME = (
     rf"(?:(?:{_STEM})[\w.-]{{0,60}}(?<!error)(?<!exception)(?<!warning)"
     rf"|(?<![A-Za-z])(?:{_SHORT})(?:[_-][\w.-]{{0,60}})?(?![A-Za-z]))"
 )
-_NOTHING = r"(?!(?:none|null|nil|true|false)\b|\[redacted\]|\*{3}|<|…|\.\.\.)"
+_NOTHING = (
+    r"(?!(?:none|null|nil|true|false)\b|\[redacted\]|\[errno -?\d+\]|\*{3}|<|…|\.\.\.)"
+)
 _QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)|$))"
 _BRACKETS = r"(?:\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\})"
 # Without quotes, a value continues until white space, a quote, or a separator that is

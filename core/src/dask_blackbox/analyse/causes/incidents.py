@@ -95,8 +95,7 @@ def _tie(case: Case, finding: Finding) -> Tie:
     failure = case.blame.failure
     if failure is not None and finding.subject.key == failure.key:
         return "is" if case.blame.proven else "none"
-    waited = case.gave_no_reason or case.raised("KeyboardInterrupt")
-    return "waited" if waited else "is"
+    return "waited" if case.only_waits else "is"
 
 
 def facts_of(case: Case) -> tuple[Incident, ...]:

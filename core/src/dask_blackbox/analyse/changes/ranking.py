@@ -30,6 +30,9 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
 
 _SAME_FACTOR = 0.02  # of the logarithms
+_ALIKE = math.log(1.25)
+_PIECES = ("partitions", "files", "graphs")
+"""What there is more of if each is smaller."""
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 
@@ -102,7 +105,22 @@ class Causes:
             return True
         if effect.by is None or was <= 0 or now <= 0:
             return False
-        return abs(math.log(now / was) - effect.by) < _SAME_FACTOR
+        factor, by, rounding = math.log(now / was), effect.by, 0.0
+        pieces = self._pieces(effect)
+        old, new = pieces or counts
+        if old and new and (pieces or effect.what in _PIECES):
+            # The last piece may be smaller than the others: a count is up to one off.
+            by, rounding = math.log(new / old), 1 / min(old, new)
+            if factor * by < 0:
+                factor = -factor  # smaller pieces are more of them
+        return abs(factor - by) < _SAME_FACTOR + rounding
+
+    def _pieces(self, effect: Difference) -> tuple[int, int] | None:
+        """Return the partitions before and after, if bytes only grew as their number did."""
+        old, new = self._before.inputs.partitions, self._after.inputs.partitions
+        if effect.what != "bytes" or effect.by is None or not old or not new:
+            return None
+        return (old, new) if abs(math.log(new / old) - effect.by) < _ALIKE else None
 
     def _is_given_on(self, cause: Difference, effect: Difference) -> bool:
         """Return whether a run's parameter is what a function was given."""
@@ -399,15 +417,9 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     if verdict is None:
         return Relevance()
     text = f"{verdict.title}\n{verdict.cause}\n{context.traceback}"
-    if _is_quoted(change, verdict.title, context.traceback):
-        return Relevance(_QUOTED, "the failure names its value")
-    if (
-        verdict.retry_advice == "memory"
-        and change.kind == "input-size"
-        and _was_given(change, context)
-    ):
-        # Memory grows with what is read; of code, only what it does would show whether it does.
-        return Relevance(_QUOTED, "the tasks that needed the memory read more")
+    proves = _proves(change, context)
+    if proves is not None:
+        return Relevance(_QUOTED, proves)
     why = _named(change, context, text)
     if why is not None:
         return Relevance(_NAMED, why)
@@ -416,6 +428,23 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     if change.kind in fitting or (change.kind, name) in fitting:
         return Relevance(_FITS, f"it fits {verdict.rule}")
     return Relevance()
+
+
+def _proves(change: Difference, context: VerdictContext) -> str | None:
+    """Return how a change by itself leads to the failure; None if it need not.
+
+    Memory grows for certain with what tasks read and how many run; with code, it may.
+    """
+    verdict = context.verdict
+    if verdict is None:
+        return None
+    if _is_quoted(change, verdict.title, context.traceback):
+        return "the failure names its value"
+    if verdict.retry_advice != "memory":
+        return None
+    if _was_read(change, context):
+        return "the tasks that needed the memory read more"
+    return "more tasks share a worker's memory" if _run_at_once(change) else None
 
 
 def _named(change: Difference, context: VerdictContext, text: str) -> str | None:
@@ -449,9 +478,24 @@ def _package(change: Difference) -> str:
 
 def _was_given(change: Difference, context: VerdictContext) -> bool:
     """Return whether the functions of the tasks that failed were given another value."""
-    return (
-        context.prefix is not None and normal_prefix(context.prefix) in change.used_by
-    )
+    return change.kind != "input-size" and _is_used(change, context)
+
+
+def _was_read(change: Difference, context: VerdictContext) -> bool:
+    """Return whether the tasks that failed read larger files than before."""
+    return change.kind == "input-size" and _is_used(change, context)
+
+
+def _run_at_once(change: Difference) -> bool:
+    """Return whether a worker runs more tasks at the same time than before."""
+    before, after = _number(change.before), _number(change.after)
+    threads = change.kind == "cluster-shape" and change.what == "threads per worker"
+    return threads and (after or 0.0) > (before or math.inf)
+
+
+def _is_used(change: Difference, context: VerdictContext) -> bool:
+    prefix = context.prefix
+    return prefix is not None and normal_prefix(prefix) in change.used_by
 
 
 def modules_of_package(package: str) -> set[str]:

@@ -443,7 +443,7 @@ def _unpicklable_result_text(
         cause=(
             f"{held} finished{on} and returned an object of type {kind}{inside}, which "
             f"cannot be pickled{why}. The task succeeded; its result could not be "
-            "fetched."
+            f"fetched.{_requested(exception)}"
             + (
                 f" {len(suspects)} tasks returned such an object; which one the driver "
                 "requested is not recorded."
@@ -464,6 +464,12 @@ def _unpicklable_result_text(
             *case.exception_evidence(),
         ),
     )
+
+
+def _requested(exception: DriverException) -> str:
+    if not exception.file:
+        return ""
+    return f" It was requested at {code_line(exception)} in {exception.function}."
 
 
 def _could_not_be_read(case: Case, exception: DriverException) -> Finding:

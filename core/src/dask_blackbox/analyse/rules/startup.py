@@ -54,6 +54,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverRaised,
     DriverSignalled,
+    ProcessAncestors,
     ProgramFailed,
     RestrictedTask,
     SchedulerInfo,
@@ -118,9 +119,14 @@ _UNIQUE = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 _COMMAND = re.compile(
     r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
-    r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b"
+    r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b|"
+    # `python -m dask`, which ended as Python imported Dask.
+    r"\b_get_module_details\n.*(?:\n  .*)*/dask/__init__\.py"
 )
 _OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
+_OF_ROLE = re.compile(
+    r"dask[ -](?:scheduler|worker|spec)|dask_(?:scheduler|worker|spec)\.py"
+)
 
 _PRELOADING = "distributed/preloading.py"
 """Part of a frame in which Dask imports, or sets up, a preload."""
@@ -221,9 +227,13 @@ def _reports_exit(case: Case) -> bool:
     """Return whether the driver raised that a command of Dask's had exited, with its code."""
     exception = case.exception
     return exception is not None and any(
-        _COMMAND.search(each.command) and names_exit_of(each, exception.message)
+        _is_of_dask(each) and names_exit_of(each, exception.message)
         for each in case.run.of(ProgramFailed)
     )
+
+
+def _is_of_dask(program: ProgramFailed) -> bool:
+    return _COMMAND.search(program.command) is not None
 
 
 def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:
@@ -235,11 +245,11 @@ def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:
 
 
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
-    who = (
-        "scheduler"
-        if _OF_SCHEDULER.search(ended.program or ended.traceback)
-        else "worker"
-    )
+    asked = ended.program or ended.traceback
+    if not _OF_ROLE.search(asked):  # what ended as it was imported shows no role
+        programs = filter(_is_of_dask, case.run.of(ProgramFailed))
+        asked = "\n".join(each.command for each in programs)
+    who = "scheduler" if _OF_SCHEDULER.search(asked) else "worker"
     command = f"`{ended.program}`" if ended.program else f"A {who}'s command"
     frame = user_frame(ended.traceback)
     where = f", at {frame}" if frame else ""
@@ -545,7 +555,8 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
-    too_few = bool(arrived) and not died and _is_local(case)
+    by_program = bool(arrived) and _started_by_a_program(case)
+    too_few = bool(arrived) and not died and _is_local(case) and not by_program
     yield WORKERS_NEVER_ARRIVED.found(
         f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}",
         cause=(
@@ -559,6 +570,8 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         if other_port_text
         else _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
         if too_few
+        else _OUTPUT_OF_PROGRAM
+        if by_program and _is_local(case)
         else (
             f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
             "only need more time, raise the timeout of `wait_for_workers` above "
@@ -574,6 +587,13 @@ _ASKED_FOR_FEWER = (
     "A LocalCluster starts all its workers when it is created, and this one had {arrived}. "
     "Request {wanted} (`LocalCluster(n_workers={wanted})`, `cluster.scale({wanted})`), or "
     "wait for {arrived}."
+)
+
+
+_OUTPUT_OF_PROGRAM = (
+    "A program starts these workers, not the cluster object: look at the output of that program "
+    "for the worker that is missing. A preload, a plugin or an import that does not return keeps "
+    "a worker from joining."
 )
 
 
@@ -594,6 +614,15 @@ def _is_local(case: Case) -> bool:
     """Return whether the cluster's workers are started on demand, without a queue."""
     kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
     return kinds == {"LocalCluster"}
+
+
+def _started_by_a_program(case: Case) -> bool:
+    """Return whether a worker's parent is another process than that of the cluster object."""
+    drivers = {each.pid for each in case.run.of(DriverAttached)} - {None}
+    parents = {
+        each.ancestors[0][0] for each in case.run.of(ProcessAncestors) if each.ancestors
+    }
+    return bool(drivers and parents - drivers)
 
 
 def _schedulers(case: Case) -> set[str]:
