@@ -78,18 +78,44 @@ with DAG("retried"):
         "retried",
     )
 
-    states = _states(dag.test())
+    dag_run = dag.test()
 
+    states = _states(dag_run)
     assert states == {"wrong": "failed", "passing": "success", "unclear": "success"}
     assert _tries(tmp_path, "wrong") == [1]
     assert _tries(tmp_path, "passing") == [1, 2]
     assert _tries(tmp_path, "unclear") == [1, 2]
+    assert _retry_reasons(dag_run) == {
+        (
+            "passing",
+            1,
+        ): "transient: ConnectionResetError in 'drop': the other side hung up",
+        ("unclear", 1): None,  # Airflow's own `retries`
+    }
     limits = [
         card["numbers"]["memory_limit"]
         for card in _cards(tmp_path, "unclear")
         if "memory_limit" in card["numbers"]
     ]
     assert limits[-1] == 600 * 2**20  # the second try had twice the memory
+
+
+def _retry_reasons(dag_run: Any) -> dict[tuple[str, int], str | None]:
+    """Return what Airflow shows as the reason of a retry, by the task and its failed try."""
+    from airflow.models.taskinstancehistory import TaskInstanceHistory
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    columns = (
+        TaskInstanceHistory.task_id,
+        TaskInstanceHistory.try_number,
+        TaskInstanceHistory.retry_reason,
+    )
+    with create_session() as session:
+        rows = session.execute(
+            select(*columns).where(TaskInstanceHistory.run_id == dag_run.run_id)
+        )
+        return {(task, number): reason for task, number, reason in rows}
 
 
 def _cards(store: Path, task: str) -> list[Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.execution_time import task_runner
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.stopping import Stop, finish_stopped, stop_by_signal
 from airflow_dask_blackbox.supervisor_watch import (
     supervisor_is_gone,
@@ -19,6 +21,7 @@ from airflow_dask_blackbox.supervisor_watch import (
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.store import open_store
+from distributed import Client, LocalCluster
 
 _WORK = """
 def work(state, ti, client):
@@ -479,6 +482,30 @@ def test_a_recorder_knows_of_a_stop_before_airflow_reports_why() -> None:
         "done at the last report"
     )
     assert noted == [("host", "other"), ("airflow", "marked-failed")]
+
+
+def test_a_client_that_cannot_close_in_time_is_no_error_of_a_stopped_task(
+    swallowed: deque[tuple[str, BaseException]],
+) -> None:
+    operator = DaskObservedOperator(task_id="work", python_callable=str)
+    blocked, let_go = threading.Event(), threading.Event()
+
+    def block() -> None:
+        blocked.set()
+        let_go.wait(60)
+
+    cluster = LocalCluster(
+        n_workers=0, processes=False, dashboard_address="127.0.0.1:0"
+    )
+    with cluster, Client(cluster) as client:
+        operator._client = client
+        client.loop.add_callback(block)
+        assert blocked.wait(60)
+
+        operator.on_kill()
+
+        let_go.set()
+    assert list(swallowed) == []
 
 
 def test_a_task_whose_supervisor_is_gone_is_ended_once(

@@ -53,10 +53,15 @@ def test_bokeh_is_loaded_for_runs_with_a_performance_report_only(
 ) -> None:
     code = "from dask_blackbox.recorder import late_imports as loading"
 
-    assert (
-        loaded(f"{code}; loading.finaliser(performance={performance})", "bokeh")
-        == found
-    )
+    pages = f"loading.pages(performance={performance}, tasks=True)"
+
+    assert loaded(f"{code}; loading.finaliser(); {pages}", "bokeh") == found
+
+
+def test_the_card_is_made_without_the_libraries_of_the_pages() -> None:
+    code = "from dask_blackbox.recorder import late_imports as loading"
+
+    assert loaded(f"{code}; loading.finaliser()", "bokeh", "jinja2", "PIL") == []
 
 
 def test_the_end_of_a_run_without_a_cluster_loads_no_dask() -> None:

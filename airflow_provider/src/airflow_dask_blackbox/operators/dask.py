@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -302,7 +302,10 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         if self._recorded is not None:
             self._recorded.abort()
         if self._client is not None:
-            with guard("cancelling what the killed task waited for"):
+            with (
+                guard("cancelling what the killed task waited for"),
+                suppress(TimeoutError),  # a busy machine: SIGKILL comes soon
+            ):
                 self._client.close(timeout=_CLOSING)
 
     def _recording(self, context: Any) -> TaskRecording:

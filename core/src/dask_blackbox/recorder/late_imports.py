@@ -49,21 +49,25 @@ def unfinished_run_finisher() -> Callable[..., None]:
     return finish_lost_runs
 
 
-def finaliser(*, performance: bool = False, tasks: bool = False) -> Callable[..., None]:
-    """Return the function that finalises, with all its modules loaded.
+def finaliser() -> Callable[..., None]:
+    """Return the function that finalises, with the modules loaded that make the card."""
+    with without_collections():
+        from dask_blackbox.recorder.finalise import finalise
+    return finalise
+
+
+def pages(*, performance: bool, tasks: bool) -> None:
+    """Load the modules that make the pages.
 
     Args:
-        performance: Whether it makes the performance report, for which it needs Bokeh.
-        tasks: Whether there may be tasks, of which it draws a picture.
+        performance: Whether the performance report is made, which needs Bokeh.
+        tasks: Whether there may be tasks, of which a picture is drawn.
     """
-    with without_collections():
-        from dask_blackbox import report
-        from dask_blackbox.recorder.finalise import finalise
+    from dask_blackbox import report
 
-        with contextlib.suppress(Exception):
-            _ = report.html, report.on_demand_html
-            if tasks:
-                report.load_image_library()
-            if performance:
-                _ = report.performance_html
-    return finalise
+    with without_collections(), contextlib.suppress(Exception):
+        _ = report.html, report.on_demand_html
+        if tasks:
+            report.load_image_library()
+        if performance:
+            _ = report.performance_html

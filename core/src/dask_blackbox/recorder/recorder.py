@@ -93,6 +93,8 @@ _LEAVING = 5.0
 _FINAL_EVENTS = (
     4.0  # seconds to wait for exit reports: exit codes land after exceptions
 )
+_PROFILE_OF_STOPPED = 1.0
+"""Seconds for the last profile of a run that its host stopped: its workers often die with it."""
 _QUIET = 2.0
 _ABANDONED_TIMEOUT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
@@ -374,7 +376,7 @@ class Recorder:
         await self._drain(address, final=False)
         if (puller := self._pullers.get(address)) is not None:
             puller.hurry()
-        self._prepare_if_last(address)
+        self._begin(self._prepare_if_last(address), self._draining)
         await self._bundles.settle(_BUNDLES_DURING_RUN)
         with contextlib.suppress(OSError):
             answer(Reply(what="drained"))
@@ -433,6 +435,8 @@ class Recorder:
                 self._silent.add(subject)
             elif kind == "driver-attached":
                 self._look_up_code(detail)
+            elif kind == "host-stopped":
+                self._prepare()  # its host waits for seconds
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
@@ -489,21 +493,27 @@ class Recorder:
     # The end
 
     def _prepare(self) -> asyncio.Task[object]:
-        """Load the modules for the end, as soon as it is near, because the driver waits for it."""
+        """Load the modules for the card, as soon as the end is near, because the driver waits for it."""
         if self._preparing is None:
-            so_far = lasted(self._config.manifest) or 0.0
-            long = so_far >= self._config.performance_report
-            tasks = bool(self._pullers)
-            load = partial(loading.finaliser, performance=long, tasks=tasks)
-            self._preparing = asyncio.create_task(asyncio.to_thread(load))
+            loading_them = asyncio.to_thread(loading.finaliser)
+            self._preparing = asyncio.create_task(loading_them)
         return self._preparing
 
-    def _prepare_if_last(self, closing: str) -> None:
-        """Prepare for the end if no cluster is left but one that is about to close."""
+    async def _prepare_if_last(self, closing: str) -> None:
+        """Prepare for the end if no cluster is left but one that is about to close.
+
+        With the modules for the pages: nobody waits for a card yet.
+        """
+        if self._preparing is not None:
+            return
         for address, puller in self._pullers.items():
             if address != closing and not puller.closing and puller.gone is None:
                 return
-        self._prepare()
+        await self._prepare()
+        so_far = lasted(self._config.manifest) or 0.0
+        long = so_far >= self._config.performance_report
+        load = partial(loading.pages, performance=long, tasks=bool(self._pullers))
+        await asyncio.to_thread(load)
 
     async def _continue_without_parent(self) -> None:
         """The parent is gone without a message: record what still happens, then end."""
@@ -531,7 +541,10 @@ class Recorder:
             return
         deadline = time.monotonic() + _FINAL_EVENTS
         if final:
-            await puller.profile()
+            stopped = self._end is not None and self._end.stopped is not None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PROFILE_OF_STOPPED if stopped else None):
+                    await puller.profile()
         first = True
         while puller.gone is None:
             try:
