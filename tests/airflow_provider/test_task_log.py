@@ -72,6 +72,17 @@ def test_verdict_and_what_changed_stand_in_the_open_and_are_not_cut_off() -> Non
     assert "Seen: attempt 1 of this run failed in the same way" in said
 
 
+def test_what_differs_between_most_runs_stands_in_the_fold_only() -> None:
+    log, (first, *others) = Lines(), CARD.changes
+    usual = msgspec.structs.replace(first, what="day", rarity=0.0)
+
+    show_card(msgspec.structs.replace(CARD, changes=(usual, *others)), log)
+
+    assert not any("parameters day" in line for line in log.error_)
+    assert any("parameters rows1" in line for line in log.error_)
+    assert any("parameters day" in line for line in log.info_)
+
+
 def test_the_whole_card_is_in_a_fold() -> None:
     log = Lines()
 

@@ -93,6 +93,7 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
     """Yield what nobody should have to unfold: the cause, what to do, and what changed."""
     if card.verdict is None:
         return
+    from dask_blackbox.finding import unusual
     from dask_blackbox.formatting import plain
     from dask_blackbox.report.wording import (
         blame_text,
@@ -106,7 +107,7 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
         yield f"What to do: {plain(card.verdict.remedy)}"
     if card.past is not None and (blame := blame_text(card.past)):
         yield f"What changed: {blame}"
-    for change in card.changes[:_MOST_CHANGES]:
+    for change in unusual(card.changes)[:_MOST_CHANGES]:
         yield f"\N{BULLET} {change_text(change)}"
         if change.explains:
             yield f"  {explained_text(change)}"

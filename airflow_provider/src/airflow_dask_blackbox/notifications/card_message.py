@@ -82,6 +82,7 @@ def message_of(context: Mapping[str, Any], card: RunCard | None) -> CardMessage:
 def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
     if card is None:
         return
+    from dask_blackbox.finding import unusual
     from dask_blackbox.formatting import plain
     from dask_blackbox.report.wording import (
         blame_text,
@@ -98,9 +99,9 @@ def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
         yield "Retry", retry_text(verdict)
     if card.past is not None and (blame := blame_text(card.past)):
         yield "What changed", plain(blame)
-    elif card.changes:
-        changes = [change_text(each) for each in card.changes[:_MOST_CHANGES]]
-        yield "What changed", plain("; ".join(changes))
+    elif changes := unusual(card.changes):
+        texts = [change_text(each) for each in changes[:_MOST_CHANGES]]
+        yield "What changed", plain("; ".join(texts))
     if seen := recurrence_text(card):
         yield "Seen", plain(seen)
 
