@@ -99,6 +99,39 @@ def test_twice_as_long_for_the_same_input_is_though_the_input_grows() -> None:
     assert [part.prefix for part in slower(history, last)] == [None]
 
 
+def opening(nights: list[Sketch], nbytes: int | None) -> list[Sketch]:
+    """Return nights whose tasks return little of the files that they open."""
+    return [
+        msgspec.structs.replace(
+            each,
+            inputs=Inputs(
+                partitions=100,
+                nbytes=3_000,
+                files=100 if nbytes else None,
+                read=nbytes and round(nbytes * (each.duration or 0) / 600),
+            ),
+        )
+        for each in nights
+    ]
+
+
+def test_twice_as_long_for_files_twice_as_large_is_not() -> None:
+    history = opening(nights(60, growth=0.003), 10 * GIB)
+    [last] = opening([a_last(times=2.0)], 10 * GIB)
+    [same] = opening([a_last(times=2.0)], 5 * GIB)
+
+    assert slower(history, last) == []
+    assert [part.prefix for part in slower(history, same)] == [None]
+
+
+def test_runs_of_a_version_that_did_not_record_files_are_compared_without_them() -> (
+    None
+):
+    [last] = opening([a_last(times=2.0)], 10 * GIB)
+
+    assert [part.prefix for part in slower(opening(nights(60), None), last)] == [None]
+
+
 def test_three_runs_are_no_history() -> None:
     assert slower(nights(3), a_last(times=5.0)) == []
 

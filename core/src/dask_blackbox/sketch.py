@@ -100,6 +100,16 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: int | None = None
     read: int | None = None
 
+    @property
+    def total(self) -> int | None:
+        """Bytes of results and files together, for comparison with runs of the same kind."""
+        return (self.nbytes or 0) + (self.read or 0) or None
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Whether results, and whether files, are part of the total."""
+        return bool(self.nbytes), bool(self.read)
+
 
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """What a failure has in common with others of the same kind.

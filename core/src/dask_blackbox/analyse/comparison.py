@@ -160,6 +160,8 @@ def _numbers(before: Sketch, after: Sketch) -> list[Measured]:
     ]
     inputs = (
         ("input_bytes", before.inputs.nbytes, after.inputs.nbytes),
+        ("file_bytes", before.inputs.read, after.inputs.read),
+        ("files", before.inputs.files, after.inputs.files),
         ("input_partitions", before.inputs.partitions, after.inputs.partitions),
     )
     return found + [

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from dask_blackbox.analyse.case import Case
@@ -279,14 +280,14 @@ def _cached(sketch: Sketch) -> float:
 
 def _input(sketch: Sketch) -> float | None:
     inputs = sketch.inputs
-    return inputs.nbytes or inputs.partitions
+    return inputs.total or inputs.partitions
 
 
 def _per_partition(sketch: Sketch) -> float | None:
     inputs = sketch.inputs
-    if not inputs.nbytes or not inputs.partitions:
+    if not inputs.total or not inputs.partitions:
         return None
-    return inputs.nbytes / inputs.partitions
+    return inputs.total / inputs.partitions
 
 
 _Measure = Callable[[Sketch], float | None]
@@ -303,11 +304,20 @@ def _judged(
     value = measure(sketch)
     if value is None:
         return None
-    by_bytes = bool(sketch.inputs.nbytes)
-    # Bytes are compared with bytes, partitions with partitions.
-    alike = [each for each in earlier if bool(each.inputs.nbytes) == by_bytes]
+    # Bytes of files are compared with such, partitions with partitions.
+    kind = sketch.inputs.kind
+    alike = [each for each in earlier if each.inputs.kind == kind]
+    if sketch.inputs.read and 2 * len(alike) < len(earlier):
+        # Most of them were recorded by a version that did not know of files.
+        earlier, sketch = [*map(_without_files, earlier)], _without_files(sketch)
+        return _judged(earlier, sketch, measure, size, strict=strict)
     usual = usual_of([measure(each) for each in alike], [size(each) for each in alike])
     return None if usual is None else usual.judge(value, size(sketch), strict=strict)
+
+
+def _without_files(sketch: Sketch) -> Sketch:
+    inputs = msgspec.structs.replace(sketch.inputs, read=None, files=None)
+    return msgspec.structs.replace(sketch, inputs=inputs)
 
 
 def _costly(sketch: Sketch) -> Iterator[PrefixSketch]:

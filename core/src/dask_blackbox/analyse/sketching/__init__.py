@@ -125,7 +125,7 @@ def facts_of_sketch(sketch: Sketch) -> dict[str, Any]:
     peak = sketch.measure("peak_memory")
     return {
         "duration": sketch.duration,
-        "input_bytes": sketch.inputs.nbytes,
+        "input_bytes": sketch.inputs.total,
         "partitions": sketch.inputs.partitions,
         "peak_memory": None if peak is None else round(peak),
         "verdict": sketch.verdict,
