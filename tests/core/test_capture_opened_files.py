@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from dask_blackbox import Run
 from dask_blackbox.capture.worker.opened_files import OpenedFiles
@@ -174,6 +175,23 @@ def test_only_files_that_tasks_open_to_read_are_reported(
     assert (list(prefix["files"].values()), prefix["more"]) == ([3], 0)
     assert prefix["largest"] == str(tmp_path / "out.csv")
     assert reported(opened) == []
+
+
+def test_files_of_other_file_systems_are_reported_by_their_urls(
+    opened: OpenedFiles, tmp_path: Path
+) -> None:
+    memory, local = fsspec.filesystem("memory"), fsspec.filesystem("file")
+    memory.pipe("/sales/may.csv", b"1,2,3")
+    with memory.open("/sales/may.csv", "r") as file:
+        assert file.read() == "1,2,3"
+    (tmp_path / "june.csv").write_text("1,2")
+    for _ in range(2):
+        with local.open(str(tmp_path / "june.csv")) as file:
+            file.read()
+    [prefix] = reported(opened)
+
+    assert sorted(prefix["files"].values()) == [3, 5]
+    assert prefix["largest"] == "memory://sales/may.csv"
 
 
 def test_a_failed_task_has_its_own_files_the_last_one_first(

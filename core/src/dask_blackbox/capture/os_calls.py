@@ -70,7 +70,7 @@ def listen(listener: Listener | None) -> None:
 
 
 def listen_to_opened(listener: OpenedListener | None) -> None:
-    """Report the files that are opened by `open` to be read from now on; None: stop."""
+    """Report the files that `open` and file systems of fsspec open to be read; None: stop."""
     global _opened, _open_wrapped  # noqa: PLW0603 - one for each process
     _opened = listener
     if _open_wrapped or listener is None:
@@ -78,9 +78,20 @@ def listen_to_opened(listener: OpenedListener | None) -> None:
     _open_wrapped = True
     # `pathlib` and others call it by its other name.
     builtins.open = io.open = _watched_open(builtins.open)
+    spec = sys.modules.get("fsspec.spec")  # Dask imports it
+    if spec is not None:
+        inner = spec.AbstractFileSystem.open
+        spec.AbstractFileSystem.open = _watched_open(inner, first=1)
 
 
-def _watched_open(inner: Any) -> Any:
+def _watched_open(inner: Any, first: int = 0) -> Any:
+    """Return a function that opens a file and reports it.
+
+    Args:
+        inner: What it calls.
+        first: Position of the path among its arguments; the mode follows.
+    """
+
     @functools.wraps(inner)
     def open(*args: Any, **kwargs: Any) -> Any:  # noqa: A001 - stands for it
         try:
@@ -90,12 +101,13 @@ def _watched_open(inner: Any) -> Any:
             raise
         listener = _opened
         if listener is not None:
-            mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
+            mode = args[first + 1] if len(args) > first + 1 else kwargs.get("mode", "r")
             if "r" in mode:
                 listener(file)
         return file
 
-    open.__module__, open.__qualname__ = "io", "open"
+    if not first:
+        open.__module__, open.__qualname__ = "io", "open"
     return open
 
 

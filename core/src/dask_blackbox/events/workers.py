@@ -346,7 +346,7 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
 
 
 class OpenedByFailedTask(Event, frozen=True, kw_only=True):
-    """The files that a task which failed had opened by `open` to read; its key is the subject.
+    """The files that a task which failed had opened to read; its key is the subject.
 
     Attributes:
         files: Their paths, what it opened last first, five at most.
@@ -361,8 +361,8 @@ class FilesRead(Event, frozen=True, kw_only=True):
     """The files that tasks of one prefix opened to read on a worker since its last report.
 
     The key of the task that opened the largest is the subject.  Only what Python's `open`
-    opens is seen, not what libraries open by themselves (Arrow, HDF5); modules and the
-    system's own files are left out.
+    and fsspec open is seen, not what libraries open by themselves (Arrow, HDF5); modules and
+    the system's own files are left out.
 
     Attributes:
         worker: Its address.

@@ -71,12 +71,10 @@ class OpenedFiles:
         running = self._worker.active_threads.get(thread)
         if running is None:
             return False
-        path = file.name
-        if isinstance(path, int):  # of a file that is open already
+        found = _remote(file) if hasattr(file, "fs") else _local(file)
+        if found is None:
             return True
-        path = os.path.abspath(os.fsdecode(path))
-        if path.endswith(_NO_DATA) or path.startswith(_NO_FOLDERS):
-            return True
+        path, nbytes = found
         key, before = str(running), self._by_thread.get(thread)
         of_task = before[1] if before is not None and before[0] == key else {}
         of_task.pop(path, None)
@@ -85,7 +83,7 @@ class OpenedFiles:
             del of_task[next(iter(of_task))]
         self._by_thread[thread] = key, of_task
         self._missed += len(self._waiting) == _MOST_WAITING
-        self._waiting.append((key, path, os.fstat(file.fileno()).st_size))
+        self._waiting.append((key, path, nbytes))
         return True
 
     def opened_by(self, key: str) -> list[object] | None:
@@ -163,6 +161,30 @@ class _FilesOfPrefix:
                 "missed": missed,
             },
         )
+
+
+def _local(file: Any) -> tuple[str, int] | None:
+    """Return path and size of a file that `open` opened; None: it holds no data of a job."""
+    path = file.name
+    if isinstance(path, int):  # of a file that is open already
+        return None
+    path = os.path.abspath(os.fsdecode(path))
+    if path.endswith(_NO_DATA) or path.startswith(_NO_FOLDERS):
+        return None
+    return path, os.fstat(file.fileno()).st_size
+
+
+def _remote(file: Any) -> tuple[str, int] | None:
+    """Return URL, without query, and size of a file that fsspec opened; None: not known.
+
+    A local file was opened by `open`.
+    """
+    protocols = file.fs.protocol
+    protocol = protocols if isinstance(protocols, str) else protocols[0]
+    path, size = str(file.path).partition("?")[0], getattr(file, "size", None)
+    if protocol in ("file", "local") or not isinstance(size, int):
+        return None
+    return path if "://" in path else f"{protocol}://{path.lstrip('/')}", size
 
 
 def _row(kind: str, subject: str, detail: dict[str, object]) -> list[object]:
