@@ -90,6 +90,43 @@ def test_the_drivers_own_traceback_after_an_error_of_dask_is_its_output() -> Non
     assert last.startswith("ModuleNotFoundError: ")
 
 
+LINK = "The above exception was the direct cause of the following exception:"
+IN_A_LIBRARY = (
+    "Traceback (most recent call last):",
+    '  File "/venv/lib/python3.12/site-packages/pandas/core/indexes/base.py", line 3816, in get_loc',
+    "    return self._engine.get_loc(casted_key)",
+    "KeyError: 'tmin'",
+)
+IN_THE_JOB = (
+    "Traceback (most recent call last):",
+    '  File "/jobs/frost.py", line 52, in <module>',
+    "    print(warnings_for(rows))",
+    "KeyError: 'tmin'",
+)
+
+
+@pytest.mark.parametrize(
+    ("sections", "last"),
+    [
+        ((IN_A_LIBRARY, IN_THE_JOB), "KeyError: 'tmin'"),
+        ((IN_THE_JOB, IN_A_LIBRARY), "no override today"),
+    ],
+)
+def test_whose_a_chained_traceback_is_its_last_section_decides(
+    sections: tuple[tuple[str, ...], ...], last: str
+) -> None:
+    restarted = formatted("distributed.nanny", "Restarting worker")
+    printed = [restarted, *sections[0], "", LINK, "", *sections[1]]
+    lines = [
+        a_log_line(
+            text, at=6, role="driver", source="driver", seq=n, logger="stderr", level=20
+        )
+        for n, text in enumerate(printed, start=2)
+    ]
+
+    assert last_output(a_run(a_line("no override today", at=5), *lines)) == last
+
+
 def test_a_line_of_the_users_own_logger_is_output() -> None:
     text = formatted("shop.prices", "no price for sku 11")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
+from typing import NamedTuple
 
 import polars as pl
 
@@ -59,56 +61,103 @@ def was_printed(run: RunTables, name: str, message: str) -> bool:
     return own.str.ends_with(f"{name}: {first}").any()
 
 
-def _is_error_of_dask(line: str) -> bool:
-    """Return whether a line of the driver's output is an error or warning that Dask logged."""
-    return re.match(_ERRORS_OF_THEM, line) is not None
-
-
 def _own_lines(run: RunTables) -> pl.DataFrame:
     return own_lines(run).filter(pl.col("role") == "driver")
 
 
 def own_lines(run: RunTables) -> pl.DataFrame:
     """Return the lines of the job's own code, in whichever process."""
-    own = run.logs.filter(
-        pl.col("role").is_in(["driver", "worker"])
-        & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
-    )
-    own = own.with_row_index(_ROW)
-    further = _tracebacks_of_dask(own)
-    return own.filter(
-        ~pl.col("message").str.contains(
-            f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}"
+    of_dask = [line.row for line in run.once(_lines_of_stderr) if line.logged]
+    return (
+        run.logs.with_row_index(_ROW)
+        .filter(
+            pl.col("role").is_in(["driver", "worker"])
+            & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
+            & ~pl.col("message").str.contains(
+                f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}"
+            )
+            & (pl.col("message").str.strip_chars() != "")
+            & ~pl.col(_ROW).is_in(of_dask)
         )
-        & (pl.col("message").str.strip_chars() != "")
-        & ~pl.col(_ROW).is_in(further)
-    ).drop(_ROW)
+        .drop(_ROW)
+    )
 
 
-def _tracebacks_of_dask(logs: pl.DataFrame) -> list[int]:
-    """Return the rows of the driver's lines that continue what Dask logged with a traceback.
+class _Line(NamedTuple):
+    """One line of the stderr that the driver shares with its programs.
+
+    Attributes:
+        row: Its row in the table of log lines.
+        at: Epoch seconds.
+        logged: The error of Dask's whose traceback it belongs to; empty: it is the job's.
+    """
+
+    row: int
+    at: float
+    text: str
+    logged: str
+
+
+def _lines_of_stderr(run: RunTables) -> tuple[_Line, ...]:
+    """Return what the driver's stderr shows, process by process, and whose each line is."""
+    rows = (
+        run.logs.with_row_index(_ROW)
+        .filter((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
+        .sort("pid", "seq")
+        .select(
+            _ROW, pl.col("at").dt.epoch("us") / 1e6, pl.col("message").fill_null("")
+        )
+        .rows()
+    )
+    headings = _headings([text for *_, text in rows])
+    return tuple(
+        _Line(row, at, text, logged)
+        for (row, at, text), logged in zip(rows, headings, strict=True)
+    )
+
+
+def _headings(lines: list[str]) -> Iterator[str]:
+    """Yield for each line the error that Dask logged with it as part of a traceback.
 
     Each line of stderr is a row of its own, and only the first has the logger's name.
+    What a callback of a future raised is the job's own, though Dask logs it.
     """
-    printed = logs.filter((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
-    if not printed["message"].str.contains(_ERRORS_OF_THEM).any():
-        return []
-    rows = printed.sort("pid", "seq").select(_ROW, "message").rows()
-    further: list[int] = []
-    of_dask = in_traceback = False
-    for index, (row, message) in enumerate(rows):
-        if re.match(_PRINTED_BY_THEM, message):
-            of_dask, in_traceback = _is_error_of_dask(message), False
-        elif of_dask and message == _TRACEBACK:
-            frame = rows[index + 1][1] if index + 1 < len(rows) else ""
-            # The driver's own traceback may follow: it begins in the job's own code.
-            of_dask = in_traceback = not user_frames(frame)
-        elif of_dask and message.strip() and message not in EXCEPTION_LINKS:
-            of_dask = in_traceback
-            in_traceback = message.startswith(" ")
-        if of_dask and not re.match(_PRINTED_BY_THEM, message):
-            further.append(row)
-    return further
+    heading = before = ""
+    in_traceback = False
+    for index, line in enumerate(lines):
+        if re.match(_PRINTED_BY_THEM, line):
+            is_error = re.match(_ERRORS_OF_THEM, line)
+            of_dask = is_error and not CALLBACK_FAILED.search(line)
+            heading, in_traceback = line if of_dask else "", False
+            yield ""
+        else:
+            if line == _TRACEBACK:
+                # The driver's own traceback may follow.
+                chained = before in EXCEPTION_LINKS
+                if not chained and _is_of_the_job(lines[index : index + _LONGEST]):
+                    heading = ""
+                in_traceback = True
+            elif line.strip() and line not in EXCEPTION_LINKS:
+                heading = heading if in_traceback else ""
+                in_traceback = line.startswith(" ")
+            yield heading
+        before = line if line.strip() else before
+
+
+def _is_of_the_job(lines: list[str]) -> bool:
+    """Return whether the traceback that lines begin with begins in the job's own code.
+
+    Of chained ones, the last goes out from where the exception was received.
+    """
+    outermost, ended = "", False
+    for line, following in pairwise([*filter(str.strip, lines), ""]):
+        if line == _TRACEBACK:
+            outermost, ended = following, False
+        elif ended and line not in EXCEPTION_LINKS:
+            break
+        else:
+            ended = ended or not line.startswith(" ")
+    return bool(user_frames(outermost))
 
 
 NOISE = (
@@ -191,38 +240,25 @@ def logged_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 
 
 def _printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
-    logs = run.logs.filter(
-        (pl.col("role") == "driver") & (pl.col("logger") == "stderr")
-    ).sort("seq")
-    lines = [
-        (at, str(message))
-        for at, message in zip(
-            (logs["at"].dt.epoch("us") / 1e6).to_list(),
-            logs["message"].to_list(),
-            strict=True,
-        )
-    ]
-    return (*_with_tracebacks(lines), *_of_options(lines))
+    lines = run.once(_lines_of_stderr)
+    found = (*_with_tracebacks(lines), *_of_options(lines))
+    return tuple(sorted(found, key=lambda each: each.at))
 
 
-def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
-    before = logged = ""
+def _with_tracebacks(lines: Sequence[_Line]) -> Iterator[PrintedFailure]:
+    before = ""
     found: PrintedFailure | None = None
-    for index, (_, line) in enumerate(lines):
-        if line == _TRACEBACK:
+    for index, line in enumerate(lines):
+        if line.text == _TRACEBACK:
             # What a traceback is chained to has been printed before it.
-            if not (chained := before in EXCEPTION_LINKS):
-                of_dask = _is_error_of_dask(before)
-                of_dask = of_dask and not CALLBACK_FAILED.search(before)
-                logged = before if of_dask else ""
-            first = found if chained else None
+            first = found if before in EXCEPTION_LINKS else None
             found = _traceback_at(lines[index : index + _LONGEST], before)
             if found is not None and first is not None:
                 found = _chained(first, found, before)
             if found is not None:
-                yield replace(found, logged=logged)
-        if line.strip():
-            before = line
+                yield found
+        if line.text.strip():
+            before = line.text
 
 
 def _chained(first: PrintedFailure, last: PrintedFailure, link: str) -> PrintedFailure:
@@ -230,30 +266,31 @@ def _chained(first: PrintedFailure, last: PrintedFailure, link: str) -> PrintedF
     return replace(last, traceback=traceback, root=first.root or first.text)
 
 
-def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure | None:
+def _traceback_at(lines: Sequence[_Line], before: str) -> PrintedFailure | None:
     thread, callback = THREAD_FAILED.search(before), CALLBACK_FAILED.search(before)
     task = ASYNCIO_TASK_FAILED.search(before)
-    for index, (at, line) in enumerate(lines[1:], start=1):
-        if line.startswith(" ") or not line:
+    for index, line in enumerate(lines[1:], start=1):
+        if line.text.startswith(" ") or not line.text:
             continue
-        ended = _ENDED.match(line)
+        ended = _ENDED.match(line.text)
         if ended is None:
             return None
         return PrintedFailure(
-            at,
+            line.at,
             class_of(ended["name"]),
             (ended["message"] or "").strip(),
-            "\n".join(text for _, text in lines[: index + 1]),
+            "\n".join(each.text for each in lines[: index + 1]),
             thread=thread["thread"] if thread else None,
             task=task["task"] if task else None,
             callback=callback["callback"] if callback else None,
+            logged=lines[0].logged,
         )
     return None
 
 
-def _of_options(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
+def _of_options(lines: Sequence[_Line]) -> Iterator[PrintedFailure]:
     program, since = "", 0
-    for index, (at, line) in enumerate(lines):
+    for index, (_, at, line, _) in enumerate(lines):
         if usage := _USAGE.match(line):
             program, since = usage["program"], index
         elif program and index - since <= _NEAR and (why := _REFUSED.match(line)):
