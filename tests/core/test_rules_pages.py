@@ -73,7 +73,7 @@ def test_the_documentation_shows_the_files_that_the_rules_read() -> None:
 def test_a_page_holds_all_that_a_rule_is_but_its_function(page: Path) -> None:
     page.write_text(PAGE)
 
-    rule = documented("licence-refused", ask=lambda _: iter(()))
+    rule = documented("licence-refused")(lambda _: iter(()))
 
     assert (rule.title, rule.question) == (
         "The licence server refused",
@@ -124,7 +124,7 @@ def test_every_shipped_page_belongs_to_a_rule() -> None:
 
 def test_a_rule_without_a_page_is_refused() -> None:
     with pytest.raises(FileNotFoundError):
-        documented("no-such-rule", ask=lambda _: iter(()))
+        documented("no-such-rule")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)

@@ -259,6 +259,12 @@ def computed_by_prefix(loads: Loads) -> pl.DataFrame:
     )
 
 
+def busiest_prefix(tasks: pl.DataFrame) -> str:
+    """Return the prefix whose tasks computed most, all together; empty if there are none."""
+    sums = tasks.group_by("prefix", maintain_order=True).agg(pl.col("compute").sum())
+    return str(sums.sort("compute")["prefix"][-1]) if len(sums) else ""
+
+
 def evidence_of_prefixes(prefixes: pl.DataFrame) -> tuple[Evidence, ...]:
     """Return evidence for the first rows of `computed_by_prefix`, as they are sorted."""
     return tuple(

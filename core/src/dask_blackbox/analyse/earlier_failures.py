@@ -416,10 +416,6 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
     return kept
 
 
-def _is_symptom(case: Case, verdict: Finding) -> bool:
-    return verdict.rule not in _RAISED or _ended_with(case, is_symptom)
-
-
 def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
     """Return whether a test of class and message holds for what ended the run."""
     failure = case.blame.failure
@@ -489,7 +485,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         lines = [replace(each, root=None) for each in lines]
     found = [*lines, *_attempts(case), *_setups(case)]
     found += _reused_keys(case)
-    symptom = _is_symptom(case, verdict)
+    symptom = verdict.rule not in _RAISED or _ended_with(case, is_symptom)
     found += _killed(case, verdict)
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):

@@ -15,7 +15,7 @@ from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import pythons_apart
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
-from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     BATCHED_WRITE_FAILED,
     GRAPH_NOT_DESERIALIZED,
@@ -93,9 +93,7 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
 
 def _terminated_at(run: RunTables) -> str:
     """Return the share of its limit at which a nanny terminates a worker, as nannies write it."""
-    lines = run.logs.filter(
-        (pl.col("role") == "nanny") & printed_by(WORKER_OVER_MEMORY_BUDGET)
-    )
+    lines = lines_of(run, WORKER_OVER_MEMORY_BUDGET, by=["nanny"])
     for message in lines["message"].tail(1).to_list():
         found = WORKER_OVER_MEMORY_BUDGET.search(message)
         if found is not None and found["share"]:
@@ -187,11 +185,8 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
 
 def _lines_near(run: RunTables, at: float) -> list[str]:
     moment = pl.col("at").dt.epoch("us") / 1e6
-    near = run.logs.filter(
-        moment.is_between(at - WINDOW, at + WINDOW)
-        & pl.col("role").is_in(["worker", "nanny"])
-        & printed_by(*_NOT_READ)
-    )
+    lines = lines_of(run, *_NOT_READ, by=["worker", "nanny"])
+    near = lines.filter(moment.is_between(at - WINDOW, at + WINDOW))
     return near["message"].head(20).to_list()
 
 

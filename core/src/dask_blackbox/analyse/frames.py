@@ -377,7 +377,7 @@ def frame_of_stack(stack: str) -> Frame | None:
     its user's code if it has some: the one of the crash, if that ran a task.
     """
     best: Frame | None = None
-    for frames in _threads(stack):
+    for frames in map(_stacked, _texts_of_threads(stack)):
         at_task = _at_task(frames)
         if not at_task:
             continue
@@ -440,12 +440,8 @@ def _at_task(frames: list[Frame]) -> int | None:
     )
 
 
-def _threads(stack: str) -> list[list[Frame]]:
-    """Return the frames of each thread; first of the one that the signal came in."""
-    return [_stacked(text) for text in _texts_of_threads(stack)]
-
-
 def _texts_of_threads(stack: str) -> list[str]:
+    """Return the stack of each thread; first of the one that the signal came in."""
     starts = [*(found.start() for found in _THREAD.finditer(stack)), len(stack)]
     texts = [stack[a:b] for a, b in pairwise(starts)]
     return sorted(texts, key=lambda text: not _CURRENT.match(text))

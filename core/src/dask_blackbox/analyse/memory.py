@@ -111,16 +111,18 @@ def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     return sorted(grown)[len(grown) // 2] if grown else None
 
 
-def _pieces_of(run: RunTables, prefix: str, *, of_host: bool) -> int:
-    """Return how many tasks of a prefix the newest graph with it had; 0 if unknown.
+def pieces_of(
+    run: RunTables, prefix: str, *, of_host: bool = False, least: int = 1
+) -> int:
+    """Return how many tasks of a prefix the newest graph with `least` had; 0 if unknown.
 
     A host submits its tasks one by one, each in a graph of its own: those are counted.
     """
     graphs = run.of(GraphUpdated)
     if of_host:
         return sum(graph.new[prefix].tasks for graph in graphs if prefix in graph.new)
-    numbers = (graph.prefixes.get(prefix) for graph in reversed(graphs))
-    return next((number for number in numbers if number), 0)
+    numbers = (graph.prefixes.get(prefix, 0) for graph in reversed(graphs))
+    return next((number for number in numbers if number >= least), 0)
 
 
 _AMPLE = 2.0
@@ -273,7 +275,7 @@ def memory_need(
         idle=idle,
         wanted=math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP,
         skew=skew,
-        pieces=_pieces_of(case.run, prefix, of_host=of_host),
+        pieces=pieces_of(case.run, prefix, of_host=of_host),
         by_skew=reckoned > _AMPLE * basis,
         of_host=of_host,
         too_large=tuple(sorted(alone - finished)),

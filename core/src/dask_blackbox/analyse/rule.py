@@ -190,18 +190,9 @@ def _rounded(cost: Cost) -> Cost:
     return msgspec.structs.replace(cost, amount=round(cost.amount, 6), share=share)
 
 
-def documented(slug: str, *, ask: Callable[[Case], Iterator[Finding]]) -> Rule:
-    """Return a built-in rule; everything but its function is in `findings/<slug>.md`."""
+def documented(slug: str) -> Callable[[Callable[[Case], Iterator[Finding]]], Rule]:
+    """Make a function a built-in rule; everything else of it is in `findings/<slug>.md`."""
     matter, page = read_page(slug)
-    return Rule(
-        slug=slug,
-        title=matter.title,
-        question=matter.question,
-        severity=matter.severity,
-        retry_advice=matter.retry_advice,
-        retry_confidence=matter.retry_confidence,
-        ask=ask,
-        page=page,
-        thresholds={name: each.value for name, each in page.thresholds.items()},
-        about=matter.about,
-    )
+    facts = msgspec.structs.asdict(matter)
+    facts["thresholds"] = {name: each.value for name, each in page.thresholds.items()}
+    return lambda ask: Rule(slug=slug, ask=ask, page=page, **facts)

@@ -23,7 +23,7 @@ from dask_blackbox.analyse.run_state import (
     last_sign_of_life,
     signal_of_driver,
 )
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
 from dask_blackbox.analyse.symptoms import is_wait
@@ -56,6 +56,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     exact_size,
+    listed,
     moment,
     quoted_key,
     short,
@@ -190,10 +191,8 @@ def names_exit_of(program: ProgramFailed, texts: str) -> bool:
 
 def _cancelled_by_driver(case: Case) -> bool:
     """Return whether the last client that cancelled tasks was the driver's own."""
-    logs = case.run.logs.filter(
-        (pl.col("role") == "scheduler") & printed_by(CLIENT_CANCELS)
-    )
-    messages = logs.sort("at")["message"].tail(1).to_list()
+    logs = lines_of(case.run, CLIENT_CANCELS, by=["scheduler"])
+    messages = logs["message"].tail(1).to_list()
     asked = [CLIENT_CANCELS.match(each) for each in messages]
     own = {each.client for each in case.run.of(DriverAttached)} - {None}
     return any(each is not None and each["client"] in own for each in asked)
@@ -378,10 +377,9 @@ def _after_moving(
 
 def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
     """Return a verdict on shared memory with the process whose end had removed such memory."""
-    logs = case.run.logs.filter(
-        (pl.col("at").dt.epoch("us") / 1e6 <= found.at)
-        & printed_by(LEAKED_SHARED_MEMORY)
-    ).sort("at")
+    logs = lines_of(case.run, LEAKED_SHARED_MEMORY).filter(
+        pl.col("at").dt.epoch("us") / 1e6 <= found.at
+    )
     if logs.is_empty():
         return verdict
     row = logs.row(0, named=True)
@@ -488,10 +486,8 @@ def files_clause(files: FailedTaskFiles | None) -> str:
 
 
 def _clause(verb: str, files: tuple[str, ...]) -> str:
-    if not files:
-        return ""
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"{verb} {short(files[0], 200)}{more}"
+    shown = [short(file, 200) for file in files]
+    return f"{verb} {listed(shown, most=1)}" if files else ""
 
 
 def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> str:

@@ -70,7 +70,11 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     if not roots:
         return Resolution(rejected=tuple(_rejected_as_late(each) for each in late))
     root, *rivals = sorted(roots, key=_weight)
-    equal = [each for each in rivals if _explains_as_much(each, root)]
+    equal = [
+        each
+        for each in rivals
+        if (each.tie, each.strength) == (root.tie, root.strength)
+    ]
     rejected = [
         *(_rejected_as_late(each) for each in late),
         *(_outweighed(each, root, equal=each in equal) for each in rivals),
@@ -143,10 +147,6 @@ def _weight(incident: Incident) -> tuple[int, int, float, str, str]:
         incident.kind,
         incident.text,
     )
-
-
-def _explains_as_much(rival: Incident, root: Incident) -> bool:
-    return (rival.tie, rival.strength) == (root.tie, root.strength)
 
 
 def _rejected_as_late(incident: Incident) -> Rejected:

@@ -252,7 +252,9 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
             yield each._replace(kind="dask-config")
     # A scheduler that has the driver's configuration has none of its own in the sketch,
     # and workers have only what is not the scheduler's.
-    theirs = [_scheduler_settings(sketch) for sketch in (before, after)]
+    theirs = [
+        _settings(each, "/scheduler") or _settings(each) for each in (before, after)
+    ]
     if not _both_know("dask-config/scheduler", before, after) or not all(theirs):
         return
     for each in _changed(theirs[0], theirs[1], loosely=True):
@@ -265,10 +267,6 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
         for each in _changed(old, new, loosely=True):
             if each[1:4] not in compared:
                 yield _role_difference(each, "workers")
-
-
-def _scheduler_settings(sketch: Sketch) -> dict[str, str]:
-    return _settings(sketch, "/scheduler") or _settings(sketch)
 
 
 def _settings(sketch: Sketch, whose: str = "") -> dict[str, str]:

@@ -60,7 +60,7 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
     old, new = _by_name(before), _by_name(after)
     if not _planned(old) or not _planned(new):
         return
-    if not _has_rest(before, after):
+    if all(each.name != REST for each in (*before.prefixes, *after.prefixes)):
         yield from _added_and_removed(before, after, old, new)
     if broke_off(after, before) or broke_off(before, after):
         return
@@ -157,10 +157,6 @@ def _by_code(prefixes: Iterator[PrefixSketch]) -> dict[str, list[str]]:
 
 def _by_name(sketch: Sketch) -> dict[str, PrefixSketch]:
     return {each.name: each for each in sketch.prefixes if each.name != REST}
-
-
-def _has_rest(*sketches: Sketch) -> bool:
-    return any(each.name == REST for sketch in sketches for each in sketch.prefixes)
 
 
 def _planned(prefixes: dict[str, PrefixSketch]) -> int:

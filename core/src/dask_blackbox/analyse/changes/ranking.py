@@ -449,7 +449,9 @@ def _proves(change: Difference, context: VerdictContext) -> str | None:
 
 def _named(change: Difference, context: VerdictContext, text: str) -> str | None:
     """Return how a failure names a change; None if it does not."""
-    if change.kind == "package" and _names_package(text, _package(change)):
+    if change.kind == "package" and _names_package(
+        text, change.what.partition(" (")[0]
+    ):
         return "the failure names it"
     if change.kind == "code" and _names_code(change, context):
         return "the failure went through it"
@@ -470,10 +472,6 @@ def is_of_code(change: Difference) -> bool:
 def is_version(change: Difference) -> bool:
     """Return whether it is a version of a whole repository, whatever ran of it."""
     return change.kind == "code" and change.what in _VERSIONS
-
-
-def _package(change: Difference) -> str:
-    return change.what.partition(" (")[0]
 
 
 def _was_given(change: Difference, context: VerdictContext) -> bool:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dask_blackbox.formatting import listed
+
 _MOST = 3
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
@@ -101,12 +103,8 @@ def columns_in(text: str | None) -> list[str]:
 
 def named(noun: str, names: list[str]) -> str:
     """Return names with their noun: `column 'a'`, `columns 'a' and 'b'`."""
-    shown = [f"'{name}'" for name in names[:_MOST]]
-    if len(names) > _MOST:
-        shown.append(f"{len(names) - _MOST} more")
-    if len(shown) == 1:
-        return f"{noun} {shown[0]}"
-    return f"{noun}s {', '.join(shown[:-1])} and {shown[-1]}"
+    shown = listed([f"'{name}'" for name in names], most=_MOST)
+    return f"{noun if len(names) == 1 else noun + 's'} {shown}"
 
 
 _TABLE = re.compile(r"^\s*(?:\+[-=+]{2,}\+|\|.*\|)\s*$\n?", re.MULTILINE)

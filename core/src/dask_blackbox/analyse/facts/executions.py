@@ -109,7 +109,8 @@ def _executions(run: RunTables) -> pl.DataFrame:
         .then((pl.col("stop") - pl.col("begin")).dt.total_microseconds() / 1e6)
         .alias("seconds")
     )
-    return tasks.with_columns(_slots(tasks, _threads_by_address(run)).alias("slot"))
+    nthreads = {each.address: each.nthreads or 1 for each in worker_exits_of(run)}
+    return tasks.with_columns(_slots(tasks, nthreads).alias("slot"))
 
 
 def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
@@ -154,10 +155,6 @@ def _row(each: RunningTask, death: WorkerExit) -> tuple[object, ...]:
         "outcome": "killed",
     }
     return tuple(known.get(column) for column in COLUMNS["task"])
-
-
-def _threads_by_address(run: RunTables) -> dict[str, int]:
-    return {each.address: each.nthreads or 1 for each in worker_exits_of(run)}
 
 
 def _slots(tasks: pl.DataFrame, nthreads: dict[str, int]) -> pl.Series:

@@ -21,7 +21,7 @@ from dask_blackbox.analyse.driver_output import (
 )
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
 from dask_blackbox.events import (
     DriverAttached,
@@ -386,7 +386,7 @@ def _exceptions_of_threads(run: RunTables) -> frozenset[str]:
     calls = [call for call in run.of(DriverCallFailed) if call.main is False]
     if not calls:
         return frozenset()
-    printed = run.logs.filter((pl.col("role") == "driver") & printed_by(THREAD_FAILED))
+    printed = lines_of(run, THREAD_FAILED, by=["driver"])
     moments = (printed["at"].dt.epoch("us") / 1e6).to_list()
     return frozenset(
         call.identity

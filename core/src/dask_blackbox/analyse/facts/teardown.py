@@ -77,14 +77,12 @@ class Teardown:
             at: When that was seen to end, epoch seconds.
         """
         action = self.action_on(address, at)
-        if action is not None and self._is_of_teardown(action):
-            return True
-        if self.outcome.is_after(at):
-            return True
-        return self.since is not None and at >= self.since and address in self.own
-
-    def _is_of_teardown(self, action: Action) -> bool:
-        return self.since is not None and action.at >= self.since
+        if self.since is not None:
+            if action is not None and action.at >= self.since:
+                return True
+            if at >= self.since and address in self.own:
+                return True
+        return self.outcome.is_after(at)
 
 
 def task_signal_to(

@@ -19,7 +19,7 @@ from dask_blackbox.analyse.facts.worker_exit import (
     RunningTask,
     WorkerExit,
 )
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     EVENT_LOOP_UNRESPONSIVE,
     NANNY_CLOSED,
@@ -208,7 +208,13 @@ class _ExitSources:
         account.add_reported("running", [_running(each) for each in reports])
         account.add("processing", removal.processing)
         account.add("lost_scattered", removal.lost_scattered)
-        account.add_reported("memory", [_samples(each) for each in reports])
+        account.add_reported(
+            "memory",
+            [
+                tuple((each.at, each.rss) for each in report.memory)
+                for report in reports
+            ],
+        )
         account.add("memory", self._samples_of(address, process, at))
         account.add_reported("stack", [each.stack for each in reports])
         account.add("last_lines", self._lines_before(address, pid, at))
@@ -416,7 +422,7 @@ def _unresponsive(run: RunTables) -> Iterator[tuple[float, float]]:
 
     Samples begin later than it does, and a suspended scheduler may have none before.
     """
-    lines = run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
+    lines = lines_of(run, EVENT_LOOP_UNRESPONSIVE)
     for line in lines.iter_rows(named=True):
         match = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
         if match is not None and match["who"] == "Scheduler":
@@ -436,10 +442,6 @@ def _running(report: WorkerExitReport) -> tuple[RunningTask, ...]:
         RunningTask(key=each.key, start=each.start, thread=each.thread, cpu=each.cpu)
         for each in report.executing
     )
-
-
-def _samples(report: WorkerExitReport) -> tuple[tuple[float, int], ...]:
-    return tuple((each.at, each.rss) for each in report.memory)
 
 
 _ABOUT_ENDS = (
@@ -469,10 +471,10 @@ class NannyLog:
         self._signals: list[tuple[float, str, str]] = []
         self._restarts: list[tuple[float, str]] = []
         self._lines: list[tuple[float, str]] = []
-        lines = run.logs.filter(
-            (pl.col("role") == "nanny") & printed_by(*_ABOUT_ENDS)
-        ).select(pl.col("at").dt.epoch("us") / 1e6, "source", "message")
-        for at, source, message in lines.sort("at").iter_rows():
+        lines = lines_of(run, *_ABOUT_ENDS, by=["nanny"]).select(
+            pl.col("at").dt.epoch("us") / 1e6, "source", "message"
+        )
+        for at, source, message in lines.iter_rows():
             self._lines.append((at, f"{source} {message}"))
             self._read(at, source, message)
 

@@ -13,7 +13,7 @@ from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.hang_texts import how_it_ended
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CONNECT_TIMED_OUT,
     TLS_CERTIFICATE_DIFFERS,
@@ -58,9 +58,8 @@ def unreached(case: Case) -> list[tuple[str, Evidence]]:
         if row["address"] in beating
         and (row["left"] is None or row["left"].timestamp() > end)
     }
-    logs = case.run.logs.filter(printed_by(CONNECT_TIMED_OUT))
     found: dict[str, Evidence] = {}
-    for row in logs.sort("at").to_dicts():
+    for row in lines_of(case.run, CONNECT_TIMED_OUT).to_dicts():
         tried = CONNECT_TIMED_OUT.search(row["message"])
         if tried is None or tried["address"] not in there:
             continue
@@ -84,7 +83,8 @@ _UNEXPECTED = (
 )
 
 
-def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
+@documented("cannot-connect")
+def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
     match = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if not case.failed or case.blame.failure is not None:
         return
@@ -342,8 +342,6 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     return why, remedy, advice
 
 
-CANNOT_CONNECT = documented("cannot-connect", ask=_ask_cannot_connect)
-
 # tls-misconfigured
 
 # The second: what it sent was there before the handshake had begun.
@@ -359,7 +357,8 @@ class _TlsFailure(NamedTuple):
     sure: Confidence = "high"
 
 
-def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
+@documented("tls-misconfigured")
+def TLS_MISCONFIGURED(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
     failure_of_tls = _driver_tls_failure(case)
@@ -496,10 +495,7 @@ _CUT = _TlsFailure(
 
 def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     """Yield that workers could not join a scheduler because the right certificates are missing."""
-    logs = case.run.logs
-    failed = logs.filter(
-        (logs["role"] == "scheduler") & printed_by(TLS_HANDSHAKE_FAILED)
-    )
+    failed = lines_of(case.run, TLS_HANDSHAKE_FAILED, by=["scheduler"])
     hang = case.hang
     nobody = not len(case.run.workers)
     position = case.driver_position
@@ -535,8 +531,6 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     )
 
 
-TLS_MISCONFIGURED = documented("tls-misconfigured", ask=_ask_tls_misconfigured)
-
 # too-many-open-files
 
 _LEAST = 65_536
@@ -544,7 +538,8 @@ _LEAST = 65_536
 _MANY = 200
 
 
-def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
+@documented("too-many-open-files")
+def TOO_MANY_OPEN_FILES(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     failure, exception = case.blame.failure, case.exception
@@ -587,10 +582,8 @@ def _unresponsive_findings(case: Case) -> Iterator[Finding]:
 
 
 def _lines(case: Case) -> pl.DataFrame:
-    return case.run.logs.filter(
-        pl.col("role").is_in(["worker", "scheduler", "nanny"])
-        & printed_by(OPEN_FILES_EXHAUSTED)
-    ).sort("at")
+    roles = ("worker", "scheduler", "nanny")
+    return lines_of(case.run, OPEN_FILES_EXHAUSTED, by=roles)
 
 
 def _found(
@@ -640,6 +633,3 @@ def _most(case: Case, worker: str | None) -> int:
     if worker is not None:
         samples = samples.filter(pl.col("source") == worker)
     return int(samples["fds"].max() or 0)  # type: ignore[arg-type]
-
-
-TOO_MANY_OPEN_FILES = documented("too-many-open-files", ask=_ask_too_many_open_files)

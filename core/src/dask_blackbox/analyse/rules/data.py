@@ -16,7 +16,7 @@ from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     KEY_HAS_TWO_TASKS,
     LOST_DATA_ASKED_FOR,
@@ -52,7 +52,8 @@ from dask_blackbox.tables.schemas import Row
 _PIECE = r"\(.+, \d+\)"
 
 
-def _ask_data_lost(case: Case) -> Iterator[Finding]:
+@documented("data-lost")
+def DATA_LOST(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     match = case.search_exception(
@@ -130,11 +131,10 @@ def _missing(case: Case) -> tuple[str, float] | None:
 
     What was refused because its own input was gone is missing later: the first one counts.
     """
-    logs = case.run.logs
-    lines = logs.filter((logs["role"] == "scheduler") & printed_by(LOST_DATA_ASKED_FOR))
+    lines = lines_of(case.run, LOST_DATA_ASKED_FOR, by=["scheduler"])
     needs: dict[str, tuple[str, float]] = {}
     last = None
-    for row in lines.sort("at").iter_rows(named=True):
+    for row in lines.iter_rows(named=True):
         if found := LOST_DATA_ASKED_FOR.search(row["message"]):
             last = found["key"].strip("'"), row["at"].timestamp()
             needs[found["final"].strip("'")] = last
@@ -269,11 +269,8 @@ def _elsewhere(
 
 def _requested_at(case: Case) -> str:
     """Return a sentence on where the driver asked for what was gone, if that is known."""
-    exception = case.exception
-    if exception is None or not exception.file:
-        return ""
-    place = code_line(exception)
-    return f" It was requested at {place} in {exception.function}."
+    place = code_line(case.exception, " It was requested at ")
+    return f"{place} in {case.exception.function}." if case.exception and place else ""
 
 
 def _why_released(case: Case, at: float) -> str:
@@ -333,8 +330,6 @@ def _never_here(
     )
 
 
-DATA_LOST = documented("data-lost", ask=_ask_data_lost)
-
 # silent-empty-input
 
 _READS = r"(?i)^(?:read|from)[-_]|readparquet|readcsv|fused-?io"
@@ -348,7 +343,8 @@ _RARE = 0.5  # of the runs without such a change
 _LONG = 0.05  # seconds of a task that show what it read
 
 
-def _ask_silent_empty_input(case: Case) -> Iterator[Finding]:
+@documented("silent-empty-input")
+def SILENT_EMPTY_INPUT(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded":
         return
     nothing = _without_a_file(case)
@@ -512,15 +508,9 @@ def _least_read(good: tuple[Sketch, ...]) -> int | None:
     return least if least >= 2**20 else None
 
 
-SILENT_EMPTY_INPUT = documented("silent-empty-input", ask=_ask_silent_empty_input)
-
-# key-collision
-
-
-def _ask_key_collision(case: Case) -> Iterator[Finding]:
-    lines = case.run.logs.filter(
-        (pl.col("role") == "scheduler") & printed_by(KEY_HAS_TWO_TASKS)
-    ).sort("at")
+@documented("key-collision")
+def KEY_COLLISION(case: Case) -> Iterator[Finding]:
+    lines = lines_of(case.run, KEY_HAS_TWO_TASKS, by=["scheduler"])
     keys, evidence = list[str](), list[Evidence]()
     for row in lines.iter_rows(named=True):
         if found := KEY_HAS_TWO_TASKS.search(row["message"]):
@@ -565,6 +555,3 @@ def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding
         subject=Subject(key=keys[0], prefix=case.prefix_of(keys[0])),
         evidence=tuple(evidence[:3]),
     )
-
-
-KEY_COLLISION = documented("key-collision", ask=_ask_key_collision)

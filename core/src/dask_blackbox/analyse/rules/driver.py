@@ -96,7 +96,8 @@ _SPAWN = (
 )
 
 
-def _ask_driver_exception(case: Case) -> Iterator[Finding]:
+@documented("driver-exception")
+def DRIVER_EXCEPTION(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     if case.exception is not None:
@@ -780,12 +781,8 @@ def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
     )
 
 
-DRIVER_EXCEPTION = documented("driver-exception", ask=_ask_driver_exception)
-
-# part-failed
-
-
-def _ask_part_failed(case: Case) -> Iterator[Finding]:
+@documented("part-failed")
+def PART_FAILED(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     for part in case.run.of(PartFailed)[-1:]:
@@ -816,12 +813,8 @@ def _one_of(word: str, words: object, otherwise: object) -> Any:
     return word if word in get_args(words) else otherwise
 
 
-PART_FAILED = documented("part-failed", ask=_ask_part_failed)
-
-# unknown
-
-
-def _ask_unknown(case: Case) -> Iterator[Finding]:
+@documented("unknown")
+def UNKNOWN(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     known, wanted = _known(case), _wanted(case)
@@ -910,6 +903,3 @@ def _last_errors(case: Case) -> Iterator[Evidence]:
     errors = case.run.logs.filter(case.run.logs["level"] >= _ERROR).tail(3)
     for row in errors.iter_rows(named=True):
         yield case.line_evidence(row, "--level", "ERROR")
-
-
-UNKNOWN = documented("unknown", ask=_ask_unknown)

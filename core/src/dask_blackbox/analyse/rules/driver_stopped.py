@@ -89,7 +89,8 @@ _MORE_MEMORY = (
 )
 
 
-def _ask_driver_killed(case: Case) -> Iterator[Finding]:
+@documented("driver-killed")
+def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     if case.state not in ("aborted", "lost"):
         return
     ended = next(iter(case.run.of(DriverEnded)[-1:]), None)
@@ -453,12 +454,8 @@ def _evidence_driver_killed(
         )
 
 
-DRIVER_KILLED = documented("driver-killed", ask=_ask_driver_killed)
-
-# cluster-orphaned
-
-
-def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
+@documented("cluster-orphaned")
+def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
     found = {each.scheduler: each for each in case.run.of(ClusterOrphaned)}
     for each in found.values():
         evidence = Evidence(
@@ -523,7 +520,6 @@ _REAP_COMMAND = (
     "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
 )
 
-CLUSTER_ORPHANED = documented("cluster-orphaned", ask=_ask_cluster_orphaned)
 
 # cancelled
 
@@ -558,7 +554,8 @@ class _Asked(NamedTuple):
     evidence: Evidence
 
 
-def _ask_cancelled(case: Case) -> Iterator[Finding]:
+@documented("cancelled")
+def CANCELLED(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     if case.blame.failure is not None:
@@ -849,8 +846,6 @@ def _interrupted(case: Case) -> Finding:
     )
 
 
-CANCELLED = documented("cancelled", ask=_ask_cancelled)
-
 # stopped-by-host
 
 _TIME_MARGIN = 1.5
@@ -858,7 +853,8 @@ _TIME_MARGIN = 1.5
 _LONG = 5.0
 
 
-def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
+@documented("stopped-by-host")
+def STOPPED_BY_HOST(case: Case) -> Iterator[Finding]:
     stopped = None if case.run.ending is None else case.run.ending.stopped
     if not case.failed or stopped is None:
         return
@@ -1083,6 +1079,3 @@ def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, .
         ),
         *case.exception_evidence(),
     )
-
-
-STOPPED_BY_HOST = documented("stopped-by-host", ask=_ask_stopped_by_host)

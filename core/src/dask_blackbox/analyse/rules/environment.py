@@ -51,7 +51,8 @@ _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3")
 _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
 
 
-def _ask_environment_mismatch(case: Case) -> Iterator[Finding]:
+@documented("environment-mismatch")
+def ENVIRONMENT_MISMATCH(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
     apart = next(filter(None, map(partial(_crashed_apart, case), deaths)), None)
     if apart is not None:
@@ -330,12 +331,8 @@ def _remedy_environment_mismatch(case: Case, module: str | None) -> str:
     return f"{install}{more} A retry in the same environment fails again."
 
 
-ENVIRONMENT_MISMATCH = documented("environment-mismatch", ask=_ask_environment_mismatch)
-
-# module-not-shipped
-
-
-def _ask_module_not_shipped(case: Case) -> Iterator[Finding]:
+@documented("module-not-shipped")
+def MODULE_NOT_SHIPPED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, "environment-mismatch")
     if deaths:
         wanted = missing_module(" ".join(case.cause_of(d).because for d in deaths))
@@ -451,14 +448,13 @@ def _remedy_module_not_shipped(own: OwnModule) -> str:
     )
 
 
-MODULE_NOT_SHIPPED = documented("module-not-shipped", ask=_ask_module_not_shipped)
-
 # known-bug
 
 _WARNING = 20  # the level: such lines come as INFO, too
 
 
-def _ask_known_bug(case: Case) -> Iterator[Finding]:
+@documented("known-bug")
+def KNOWN_BUG(case: Case) -> Iterator[Finding]:
     installed = _installed(case)
     for bug in KNOWN_BUGS:
         version = installed.get(bug.package)
@@ -508,6 +504,3 @@ def _marks(case: Case, bug: KnownBug) -> list[Evidence]:
     ):
         found.append(Evidence(text=short(exception.message, 300), source="driver"))
     return found
-
-
-KNOWN_BUG = documented("known-bug", ask=_ask_known_bug)

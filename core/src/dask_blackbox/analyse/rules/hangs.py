@@ -39,7 +39,7 @@ from dask_blackbox.analyse.side_effects import (
     signal_to_itself,
     submits_after,
 )
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
     SPILL_FAILED,
@@ -78,7 +78,8 @@ from dask_blackbox.tables.schemas import Row
 _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 
-def _ask_stalled(case: Case) -> Iterator[Finding]:
+@documented("stalled")
+def STALLED(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if signal_of_a_task(case) is not None:
         return  # no time limit was reached
@@ -435,8 +436,6 @@ def _waits_crosswise(task: HangingTask, others: list[HangingTask]) -> str:
     )
 
 
-STALLED = documented("stalled", ask=_ask_stalled)
-
 # workers-paused
 
 _LEAKING = 0.5
@@ -501,7 +500,8 @@ def _paused_at(case: Case) -> str:
     return at
 
 
-def _ask_workers_paused(case: Case) -> Iterator[Finding]:
+@documented("workers-paused")
+def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.all_paused:
         return
@@ -568,9 +568,8 @@ def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
     own = case.run.metrics.filter(pl.col("source") == worker).sort("at")
     grown = own.select("at", "memory", by=pl.col("memory").diff()).drop_nulls()
     most = grown.sort("by").tail(1).to_dicts()
-    lines = case.run.logs.filter(
-        (pl.col("source") == worker) & printed_by(WORKER_PLUGIN_STARTED)
-    ).sort("at")
+    started = lines_of(case.run, WORKER_PLUGIN_STARTED)
+    lines = started.filter(pl.col("source") == worker)
     if not most or most[0]["by"] < _LEAKING * most[0]["memory"]:
         return None
     since = most[0]["at"] - timedelta(seconds=_SETTING_UP)
@@ -617,25 +616,20 @@ def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
     )
 
 
-WORKERS_PAUSED = documented("workers-paused", ask=_ask_workers_paused)
-
 # disk-full
 
 _SPILL_PROBLEMS = (NO_SPACE_LEFT, SPILL_FAILED, SPILL_CAPPED)
 
 
-def _ask_disk_full(case: Case) -> Iterator[Finding]:
+@documented("disk-full")
+def DISK_FULL(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.paused:
         return
-    logs = case.run.logs
-    lines = logs.filter((logs["role"] == "worker") & printed_by(*_SPILL_PROBLEMS))
+    lines = lines_of(case.run, *_SPILL_PROBLEMS, by=["worker"])
     if not len(lines):
         return
-    worker, line = (
-        lines.row(-1, named=True)["source"],
-        lines.row(-1, named=True)["message"],
-    )
+    worker, line = lines.select("source", "message").row(-1)
     full = [each for each in fullest(case) if each.worker == worker]
     spilled = sum(each.spilled for each in fullest(case))
     capped = SPILL_CAPPED.search(line) is not None
@@ -674,8 +668,6 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     )
 
 
-DISK_FULL = documented("disk-full", ask=_ask_disk_full)
-
 # nested-client-deadlock
 
 _CLIENT = "distributed/client.py"
@@ -689,7 +681,8 @@ _SECEDED = "long-running"
 _CONSTRAINED = "constrained"
 
 
-def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
+@documented("nested-client-deadlock")
+def NESTED_CLIENT_DEADLOCK(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None:
         return
@@ -820,10 +813,6 @@ def _waits_in_a_client(task: HangingTask) -> bool:
     return bool(through) and (syncs or iterates) and not made
 
 
-NESTED_CLIENT_DEADLOCK = documented(
-    "nested-client-deadlock", ask=_ask_nested_client_deadlock
-)
-
 # cluster-lost-worker
 
 _CLOSED = "nanny-close"
@@ -837,7 +826,8 @@ _RESTART = "client-restart"
 _RETIRED = ("retire-workers-", "worker-close-gracefully-")
 
 
-def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
+@documented("cluster-lost-worker")
+def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
     hang = case.hang
     position = _position_of_wait(case)
     if hang is not None and hang.wanted:
@@ -955,6 +945,3 @@ def _nannies_closed(case: Case, until: float) -> set[str]:
         & (pl.col("at").dt.epoch("us") / 1e6 < until)
     )
     return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
-
-
-CLUSTER_LOST_WORKER = documented("cluster-lost-worker", ask=_ask_cluster_lost_worker)

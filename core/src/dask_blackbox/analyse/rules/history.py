@@ -359,7 +359,8 @@ def _unusual_prefix(
 _GRAVE = 2.0
 
 
-def _ask_slower_than_usual(case: Case) -> Iterator[Finding]:
+@documented("slower-than-usual")
+def SLOWER_THAN_USUAL(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded" or not case.history.good:
         return
     parts = slower(case.history.good, sketch_of(case))
@@ -446,12 +447,8 @@ def _remedy(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
     )
 
 
-SLOWER_THAN_USUAL = documented("slower-than-usual", ask=_ask_slower_than_usual)
-
-# memory-forecast
-
-
-def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
+@documented("memory-forecast")
+def MEMORY_FORECAST(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded" or case.deaths:
         return
     if not case.history.good and MEMORY_FORECAST.threshold(case, "near-runs") > 1:
@@ -520,12 +517,8 @@ def _cause_forecast(forecast: Forecast, *, near: bool) -> str:
     return " ".join(parts)
 
 
-MEMORY_FORECAST = documented("memory-forecast", ask=_ask_memory_forecast)
-
-# more-memory-than-usual
-
-
-def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
+@documented("more-memory-than-usual")
+def MORE_MEMORY_THAN_USUAL(case: Case) -> Iterator[Finding]:
     if case.state == "running" or not case.history.good:
         return
     sketch = sketch_of(case)
@@ -566,11 +559,6 @@ def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
             for part in prefixes[:5]
         ),
     )
-
-
-MORE_MEMORY_THAN_USUAL = documented(
-    "more-memory-than-usual", ask=_ask_more_memory_than_usual
-)
 
 
 _NEAR = 0.90

@@ -12,7 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.memory import is_of_host, more_pieces, peaks_of
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     INPUTS_EXCEED_MEMORY_LIMIT,
     MEMORY_LIMIT_LOWERED,
@@ -36,7 +36,8 @@ from dask_blackbox.formatting import (
 _CLASSES = ("MemoryError", "_ArrayMemoryError", "ArrowMemoryError", "OutOfMemoryError")
 
 
-def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
+@documented("task-memory-error")
+def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
     yield from _that_closed_workers(case)
     failure = case.blame.failure
     if failure is None or failure.killed:
@@ -179,12 +180,8 @@ def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     )
 
 
-TASK_MEMORY_ERROR = documented("task-memory-error", ask=_ask_task_memory_error)
-
-# result-too-large
-
-
-def _ask_result_too_large(case: Case) -> Iterator[Finding]:
+@documented("result-too-large")
+def RESULT_TOO_LARGE(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     texts = [failure.message] if failure is not None else []
     if case.exception is not None:
@@ -200,7 +197,7 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
             f"{inputs}, and {case.name_of(refused['worker'])} has a memory limit of "
             f"{limit}. Usual reasons are `compute()` on a whole collection, "
             "`repartition` to one partition, or a task that takes all partitions at "
-            f"once{_asked_at(case)}."
+            f"once{code_line(case.exception, '. It was requested at ')}."
         ),
         remedy=(
             "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it "
@@ -221,15 +218,6 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
     )
 
 
-def _asked_at(case: Case) -> str:
-    exception = case.exception
-    if exception is None or not exception.file:
-        return ""
-    return f". It was requested at {code_line(exception)}"
-
-
-RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
-
 # memory-near-limit
 
 TERMINATED_AT = 0.95
@@ -240,7 +228,8 @@ _COMFORTABLE = 0.7
 _STEP = 2**26
 
 
-def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
+@documented("memory-near-limit")
+def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
     share = MEMORY_NEAR_LIMIT.threshold(case, "share")
     dead = [death.address for death in case.deaths]
     peaks = peaks_of(case.run).filter(
@@ -286,15 +275,14 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
     )
 
 
-MEMORY_NEAR_LIMIT = documented("memory-near-limit", ask=_ask_memory_near_limit)
-
 # memory-limit-ignored
 
 _PART = 0.9
 
 
-def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
-    lowered = case.run.logs.filter(printed_by(MEMORY_LIMIT_LOWERED))
+@documented("memory-limit-ignored")
+def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
+    lowered = lines_of(case.run, MEMORY_LIMIT_LOWERED)
     above = [host for host in case.task_activity.hosts if _over(case, host)]
     if not len(lowered) and not above:
         return
@@ -374,6 +362,3 @@ def _remedy(host: Host | None, workers: int) -> str:
         f"Set `memory_limit` to at most {size(each)} (nine tenths of {size(host.memory)} for "
         f"{counted(workers, 'worker')}), or leave it at `auto`."
     )
-
-
-MEMORY_LIMIT_IGNORED = documented("memory-limit-ignored", ask=_ask_memory_limit_ignored)

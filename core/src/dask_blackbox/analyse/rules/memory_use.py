@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, dask_setting
+from dask_blackbox.analyse.core_seconds import busiest_prefix
 from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
@@ -47,7 +48,8 @@ class _Growth:
         return self.floors[-1] - self.floors[1]
 
 
-def _ask_memory_leak(case: Case) -> Iterator[Finding]:
+@documented("memory-leak")
+def MEMORY_LEAK(case: Case) -> Iterator[Finding]:
     grown = [each for each in _growths(case) if _leaks(case, each)]
     if not grown:
         return
@@ -55,7 +57,7 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
     total = sum(each.bytes for each in grown)
     a_second = worst.bytes / (worst.seconds * (_PARTS - 2) / _PARTS)
     a_task = worst.bytes / max(worst.tasks * (_PARTS - 2) / _PARTS, 1)
-    name = _prefix(case, worst.worker)
+    name = busiest_prefix(case.run.tasks.filter(pl.col("worker") == worst.worker))
     left = (
         f" At this rate it reaches its limit of {size(worst.limit)} after "
         f"{duration(max(0.95 * worst.limit - worst.floors[-1], 0) / a_second)} more."
@@ -149,22 +151,8 @@ def _growths(case: Case) -> Iterator[_Growth]:
             )
 
 
-def _prefix(case: Case, worker: str) -> str:
-    counts = (
-        case.run.tasks.filter(pl.col("worker") == worker)
-        .group_by("prefix", maintain_order=True)
-        .agg(pl.col("compute").sum())
-        .sort("compute")
-    )
-    return str(counts["prefix"][-1]) if len(counts) else ""
-
-
-MEMORY_LEAK = documented("memory-leak", ask=_ask_memory_leak)
-
-# spilling
-
-
-def _ask_spilling(case: Case) -> Iterator[Finding]:
+@documented("spilling")
+def SPILLING(case: Case) -> Iterator[Finding]:
     spilled = _spilled(case).sort("spilled", descending=True)
     total = spilled_at_once(case.run)
     memory = sum(each.memory_limit or 0 for each in limits_at_once(case.run))
@@ -227,8 +215,6 @@ def _moved(case: Case, activity: str) -> float:
     return sum(case.task_activity.total(each, activity, "bytes") for each in contexts)
 
 
-SPILLING = documented("spilling", ask=_ask_spilling)
-
 # chunks-too-large
 
 _LATE = 1.0  # seconds until the scheduler learns of it
@@ -251,7 +237,8 @@ class _Worst:
     results: bool  # the piece is a result; else what a task holds while it runs
 
 
-def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
+@documented("chunks-too-large")
+def CHUNKS_TOO_LARGE(case: Case) -> Iterator[Finding]:
     worst = _worst(case)
     if worst is None or _may_belong_to_dead_workers(case, worst):
         return
@@ -402,8 +389,6 @@ def _held_by_a_task(case: Case, worker: str) -> tuple[int, float]:
     return grown // max(int(top["executing"][0]), 1), at
 
 
-CHUNKS_TOO_LARGE = documented("chunks-too-large", ask=_ask_chunks_too_large)
-
 # overproduction
 
 _DEFAULT_SATURATION = 1.1
@@ -422,7 +407,8 @@ class _HeldResults:
     at: float
 
 
-def _ask_overproduction(case: Case) -> Iterator[Finding]:
+@documented("overproduction")
+def OVERPRODUCTION(case: Case) -> Iterator[Finding]:
     least = OVERPRODUCTION.threshold(case, "share")
     pile = _held_results(case, least)
     if pile is None or pile.bytes < least * pile.memory:
@@ -548,6 +534,3 @@ def _saturation(case: Case) -> float:
         except ValueError:
             continue
     return _DEFAULT_SATURATION
-
-
-OVERPRODUCTION = documented("overproduction", ask=_ask_overproduction)

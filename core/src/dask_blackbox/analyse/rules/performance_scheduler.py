@@ -9,7 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     EVENT_LOOP_UNRESPONSIVE,
     LARGE_GRAPH_SENT,
@@ -66,7 +66,8 @@ class _Overload:
         return self.seconds / max(self.number, 1)
 
 
-def _ask_scheduler_overloaded(case: Case) -> Iterator[Finding]:
+@documented("scheduler-overloaded")
+def SCHEDULER_OVERLOADED(case: Case) -> Iterator[Finding]:
     loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
     if len(loads.tasks) < threshold(case, "tasks"):
         return
@@ -195,8 +196,6 @@ def _plugins(case: Case) -> list[str]:
     )
 
 
-SCHEDULER_OVERLOADED = documented("scheduler-overloaded", ask=_ask_scheduler_overloaded)
-
 # event-loop-blocked
 
 # Where others have the cores, a loop is blocked for seconds with nothing wrong.
@@ -210,7 +209,8 @@ _COMPUTED = 0.6
 _WAITED = 0.8
 
 
-def _ask_event_loop_blocked(case: Case) -> Iterator[Finding]:
+@documented("event-loop-blocked")
+def EVENT_LOOP_BLOCKED(case: Case) -> Iterator[Finding]:
     blocks = _blocks(case)
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
     starved = _starved(case)
@@ -290,7 +290,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
 
 def _blocks(case: Case) -> list[Row]:
     """Return when event loops were blocked; of several roles in a process, only one."""
-    lines = case.run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
+    lines = lines_of(case.run, EVENT_LOOP_UNRESPONSIVE)
     found: list[dict[str, object]] = []
     newest: dict[int | None, Row] = {}  # of each process; lines come by time
     for line in lines.iter_rows(named=True):
@@ -341,8 +341,6 @@ def _starved(case: Case) -> bool:
     return not hosts or any(host.others > most for host in hosts)
 
 
-EVENT_LOOP_BLOCKED = documented("event-loop-blocked", ask=_ask_event_loop_blocked)
-
 # large-graph
 
 _UNITS = {
@@ -356,7 +354,8 @@ _MANY = 5_000
 _PER_TASK = 10_000
 
 
-def _ask_large_graph(case: Case) -> Iterator[Finding]:
+@documented("large-graph")
+def LARGE_GRAPH(case: Case) -> Iterator[Finding]:
     sent = [each for each in map(_of, case.run.of(DriverWarning)) if each]
     total = sum(bytes_ for bytes_, _ in sent)
     if total < LARGE_GRAPH.threshold(case, "bytes"):
@@ -430,6 +429,3 @@ def _of(warning: DriverWarning) -> tuple[float, DriverWarning] | None:
     if match is None:
         return None
     return float(match[1]) * _UNITS.get(match[2], 1), warning
-
-
-LARGE_GRAPH = documented("large-graph", ask=_ask_large_graph)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.core_seconds import busiest_prefix
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
@@ -99,10 +100,8 @@ def computing(case: Case) -> list[Computing]:
     return found
 
 
-# gil-bound
-
-
-def _ask_gil_bound(case: Case) -> Iterator[Finding]:
+@documented("gil-bound")
+def GIL_BOUND(case: Case) -> Iterator[Finding]:
     waiting = _waiting_prefixes(case, share=GIL_BOUND.threshold(case, "waiting"))
     waited = sum(each.waited for each in waiting)
     whole = max(case.loads.compute, 1e-9)
@@ -176,12 +175,8 @@ def _possible_gain(worker: Computing) -> float:
     return min(max(won / max(worker.threads - worker.cpu, 1e-9), 0.0), 1.0)
 
 
-GIL_BOUND = documented("gil-bound", ask=_ask_gil_bound)
-
-# cpu-oversubscribed
-
-
-def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
+@documented("cpu-oversubscribed")
+def CPU_OVERSUBSCRIBED(case: Case) -> Iterator[Finding]:
     waiting = _waiting_prefixes(
         case, share=CPU_OVERSUBSCRIBED.threshold(case, "waiting")
     )
@@ -276,14 +271,13 @@ def _many_waiting(case: Case, host: Host, native: float) -> bool:
     )
 
 
-CPU_OVERSUBSCRIBED = documented("cpu-oversubscribed", ask=_ask_cpu_oversubscribed)
-
 # io-bound
 
 _LEAST = 0.05  # seconds on a core that are worth a number
 
 
-def _ask_io_bound(case: Case) -> Iterator[Finding]:
+@documented("io-bound")
+def IO_BOUND(case: Case) -> Iterator[Finding]:
     # Where others keep the host busy, a task may wait for a core: not one that needs none.
     enough = "waiting_on_busy" if _busy(case) else "waiting"
     waiting = _waiting_prefixes(case, share=IO_BOUND.threshold(case, enough))
@@ -360,12 +354,8 @@ def _busy(case: Case) -> bool:
     return any(host.others > most for host in case.task_activity.hosts)
 
 
-IO_BOUND = documented("io-bound", ask=_ask_io_bound)
-
-# gc-time
-
-
-def _ask_gc_time(case: Case) -> Iterator[Finding]:
+@documented("gc-time")
+def GC_TIME(case: Case) -> Iterator[Finding]:
     sums = {
         address: case.task_activity.of_worker(address)
         for address in case.task_activity.loads
@@ -376,7 +366,7 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
     if not cpu or not case.worth_reporting(cost, cost / cpu, least):
         return
     worst = max(sums, key=lambda address: sums[address]["gc"])
-    name = _busiest(case)
+    name = busiest_prefix(case.run.tasks)
     parts = [
         line
         for line in case.run.logs.iter_rows(named=True)
@@ -422,17 +412,6 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
     )
 
 
-def _busiest(case: Case) -> str:
-    by_prefix = (
-        case.run.tasks.group_by("prefix", maintain_order=True)
-        .agg(pl.col("compute").sum())
-        .sort("compute")
-    )
-    return str(by_prefix["prefix"][-1]) if len(by_prefix) else ""
-
-
-GC_TIME = documented("gc-time", ask=_ask_gc_time)
-
 # network-bound
 
 # So many tasks between two samples, so short: that is `tiny-tasks`.
@@ -441,7 +420,8 @@ _MANY_WAITING = 50
 _TINY = 0.02
 
 
-def _ask_network_bound(case: Case) -> Iterator[Finding]:
+@documented("network-bound")
+def NETWORK_BOUND(case: Case) -> Iterator[Finding]:
     loads = case.loads
     transfer = float(loads.tasks["transfer"].sum() or 0.0)
     if transfer < NETWORK_BOUND.threshold(case, "of_computing") * loads.compute:
@@ -495,12 +475,8 @@ def _ask_network_bound(case: Case) -> Iterator[Finding]:
     )
 
 
-NETWORK_BOUND = documented("network-bound", ask=_ask_network_bound)
-
-# driver-bound
-
-
-def _ask_driver_bound(case: Case) -> Iterator[Finding]:
+@documented("driver-bound")
+def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
     loads = case.loads
     if not len(loads.graphs) or case.state == "running":
         return
@@ -641,6 +617,3 @@ def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
             else f"At most {duration(between)} can be saved between the graphs."
         )
     )
-
-
-DRIVER_BOUND = documented("driver-bound", ask=_ask_driver_bound)

@@ -29,7 +29,8 @@ _GOOD_TASK = 0.2  # seconds: what handing it out costs is a hundredth of it
 _ASSIGNED = 0.002  # seconds of each thread, on a host that is free
 
 
-def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
+@documented("tiny-tasks")
+def TINY_TASKS(case: Case) -> Iterator[Finding]:
     loads = case.loads
     tiny = TINY_TASKS.threshold(case, "seconds_a_task")
     number = int(loads.total("number"))
@@ -104,8 +105,6 @@ def _join(case: Case) -> str:
     return "Join their common inputs in an intermediate task, so that each depends on one result. "
 
 
-TINY_TASKS = documented("tiny-tasks", ask=_ask_tiny_tasks)
-
 # straggler
 
 _LOOKED_AT = 200
@@ -115,7 +114,8 @@ _ON_BUSY_HOSTS = 2.0
 _LONGER = 2.0
 
 
-def _ask_straggler(case: Case) -> Iterator[Finding]:
+@documented("straggler")
+def STRAGGLER(case: Case) -> Iterator[Finding]:
     # Where others keep a host busy, any task may take long: it waits for a core.
     noise = _ON_BUSY_HOSTS if case.task_activity.busy else 1.0
     found = _found(case, _long_tasks(case), _reported, noise)
@@ -373,12 +373,8 @@ def _move(case: Case, worker: str) -> str:
     )
 
 
-STRAGGLER = documented("straggler", ask=_ask_straggler)
-
-# workers-idle
-
-
-def _ask_workers_idle(case: Case) -> Iterator[Finding]:
+@documented("workers-idle")
+def WORKERS_IDLE(case: Case) -> Iterator[Finding]:
     loads = case.loads
     cost = loads.total("lack")
     share = loads.share(cost)
@@ -430,14 +426,13 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKERS_IDLE = documented("workers-idle", ask=_ask_workers_idle)
-
 # recomputed-work
 
 _FITS = 0.5
 
 
-def _ask_recomputed_work(case: Case) -> Iterator[Finding]:
+@documented("recomputed-work")
+def RECOMPUTED_WORK(case: Case) -> Iterator[Finding]:
     again = _again(case)
     cost = float(again["lost"].sum() or 0.0)
     whole = case.loads.compute
@@ -526,8 +521,6 @@ def _keep(name: str, held: int, memory: int) -> str:
     )
 
 
-RECOMPUTED_WORK = documented("recomputed-work", ask=_ask_recomputed_work)
-
 # stealing-churn
 
 # Seconds of the scheduler, the victim and the thief for a request, measured.
@@ -536,7 +529,8 @@ _A_REQUEST = 0.001
 _ONCE = 1.0
 
 
-def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
+@documented("stealing-churn")
+def STEALING_CHURN(case: Case) -> Iterator[Finding]:
     samples = case.run.of(SchedulerLoad)
     if len(samples) < 2:  # noqa: PLR2004
         return
@@ -600,6 +594,3 @@ def _workers_joined_late(case: Case) -> bool:
     begun = case.loads.begin
     joined = case.run.workers["joined"].drop_nulls().dt.epoch("us") / 1e6
     return bool((joined > begun).any())
-
-
-STEALING_CHURN = documented("stealing-churn", ask=_ask_stealing_churn)

@@ -10,10 +10,9 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import capital, counted, listed, short
 
-# recording-incomplete
 
-
-def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
+@documented("recording-incomplete")
+def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
     missing = {} if case.state == "running" else missing_from(case.run)
     if not missing:
         return
@@ -35,12 +34,8 @@ def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
     )
 
 
-RECORDING_INCOMPLETE = documented("recording-incomplete", ask=_ask_recording_incomplete)
-
-# rule-failed
-
-
-def _ask_rule_failed(case: Case) -> Iterator[Finding]:
+@documented("rule-failed")
+def RULE_FAILED(case: Case) -> Iterator[Finding]:
     if not case.broken:
         return
     yield RULE_FAILED.found(
@@ -55,6 +50,3 @@ def _ask_rule_failed(case: Case) -> Iterator[Finding]:
             Evidence(text=short(each, 400), source="driver") for each in case.broken[:5]
         ),
     )
-
-
-RULE_FAILED = documented("rule-failed", ask=_ask_rule_failed)

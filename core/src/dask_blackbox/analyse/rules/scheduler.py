@@ -66,7 +66,8 @@ _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 _End = SchedulerLost | SchedulerClosing | DriverLost
 
 
-def _ask(case: Case) -> Iterator[Finding]:
+@documented("scheduler-lost")
+def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
     if (
         not case.failed
         or case.blame.failure is not None
@@ -384,6 +385,3 @@ def _memory(case: Case) -> str:
     own = case.run.metrics.filter(case.run.metrics["source"] == "scheduler")
     last = own.sort("at")["memory"].drop_nulls().tail(1).to_list()
     return f" Its last memory sample was {size(last[0])}." if last else ""
-
-
-SCHEDULER_LOST = documented("scheduler-lost", ask=_ask)

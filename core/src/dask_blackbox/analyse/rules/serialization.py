@@ -29,7 +29,7 @@ from dask_blackbox.analyse.missing_modules import (
     own_module,
 )
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     GRAPH_NOT_DESERIALIZED,
     NOT_SERIALIZED,
@@ -83,7 +83,8 @@ _HASHED = re.compile(
 )
 
 
-def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
+@documented("graph-not-serializable")
+def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or exception is None:
         return
@@ -229,10 +230,6 @@ def _object_itself(text: str) -> re.Match[str] | None:
     return next(iter(things or refused), None)
 
 
-GRAPH_NOT_SERIALIZABLE = documented(
-    "graph-not-serializable", ask=_ask_graph_not_serializable
-)
-
 # graph-not-deserializable
 
 _CHAINED = "\nThe above exception was the direct cause"
@@ -242,7 +239,8 @@ _OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "AttributeError")
 _ABSENT = "No such file or directory"
 
 
-def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
+@documented("graph-not-deserializable")
+def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     if not case.search_exception(GRAPH_NOT_DESERIALIZED.pattern):
@@ -337,10 +335,6 @@ def _remedy_graph_not_deserializable(
     )
 
 
-GRAPH_NOT_DESERIALIZABLE = documented(
-    "graph-not-deserializable", ask=_ask_graph_not_deserializable
-)
-
 # result-not-serializable
 
 _HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
@@ -356,7 +350,8 @@ _DROPPED = "as_completed._track_future"
 _REFUSED = (NOT_SERIALIZED, PICKLE_FAILED)
 
 
-def _ask_result_not_serializable(case: Case) -> Iterator[Finding]:
+@documented("result-not-serializable")
+def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or case.blame.failure is not None:
         return
@@ -377,11 +372,11 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
 
     `as_completed(…, with_results=True)` waits forever then; the tasks are all done.
     """
-    refused = case.run.logs.filter((pl.col("role") == "worker") & printed_by(*_REFUSED))
+    refused = lines_of(case.run, *_REFUSED, by=["worker"])
     hang = case.standstill
     if not len(refused) or case.deaths or (hang is not None and hang.wanted):
         return
-    last = refused.sort("at").row(-1, named=True)
+    last = refused.row(-1, named=True)
     if any(graph.at > last["at"].timestamp() for graph in case.run.of(GraphUpdated)):
         return  # it continued
     # The driver's own loop logs it, where an iterator of futures met it.
@@ -577,10 +572,6 @@ def _that_may_hold(case: Case) -> list[Row]:
     return held.head(20).to_dicts() if held["prefix"].n_unique() == 1 else []
 
 
-RESULT_NOT_SERIALIZABLE = documented(
-    "result-not-serializable", ask=_ask_result_not_serializable
-)
-
 # dependency-not-serializable
 
 _WHY = re.compile(r"^(?:\w+\.)*\w*Error: (?P<why>cannot pickle .+)$", re.MULTILINE)
@@ -590,13 +581,12 @@ _ARRIVED = ("memory", "released")
 _STARTED = ("executing", "long-running", "memory", "ready")
 
 
-def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
+@documented("dependency-not-serializable")
+def DEPENDENCY_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None:
         return
-    message = case.run.logs.filter(
-        (pl.col("role") == "worker") & printed_by(NOT_SERIALIZED)
-    )
+    message = lines_of(case.run, NOT_SERIALIZED, by=["worker"])
     stuck = _stuck(hang)
     if not len(message) or stuck is None:
         return
@@ -642,8 +632,3 @@ def _stuck(hang: Hang) -> tuple[HangingTask, str] | None:
     for task, key, _ in failed or candidates:
         return task, key
     return None
-
-
-DEPENDENCY_NOT_SERIALIZABLE = documented(
-    "dependency-not-serializable", ask=_ask_dependency_not_serializable
-)

@@ -19,9 +19,10 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.memory import pieces_of
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SHUFFLE_INITIALIZED,
     SHUFFLE_OUT_OF_DISK,
@@ -111,7 +112,7 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
         id=own,
         kind="rechunk" if "rechunk" in (prefix or "") else "shuffle",
         done=done["key"].n_unique(),
-        pieces=_pieces(case, prefix),
+        pieces=pieces_of(case.run, prefix or "", least=2),
         restarts=len(restarts),
         restarted_at=at.timestamp() if at is not None else None,  # type: ignore[union-attr]
     )
@@ -136,15 +137,6 @@ def _known_prefix(case: Case) -> str | None:
     return None
 
 
-def _pieces(case: Case, prefix: str | None) -> int:
-    """Return how many tasks of a prefix the newest graph with it has."""
-    for graph in reversed(case.run.of(GraphUpdated)):
-        number = graph.prefixes.get(prefix or "")
-        if number and number > 1:
-            return number
-    return 0
-
-
 # p2p-failed
 
 _CLASSES = (
@@ -163,7 +155,8 @@ _SCRATCH = "dask-scratch-space"
 _UNREACHED = ("CommClosedError", "TimeoutError", "OSError", "ConnectionError")
 
 
-def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
+@documented("p2p-failed")
+def P2P_FAILED(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     if not case.failed or (failure is not None and failure.killed):
         return
@@ -322,14 +315,13 @@ def _failure_evidence(case: Case, failure: TaskFailure | None) -> Iterator[Evide
         yield Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
 
 
-P2P_FAILED = documented("p2p-failed", ask=_ask_p2p_failed)
-
 # p2p-out-of-disk
 
 _CLASS = "P2POutOfDiskError"
 
 
-def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
+@documented("p2p-out-of-disk")
+def P2P_OUT_OF_DISK(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     failure = case.blame.failure
@@ -387,9 +379,8 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
 
 def _reports_of_full_disks(case: Case) -> list[tuple[str, float]]:
     """Return the workers whose disk was full, and when first."""
-    logs = case.run.logs
-    lines = logs.filter((logs["role"] == "worker") & printed_by(SHUFFLE_OUT_OF_DISK))
-    first = lines.sort("at").unique("source", keep="first", maintain_order=True)
+    lines = lines_of(case.run, SHUFFLE_OUT_OF_DISK, by=["worker"])
+    first = lines.unique("source", keep="first", maintain_order=True)
     return [
         (row["source"], row["at"].timestamp()) for row in first.iter_rows(named=True)
     ]
@@ -431,17 +422,14 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
     return ". ".join(sentences) + "."
 
 
-P2P_OUT_OF_DISK = documented("p2p-out-of-disk", ask=_ask_p2p_out_of_disk)
-
 # shuffle-restarted
 
 _CLOCKS, _JUST_BEFORE = timedelta(seconds=0.5), timedelta(seconds=5)
 
 
-def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
-    lines = case.run.logs.filter(
-        (pl.col("role") == "scheduler") & printed_by(SHUFFLE_RESTARTED_FOR)
-    )
+@documented("shuffle-restarted")
+def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
+    lines = lines_of(case.run, SHUFFLE_RESTARTED_FOR, by=["scheduler"])
     restarts = [
         (match, line)
         for line in lines.iter_rows(named=True)
@@ -499,6 +487,3 @@ def _repeated_seconds(case: Case, shuffles: list[str]) -> float:
         .agg(lost=pl.col("compute").sum() - pl.col("compute").last())
     )
     return float(again["lost"].sum() or 0.0)
-
-
-SHUFFLE_RESTARTED = documented("shuffle-restarted", ask=_ask_shuffle_restarted)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
-import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
@@ -31,7 +30,7 @@ from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import names_exit_of
-from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
     CONNECT_TIMED_OUT,
@@ -142,7 +141,8 @@ _GENERIC = (
 """Exceptions by which Dask ends its own waiting: they say nothing of the reason."""
 
 
-def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
+@documented("worker-start-failed")
+def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
     exception = case.exception
@@ -263,7 +263,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         f"A {who} failed to start: {short(ended.text, 80)}",
         cause=(
             f"{command}, which the run itself had started, ended before it was ready: "
-            f"{_sentence_of(ended.text)}{where}. The driver waited for it."
+            f"{short(ended.text, 240).rstrip('.')}{where}. The driver waited for it."
         ),
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
@@ -272,10 +272,6 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
             *case.exception_evidence(),
         ),
     )
-
-
-def _sentence_of(text: str) -> str:
-    return short(text, 240).rstrip(".")
 
 
 def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
@@ -393,15 +389,13 @@ def _registered(exception: DriverException) -> str | None:
 
 def _lines(case: Case) -> list[dict[str, object]]:
     """Return the lines that say that something did not start, by time."""
-    lines = case.run.logs.filter(
-        pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
-        & printed_by(*_START_FAILURES)
-    )
+    roles = ("nanny", "worker", "driver", "scheduler")
+    lines = lines_of(case.run, *_START_FAILURES, by=roles)
     # The driver's own exception, which it printed, is about no worker.
     own = "" if case.exception is None else case.exception.message.partition("\n")[0]
     return [
         each
-        for each in lines.sort("at").tail(20).to_dicts()
+        for each in lines.tail(20).to_dicts()
         if each["role"] != "driver" or not own or own not in each["message"]
     ]
 
@@ -463,7 +457,14 @@ def _cause(
 ) -> str:
     began = f": {root[0]}: {short(root[1], 240)}" if root else ""
     sentences = [f"A {who} did not start{began}"]
-    code = next((m["status"] for m in map(_exit_in, reversed(lines)) if m), None)
+    code = next(
+        (
+            found["status"]
+            for line in reversed(lines)
+            if (found := NANNY_EXIT_STATUS.search(str(line["message"])))
+        ),
+        None,
+    )
     if root is None and code is not None:
         sentences.append(
             f"Its process ended with exit code {code} before it could report why. New "
@@ -486,10 +487,6 @@ def _cause(
     if not case.run.of(SchedulerInfo):
         sentences.append("There was no cluster to record")
     return ". ".join(sentences) + "."
-
-
-def _exit_in(line: Row) -> re.Match[str] | None:
-    return NANNY_EXIT_STATUS.search(line["message"])
 
 
 def _remedy_worker_start_failed(
@@ -528,12 +525,8 @@ def _remedy_worker_start_failed(
     )
 
 
-WORKER_START_FAILED = documented("worker-start-failed", ask=_ask_worker_start_failed)
-
-# workers-never-arrived
-
-
-def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
+@documented("workers-never-arrived")
+def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     if (
         case.failed
         and not len(case.run.workers)
@@ -717,16 +710,13 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     )
 
 
-WORKERS_NEVER_ARRIVED = documented(
-    "workers-never-arrived", ask=_ask_workers_never_arrived
-)
-
 # no-valid-worker
 
 _CLOSING_SECONDS = 2.0
 
 
-def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
+@documented("no-valid-worker")
+def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     named = failure is not None and class_of(failure.exception) in (
         "NoWorkerError",
@@ -953,9 +943,6 @@ def _no_worker_text(hang: Hang) -> str:
     return (
         f"none of {hang.workers} workers has" if hang.workers > 1 else "no worker has"
     )
-
-
-NO_VALID_WORKER = documented("no-valid-worker", ask=_ask_no_valid_worker)
 
 
 _LINE = re.compile(

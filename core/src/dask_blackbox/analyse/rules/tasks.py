@@ -117,7 +117,8 @@ _HANDLED = (
 )
 
 
-def _ask_task_exception(case: Case) -> Iterator[Finding]:
+@documented("task-exception")
+def TASK_EXCEPTION(case: Case) -> Iterator[Finding]:
     blamed = case.blame.failure
     if blamed is not None and blamed.killed:
         blamed = None
@@ -527,9 +528,10 @@ def _retries(case: Case, failure: TaskFailure) -> str:
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     tail = end_of(failure.traceback)
+    on = f" on {failure.worker}" if failure.worker else ""
     facts = [
         Evidence(
-            text=f"{_placed(failure.key, failure.worker)}: {_quoted_message(failure)}",
+            text=f"{failure.key}{on}: {_quoted_message(failure)}",
             source="errors",
             at=failure.at,
             see=case.show_command("logs", "--worker", failure.worker)
@@ -544,22 +546,13 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     return (*facts, *(case.exception_evidence() if case.failed else ()))
 
 
-TASK_EXCEPTION = documented("task-exception", ask=_ask_task_exception)
-
-
 def _quoted_message(failure: TaskFailure) -> str:
     name, message, _ = failure.raised
     return short(f"{name}: {in_one_line(message)}".rstrip(": "), 500)
 
 
-def _placed(key: str, worker: str | None) -> str:
-    return f"{key} on {worker}" if worker else key
-
-
-# retries-hid-errors
-
-
-def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
+@documented("retries-hid-errors")
+def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
     failed = [failure.key for failure in case.failures]
     known = {(failure.prefix, failure.exception) for failure in case.failures}
     retried = case.run.errors.filter(pl.col("outcome") == "retried")
@@ -613,12 +606,8 @@ def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
         )
 
 
-RETRIES_HID_ERRORS = documented("retries-hid-errors", ask=_ask_retries_hid_errors)
-
-# actor-lost
-
-
-def _ask_actor_lost(case: Case) -> Iterator[Finding]:
+@documented("actor-lost")
+def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     lost = case.run.of(ActorLost)
@@ -721,9 +710,6 @@ def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
             source="events",
             at=actor.at,
         )
-
-
-ACTOR_LOST = documented("actor-lost", ask=_ask_actor_lost)
 
 
 _BEYOND = 1.5

@@ -25,7 +25,7 @@ from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.events import (
     WorkerClosing,
@@ -60,7 +60,8 @@ _HOLD_LESS = (
 )
 
 
-def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
+@documented("worker-memory-limit")
+def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_MEMORY_LIMIT.slug)
     if not deaths:
         yield from _before_any_task(case)
@@ -139,14 +140,14 @@ def _before_any_task(case: Case) -> Iterator[Finding]:
 
 _SEVERAL = 2
 
-WORKER_MEMORY_LIMIT = documented("worker-memory-limit", ask=_ask_worker_memory_limit)
 
 # kernel-oom
 #
 # It sends SIGKILL, so nobody hears a word; its counter in the worker's cgroup goes up.
 
 
-def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
+@documented("kernel-oom")
+def KERNEL_OOM(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, KERNEL_OOM.slug)
     if not deaths:
         return
@@ -182,12 +183,8 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
     )
 
 
-KERNEL_OOM = documented("kernel-oom", ask=_ask_kernel_oom)
-
-# worker-segfault
-
-
-def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
+@documented("worker-segfault")
+def WORKER_SEGFAULT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SEGFAULT.slug)
     if not deaths:
         return
@@ -224,12 +221,8 @@ def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
     )
 
 
-WORKER_SEGFAULT = documented("worker-segfault", ask=_ask_worker_segfault)
-
-# worker-abort
-
-
-def _ask_worker_abort(case: Case) -> Iterator[Finding]:
+@documented("worker-abort")
+def WORKER_ABORT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_ABORT.slug)
     if not deaths:
         return
@@ -249,8 +242,6 @@ def _ask_worker_abort(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_ABORT = documented("worker-abort", ask=_ask_worker_abort)
-
 # worker-exit
 #
 # `sys.exit` in a task passes through Dask and takes the whole worker with it; with code 0 not
@@ -260,7 +251,8 @@ _QUOTES = "'\""
 _JUST_NOW = 1.0  # seconds that a line may be older than the exit of who printed it
 
 
-def _ask_worker_exit(case: Case) -> Iterator[Finding]:
+@documented("worker-exit")
+def WORKER_EXIT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_EXIT.slug)
     if not deaths:
         yield from _in_a_thread(case)
@@ -297,8 +289,8 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
         return
     if not shared or not (case.gave_no_reason or case.raised("KeyboardInterrupt")):
         return
-    lines = case.run.logs.filter(printed_by(TASK_CALLED_EXIT))
-    for row in lines.sort("at").head(1).iter_rows(named=True):
+    lines = lines_of(case.run, TASK_CALLED_EXIT)
+    for row in lines.head(1).iter_rows(named=True):
         found = TASK_CALLED_EXIT.search(row["message"])
         if found is None:
             return
@@ -368,8 +360,6 @@ def _exit_frame(deaths: tuple[WorkerExit, ...]) -> Frame | None:
     return None
 
 
-WORKER_EXIT = documented("worker-exit", ask=_ask_worker_exit)
-
 # worker-heartbeat-timeout
 
 _STOPPED = (
@@ -379,7 +369,8 @@ _STOPPED = (
 )
 
 
-def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
+@documented("worker-heartbeat-timeout")
+def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_HEARTBEAT_TIMEOUT.slug)
     if not deaths:
         return
@@ -418,14 +409,8 @@ def _blocked(deaths: tuple[WorkerExit, ...]) -> str:
     )
 
 
-WORKER_HEARTBEAT_TIMEOUT = documented(
-    "worker-heartbeat-timeout", ask=_ask_worker_heartbeat_timeout
-)
-
-# worker-signalled
-
-
-def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
+@documented("worker-signalled")
+def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SIGNALLED.slug)
     if not deaths:
         return
@@ -517,12 +502,8 @@ def _memory(last: WorkerExit) -> str:
     )
 
 
-WORKER_SIGNALLED = documented("worker-signalled", ask=_ask_worker_signalled)
-
-# worker-preempted
-
-
-def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
+@documented("worker-preempted")
+def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_PREEMPTED.slug)
     if not deaths:
         return
@@ -560,8 +541,6 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_PREEMPTED = documented("worker-preempted", ask=_ask_worker_preempted)
-
 # worker-host-lost
 
 _FULL = (
@@ -573,7 +552,8 @@ _FULL = (
 _AGAIN = " A retry helps unless the pod was killed for memory."
 
 
-def _ask_worker_host_lost(case: Case) -> Iterator[Finding]:
+@documented("worker-host-lost")
+def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_HOST_LOST.slug)
     if not deaths:
         return
@@ -602,8 +582,6 @@ def _ask_worker_host_lost(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_HOST_LOST = documented("worker-host-lost", ask=_ask_worker_host_lost)
-
 # worker-lifetime
 
 _REMEDY = (
@@ -613,7 +591,8 @@ _REMEDY = (
 )
 
 
-def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
+@documented("worker-lifetime")
+def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
     if not deaths:
         yield from _lifetime_hang_findings(case)
@@ -666,9 +645,9 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         for key in each.processing
     ]
     position = f" {how_it_ended(case, hang)}" if hang is not None else ""
+    work = counted(case.hang.wanted, "task") if case.hang is not None else "work"
     yield WORKER_LIFETIME.found(
-        f"Every worker left at the end of its lifetime, with {_work(case)} still "
-        "pending",
+        f"Every worker left at the end of its lifetime, with {work} still pending",
         cause=(
             f"{counted(len(closings), 'worker')} reached the end of "
             f"`--lifetime`{lifetime_of(case.run, last.subject)} and left, and none was "
@@ -743,12 +722,6 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
     )
 
 
-def _work(case: Case) -> str:
-    return counted(case.hang.wanted, "task") if case.hang is not None else "work"
-
-
-WORKER_LIFETIME = documented("worker-lifetime", ask=_ask_worker_lifetime)
-
 # workers-died
 
 _TAKEN_ALONG = ("actor-lost", "data-lost")
@@ -761,7 +734,8 @@ _ADVICE: dict[str, RetryAdvice] = {
 }
 
 
-def _ask_workers_died(case: Case) -> Iterator[Finding]:
+@documented("workers-died")
+def WORKERS_DIED(case: Case) -> Iterator[Finding]:
     deaths = tuple(
         death
         for death in case.deaths
@@ -851,6 +825,3 @@ def _cost(case: Case) -> str:
     if again:
         costs.append(f"{counted(again, 'result')} to recompute")
     return f" Cost: {listed(costs)}." if costs else ""
-
-
-WORKERS_DIED = documented("workers-died", ask=_ask_workers_died)

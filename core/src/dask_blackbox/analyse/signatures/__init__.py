@@ -18,10 +18,18 @@ from dask_blackbox.analyse.signatures.signature import (
     Signature,
     Source,
     any_of,
+    lines_of,
     printed_by,
 )
 
-__all__ = ["SIGNATURES", "Signature", "Source", "any_of", "printed_by"]
+__all__ = [
+    "SIGNATURES",
+    "Signature",
+    "Source",
+    "any_of",
+    "lines_of",
+    "printed_by",
+]
 
 SIGNATURES: dict[str, Signature] = {
     name: each

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import polars as pl
+
+from dask_blackbox.run_tables import RunTables
 
 Source = Literal[
     "dask",
@@ -71,6 +74,20 @@ def printed_by(*signatures: Signature) -> pl.Expr:
     return pl.col("message").str.contains(
         "|".join(f"(?:{_without_names(each.pattern)})" for each in signatures)
     )
+
+
+def lines_of(
+    run: RunTables, *signatures: Signature, by: Collection[str] = ()
+) -> pl.DataFrame:
+    """Return the log lines that have one of these lines, by time.
+
+    Args:
+        by: Roles of the processes that wrote them; empty: any.
+    """
+    found = printed_by(*signatures)
+    if by:
+        found &= pl.col("role").is_in(by)
+    return run.logs.filter(found).sort("at", maintain_order=True)
 
 
 def _without_names(pattern: str) -> str:

@@ -288,7 +288,8 @@ def _stated(part: Part) -> dict[str, str]:
 
 
 def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
-    found = _driver_images(driver) if driver else {}
+    images = driver.image if driver else {}
+    found = {f"image ({name})": value for name, value in images.items()}
     kind = run.manifest.host_kind
     if kind:
         found["orchestrator"] = kind
@@ -343,11 +344,6 @@ def _images_of(run: RunTables) -> dict[str, str]:
         for name, value in each.image.items():
             found.setdefault(f"image of the {role} ({name})", set()).add(value)
     return {name: " | ".join(sorted(values)) for name, values in found.items()}
-
-
-def _driver_images(driver: DriverAttached) -> dict[str, str]:
-    """Return variables that name the image of the driver."""
-    return {f"image ({name})": value for name, value in driver.image.items()}
 
 
 def _settings_of_workers(run: RunTables) -> dict[str, str]:
