@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from dask_blackbox.analyse.history import History
     from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "NON_RETRYABLE",
-    "Overview",
-    "RunCard",
-    "RunState",
-    "TaskCost",
-    "card_of",
-    "may_pass",
-    "why_not_again",
-]
-
 CARD_SCHEMA = "dask-blackbox/card/1"
 
 _PAGES = "https://dask-blackbox.github.io/dask-blackbox/latest/findings"

@@ -14,8 +14,6 @@ from importlib.metadata import entry_points
 
 from dask_blackbox.guard import guard
 
-__all__ = ["GROUP", "PLAIN", "RemedyDialect", "dialect_of"]
-
 GROUP = "dask_blackbox.dialects"
 """The group of entry points."""
 

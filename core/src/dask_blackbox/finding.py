@@ -10,21 +10,6 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-__all__ = [
-    "ChainStep",
-    "Change",
-    "Confidence",
-    "Cost",
-    "Evidence",
-    "Finding",
-    "RetryAdvice",
-    "Severity",
-    "Subject",
-    "is_unusual",
-    "unusual",
-    "weaker",
-]
-
 Severity = Literal["failure", "warning", "notice"]
 """How bad: it explains a failed run, it cost or endangers something, it is good to know."""
 

@@ -17,35 +17,6 @@ from typing import Protocol
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = [
-    "BIDIRECTIONAL",
-    "article",
-    "as_code",
-    "class_of",
-    "clean",
-    "clock",
-    "code_line",
-    "command",
-    "count",
-    "counted",
-    "duration",
-    "ended",
-    "exact_size",
-    "listed",
-    "moment",
-    "need",
-    "need_of_time",
-    "plain",
-    "prefix_of",
-    "process_name",
-    "quoted",
-    "short",
-    "short_with_paths",
-    "signal_name",
-    "size",
-    "time_argument",
-]
-
 BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters (of a regular expression's class) that turn the direction of what follows."""
 

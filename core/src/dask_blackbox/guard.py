@@ -18,8 +18,6 @@ from functools import partial
 from traceback import walk_tb
 from types import CodeType
 
-__all__ = ["guard", "kept", "raised_by_signal_handler"]
-
 logger = logging.getLogger("dask_blackbox")
 
 kept: deque[tuple[str, BaseException]] = deque(maxlen=100)

@@ -8,18 +8,6 @@ import msgspec
 
 from dask_blackbox.finding import Confidence
 
-__all__ = [
-    "Blame",
-    "EarlierRun",
-    "EarlierTry",
-    "FailureGroup",
-    "JobHistory",
-    "Past",
-    "PastRun",
-    "Seen",
-    "Trend",
-]
-
 Blame = Literal["data", "code", "infrastructure", "several", "nothing", "unknown"]
 """Which side changed: what was read; what we wrote; what it ran on; more than one of
 them; none that is recorded; unknown."""

@@ -24,19 +24,6 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote
 
-__all__ = [
-    "STOPPED_BY_HOST",
-    "RunAddress",
-    "SketchName",
-    "index_names",
-    "read_index_name",
-    "read_sketch_name",
-    "safe",
-    "sketch_folder",
-    "sketch_name",
-    "viewer_links",
-]
-
 _FOLDER = re.compile(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _END_OF_TIME_MS = 10**14 - 1

@@ -10,34 +10,6 @@ from typing import Literal, TypedDict
 
 import msgspec
 
-__all__ = [
-    "BY_A_PERSON",
-    "FORMAT",
-    "SPOOL",
-    "TIME_LIMITS",
-    "Completeness",
-    "DriverException",
-    "Ending",
-    "Heartbeat",
-    "HostFact",
-    "Manifest",
-    "Progress",
-    "SourceAccount",
-    "StopReason",
-    "Stopped",
-    "decode_ending",
-    "decode_exception",
-    "decode_heartbeat",
-    "decode_manifest",
-    "decode_stopped",
-    "host_facts",
-    "lasted",
-    "own_version",
-    "seal_is_whole",
-    "sealed",
-    "since_boot",
-]
-
 FORMAT = 1
 """Version of everything a recording consists of (docs/format.md)."""
 

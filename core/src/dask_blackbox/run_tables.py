@@ -19,8 +19,6 @@ from dask_blackbox.tables import (
     workers_of,
 )
 
-__all__ = ["RunTables"]
-
 E = TypeVar("E", bound=Event)
 _Fact = TypeVar("_Fact")
 

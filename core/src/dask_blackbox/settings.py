@@ -9,7 +9,7 @@ import difflib
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,15 +20,6 @@ import yaml
 from dask.utils import parse_bytes, parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
-
-__all__ = [
-    "misspelt_settings",
-    "name_misspelt_settings",
-    "setting",
-    "setting_bytes",
-    "setting_patterns",
-    "setting_seconds",
-]
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -72,13 +63,7 @@ def setting_seconds(name: str) -> float:
     Raises:
         ConfigurationError: if it is not a duration.
     """
-    value = setting(name)
-    try:
-        return float(parse_timedelta(value))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"blackbox.{name} is {value!r}; give a duration like '10s' or '500ms'"
-        ) from error
+    return _parsed(name, parse_timedelta, "duration like '10s' or '500ms'")
 
 
 def setting_bytes(name: str) -> int:
@@ -87,12 +72,16 @@ def setting_bytes(name: str) -> int:
     Raises:
         ConfigurationError: if it is not a size.
     """
+    return int(_parsed(name, parse_bytes, "size like '1 MiB'"))
+
+
+def _parsed(name: str, parse: Callable[[Any], float], expected: str) -> float:
     value = setting(name)
     try:
-        return int(parse_bytes(value))
-    except (TypeError, ValueError) as error:
+        return float(parse(value))
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"blackbox.{name} is {value!r}; give a size like '1 MiB'"
+            f"blackbox.{name} is {value!r}; give a {expected}"
         ) from error
 
 

@@ -13,18 +13,6 @@ import msgspec
 
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 
-__all__ = [
-    "LARGEST",
-    "QUANTILES",
-    "REST",
-    "Fingerprint",
-    "Inputs",
-    "PrefixSketch",
-    "Sketch",
-    "packed",
-    "read_sketch",
-]
-
 SKETCH_FORMAT = 1
 """Version of the sketch; a reader takes older ones, and refuses newer ones."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -171,7 +172,7 @@ def _prefixes(prefixes: Sequence[PrefixPair], shown_of: dict[str, str]) -> Table
         cells: list[str | Text] = [plain(pair.name)]
         cells.append(_both(by_name["tasks"], count))
         for name in shown_of:
-            shown = duration if name == "seconds" else _size
+            shown = duration if name == "seconds" else partial(measure, "bytes")
             cells += [_both(by_name[name], shown), _times(by_name[name])]
         sign = "+" if pair.cost >= 0 else ""
         little = abs(pair.cost) < _LITTLE
@@ -196,10 +197,6 @@ def _both(pair: Measured, shown: Callable[[float], str]) -> str:
         for value in (pair.before, pair.after)
     )
     return before if before == after else f"{before} → {after}"
-
-
-def _size(value: float) -> str:
-    return measure("bytes", value)
 
 
 def _value_text(name: str, value: float | None) -> str:

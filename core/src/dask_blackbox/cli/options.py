@@ -176,8 +176,6 @@ def snapshots_of(store: Store, run: Run, interval: float) -> Iterator[Run]:
         yield run
 
 
-__all__ = ["versions"]
-
 _NAMES = (
     "dask-blackbox",
     "airflow-provider-dask-blackbox",

@@ -20,6 +20,7 @@ from dask_blackbox.cli.options import (
     store_option,
 )
 from dask_blackbox.errors import ConfigurationError, RecordingError
+from dask_blackbox.formatting import listed
 
 if TYPE_CHECKING:  # heavy: imported when it runs
     from dask_blackbox.capture.worker.bundle_file import TaskBundle
@@ -94,9 +95,8 @@ def differences(
     ]
     others = [n for n in was if n not in differing and n in now and was[n] != now[n]]
     if others:
-        shown = ", ".join(f"{n} {was[n]} → {now[n]}" for n in others[:5])
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""  # noqa: PLR2004
-        found.append(f"different versions of {shown}{more}")
+        shown = listed([f"{n} {was[n]} → {now[n]}" for n in others], most=5)
+        found.append(f"different versions of {shown}")
     return found
 
 
@@ -209,9 +209,7 @@ def _show(bundle: TaskBundle) -> set[str]:
     if facts.get("redacted"):
         click.echo(f"    redacted: {', '.join(facts['redacted'])}")
     names = set().union(*(names_in(part) for part in bundle.parts))
-    shown = sorted(names)[:_MOST_NAMES]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    click.echo(f"  imports {', '.join(shown)}{more}")
+    click.echo(f"  imports {listed(sorted(names), most=_MOST_NAMES)}")
     return names
 
 

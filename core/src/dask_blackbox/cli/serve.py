@@ -54,7 +54,8 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
             err=True,
         )
     with _listening(host, port) as listener:
-        url = f"http://{_in_url(host)}:{listener.getsockname()[1]}/"
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{listener.getsockname()[1]}/"
         click.echo(f"Runs of {store.url}: {url}  (end with Ctrl-C)")
         names = ["127.0.0.1", "localhost", "[::1]", host] if alone else None
         settings = uvicorn.Config(
@@ -86,7 +87,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

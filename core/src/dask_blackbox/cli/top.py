@@ -84,11 +84,12 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     if progress is None:
         return [*facts, ("tasks", f"{count(run.tasks.height)} ended")]
     of = f" of {count(progress.total)}" if progress.total else ""
+    limit = f" of {exact_size(progress.memory_limit)}" if progress.memory_limit else ""
     facts += [
         ("tasks", f"{count(progress.done)}{of}"),
         ("rate", f"{progress.rate:,.1f} a second"),
         ("workers", _workers(progress)),
-        ("memory", exact_size(progress.memory) + _limit(progress)),
+        ("memory", exact_size(progress.memory) + limit),
     ]
     if progress.failed:
         facts.append(("failed", count(progress.failed)))
@@ -100,10 +101,6 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 def _workers(progress: Progress) -> str:
     threads, busy = count(progress.threads), count(progress.executing)
     return f"{count(progress.workers)} with {threads} threads, {busy} busy"
-
-
-def _limit(progress: Progress) -> str:
-    return f" of {exact_size(progress.memory_limit)}" if progress.memory_limit else ""
 
 
 def _named(run: Run) -> str:

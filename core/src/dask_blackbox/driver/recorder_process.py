@@ -249,27 +249,21 @@ class RecorderSupervisor:
         self.event("capture-failed", {"doing": doing, "error": repr(error)})
 
     def attach(
-        self, order: Attach, client: str, cluster: dict[str, object] | None = None
+        self,
+        order: Attach | OwnedScheduler,
+        client: str | None,
+        cluster: dict[str, object] | None = None,
     ) -> None:
-        """Let this recorder, and one that takes over, pull from a scheduler.
+        """Let this recorder, and one that takes over, pull from a scheduler, or own it.
 
         Args:
-            cluster: Of what kind the client's cluster is.
-        """
-        self._orders.append(order)
-        self._link.order(order)
-        self._attached(client, cluster)
-
-    def own(self, order: OwnedScheduler, cluster: dict[str, object]) -> None:
-        """Let the recorder close a cluster if the driver is killed.
-
-        Args:
-            order: How to reach its scheduler.
+            order: How to reach it; one that is owned is closed if the driver is killed.
+            client: Through which the driver uses it; None: none has connected yet.
             cluster: Of what kind the cluster is.
         """
         self._orders.append(order)
         self._link.order(order)
-        self._attached(None, cluster)
+        self._attached(client, cluster)
 
     def relay(
         self, order: Attach, client: Client, cluster: dict[str, object] | None = None

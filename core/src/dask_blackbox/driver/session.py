@@ -75,14 +75,17 @@ from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
 if TYPE_CHECKING:
-    # Only describe arguments.
+    # Only describes arguments.
     from distributed import Client
-    # Only describe arguments.
 
 
 logger = logging.getLogger("dask_blackbox")
 
 _DRAINING = 5.0
+_OF_A_PART = (
+    "title", "cause", "remedy", "rule", "confidence", "retry_advice", "retry_confidence",
+)  # fmt: skip
+"""What the verdict on a part says to the run that it ends."""
 
 
 class Recording:
@@ -231,7 +234,7 @@ class Recording:
             order = owned_scheduler(cluster)
             if order is not None:
                 where = {"scheduler": order.address, "owned": order.scheduler}
-                self._supervisor.own(order, facts_of_cluster(cluster) | where)
+                self._supervisor.attach(order, None, facts_of_cluster(cluster) | where)
 
     async def attach_on_loop(self, client: Client, *, everything: bool = False) -> None:
         """As `attach`, for a client on whose own event loop this runs.
@@ -434,18 +437,8 @@ class Recording:
         if self._supervisor is None or verdict is None:
             return
         with guard("the part that failed"):
-            detail = {
-                "what": what,
-                "name": name,
-                "title": verdict.title,
-                "cause": verdict.cause,
-                "remedy": verdict.remedy,
-                "rule": verdict.rule,
-                "confidence": verdict.confidence,
-                "retry_advice": verdict.retry_advice,
-                "retry_confidence": verdict.retry_confidence,
-                "url": url,
-            }
+            facts = {each: getattr(verdict, each) for each in _OF_A_PART}
+            detail = {"what": what, "name": name, **facts, "url": url}
             self._supervisor.event("part-failed", detail)
 
     def task_named(
@@ -459,10 +452,8 @@ class Recording:
             identity: Which of the host's tasks it is.
             url: Of its page.
         """
-        if self._supervisor is not None:
-            self._task_event(
-                "task-named", key, {"name": name, "id": identity, "url": url}
-            )
+        named: dict[str, object] = {"name": name, "id": identity, "url": url}
+        self._task_event("task-named", key, named)
 
     def _task_event(self, kind: str, key: str, detail: dict[str, object]) -> None:
         if self._supervisor is not None:
@@ -577,20 +568,13 @@ class Recording:
     async def __aenter__(self) -> Self:
         import asyncio
 
-        from dask_blackbox.driver.plugin_registration import install
-
         await asyncio.to_thread(self._begin)
         self._record_every_client()
         if self._every_client is not None:
             with guard("the Dask clients of this process"):
                 await self._every_client.attach_connected_on_loop()
-        if self._client is not None and self._supervisor is not None:
-            with guard("the plugins on the cluster", on_error=self._supervisor.failed):
-                order = await install(self._client, self._manifest.recording)
-                self._supervisor.attach(
-                    order, self._client.id, cluster_facts(self._client)
-                )
-                self.attached = True
+        if self._client is not None:
+            await self.attach_on_loop(self._client)
         await asyncio.to_thread(self.wait_for_store)
         return self
 
@@ -701,11 +685,6 @@ class Recording:
             with guard("the Dask clients of this process"):
                 self._every_client.begin()
 
-    def _stop_recording_every_client(self) -> None:
-        if self._every_client is not None:
-            with guard("the Dask clients of this process"):
-                self._every_client.end()
-
     def wait_for_store(self) -> None:
         """Wait until it is known whether the store works, once; as long as `start` may take."""
         if self._supervisor is None or self._store_checked:
@@ -737,32 +716,26 @@ class Recording:
         hint = again if isinstance(error, StoreError) else ""
         logger.error("this run is not recorded: %s%s", error, hint)
 
-    def _give_up(self) -> None:
-        self._stop_recording_every_client()
+    def _stop_capture(self) -> None:
+        if self._every_client is not None:
+            with guard("the Dask clients of this process"):
+                self._every_client.end()
         if self._status is not None:
             self._status.close()
+        for each in (self._position, self._calls, self._driver):
+            if each is not None:
+                each.stop()
+
+    def _give_up(self) -> None:
         with guard("the end of the recorder"):
-            if self._calls is not None:
-                self._calls.stop()
-            if self._position is not None:
-                self._position.stop()
-            if self._driver is not None:
-                self._driver.stop()
+            self._stop_capture()
             if self._supervisor is not None:
                 unfollow_masked_values(self._supervisor.mask)
                 self._supervisor.discard()
                 self._supervisor = None
 
     def _conclude(self, end: End, timeout: float | None) -> RunCard:
-        self._stop_recording_every_client()
-        if self._status is not None:
-            self._status.close()
-        if self._position is not None:
-            self._position.stop()
-        if self._calls is not None:
-            self._calls.stop()
-        if self._driver is not None:
-            self._driver.stop()
+        self._stop_capture()
         if self._code is not None:
             self._code.finish()
         if self._supervisor is None:

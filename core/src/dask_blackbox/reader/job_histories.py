@@ -16,6 +16,7 @@ from string import ascii_uppercase
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
+from dask_blackbox.formatting import listed
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
 from dask_blackbox.layout import SketchName, safe
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
@@ -220,9 +221,8 @@ def _what_changed(failed: Sketch, good: Sketch) -> str:
     found.sort(key=lambda each: _EXPLAINING_KINDS.index(each.kind))
     if not found:
         return ""
-    first = found[0]
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{first.what} {first.before or 'none'} → {first.after or 'none'}{more}"
+    steps = [f"{e.what} {e.before or 'none'} → {e.after or 'none'}" for e in found]
+    return listed(steps, most=1)
 
 
 def _trends(names: Sequence[SketchName]) -> list[Trend]:

@@ -199,7 +199,10 @@ def _candidate(store: Store, name: str) -> _Candidate:
     if not candidates:
         raise RunNotFoundError(name, store.url, close=_close(store, typed))
     if len(candidates) > 1:
-        shown = [_typed(each) for each in candidates[:_MOST]]
+        shown = [
+            "/".join(str(part) for part in each if part is not None)
+            for each in candidates[:_MOST]
+        ]
         raise AmbiguousRunError(name, shown, more=len(candidates) > _MOST)
     return candidates[0]
 
@@ -319,7 +322,3 @@ def _attempts(store: Store, job: str, run: str) -> list[int]:
 def _folders(store: Store, prefix: str, *, most: int | None = None) -> list[str]:
     """Return the words after the `=` of folders that begin with `prefix`."""
     return [folder.partition("=")[2] for folder in islice(store.folders(prefix), most)]
-
-
-def _typed(candidate: _Candidate) -> str:
-    return "/".join(str(part) for part in candidate if part is not None)

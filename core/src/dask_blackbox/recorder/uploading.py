@@ -68,8 +68,10 @@ class Uploader(threading.Thread):
                 self.pass_once()
         until = time.monotonic() + _RECOVERING
         while not self.pass_once() and not self._given_up:
-            lasting = self.error is not None and not _transient(self.error)
-            if lasting or time.monotonic() + self._pause > until:
+            transient = self.error is None or (
+                isinstance(self.error, StoreError) and self.error.transient
+            )
+            if not transient or time.monotonic() + self._pause > until:
                 return
             time.sleep(self._pause)
 
@@ -222,7 +224,3 @@ def heartbeat(
     """Return `heartbeat.json`: when the recorder lived, how many segments it had, and how far it was."""
     beat = Heartbeat(at=at, segments=segments, progress=progress, lasted=lasted)
     return msgspec.json.encode(beat)
-
-
-def _transient(error: BlackboxError) -> bool:
-    return isinstance(error, StoreError) and error.transient

@@ -51,7 +51,7 @@ def environment_of(run: RunTables) -> Environment:
     scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
     return Environment(
         _rows(
-            _driver_versions(driver),
+            _versions(driver.packages, driver.python),
             _scheduler_versions(run, scheduler),
             _worker_versions(run),
         ),
@@ -70,10 +70,6 @@ def _driver(events: Iterable[DriverAttached]) -> DriverAttached:
             if (value := getattr(event, name)) not in (None, (), {})
         }
     return DriverAttached(**known)
-
-
-def _driver_versions(driver: DriverAttached) -> Versions:
-    return _versions(driver.packages, driver.python)
 
 
 def _scheduler_versions(run: RunTables, scheduler: SchedulerInfo) -> Versions:

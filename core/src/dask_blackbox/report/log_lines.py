@@ -146,7 +146,8 @@ def _addresses(run: RunTables, wanted: str) -> list[str]:
     ):
         found = [row for row in known if any(fits(word) for word in row[:2])]
         # One worker may have come several times, under one name and many addresses.
-        if len({name or address for address, name, _ in found} - _covered(found)) > 1:
+        covered = {address for address, name, _ in found if name}
+        if len({name or address for address, name, _ in found} - covered) > 1:
             listed = ", ".join(sorted({address for address, *_ in found})[:5])
             raise ConfigurationError(
                 f"--worker {wanted} matches several workers ({listed}, …); give a "
@@ -158,11 +159,6 @@ def _addresses(run: RunTables, wanted: str) -> list[str]:
     raise ConfigurationError(
         f"no worker {wanted} in this recording; there were: {names or 'none'}"
     )
-
-
-def _covered(rows: list[tuple[str, str | None, str | None]]) -> set[str]:
-    """Return the bare addresses that a row with a name speaks for."""
-    return {address for address, name, _ in rows if name}
 
 
 def _moment(run: RunTables, option: str, text: str) -> datetime:

@@ -263,7 +263,7 @@ def _quoted(sentences: Sequence[str]) -> str:
 def _in_html(text: str) -> str:
     """Return text for inside a tag, where some renderers see Markdown and some don't."""
     text = _SPACES.sub(" ", plain(text)).strip()
-    marked = _MARKUP.sub(lambda found: _entity(found[0]), text)
+    marked = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
     return _AUTOLINK.sub(_unlinked, marked)
 
 
@@ -290,10 +290,6 @@ def _escaped_inside(text: str) -> str:
 
 def _unlinked(found: re.Match[str]) -> str:
     return found[0].replace(":", "&#58;").replace(".", "&#46;").replace("@", "&#64;")
-
-
-def _entity(character: str) -> str:
-    return f"&#{ord(character)};"
 
 
 def _paragraphs(text: str) -> str:

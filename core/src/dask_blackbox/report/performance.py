@@ -92,7 +92,10 @@ def performance_html(run: RunTables, card: RunCard) -> str:
     executions = executions_of(run)
     tabs = [
         ("Summary", _text(_summary_markup(run, card, axis, processes, executions))),
-        ("Task Stream", _stream(executions, processes)),
+        (
+            "Task Stream",
+            stream_figure(executions, processes) if executions.height else None,
+        ),
         ("System", system_figures(run.metrics, axis, processes)),
         ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
         ("Worker Profile (compute)", _flame_graph(run, "compute")),
@@ -142,10 +145,6 @@ def _text(markup: Markup) -> Any:
         sizing_mode="stretch_both",
         styles={"overflow": "auto", "padding": "8px 16px"},
     )
-
-
-def _stream(executions: pl.DataFrame, processes: list[WorkerProcess]) -> object | None:
-    return stream_figure(executions, processes) if executions.height else None
 
 
 def _flame_graph(run: RunTables, of: str) -> object | None:

@@ -16,7 +16,15 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
-from dask_blackbox.formatting import count, counted, duration, exact_size, moment, plain
+from dask_blackbox.formatting import (
+    count,
+    counted,
+    duration,
+    exact_size,
+    listed,
+    moment,
+    plain,
+)
 from dask_blackbox.job_history import EarlierRun, Past, Seen
 
 CONFIDENCE = {
@@ -89,11 +97,7 @@ def explained_text(change: Change) -> str:
     _, found, places = (first.after or "").partition(" (")
     if first.kind == "code" and found:
         names[0] += f" ({plain(places)}"
-    shown = names[:_MOST_EXPLAINED]
-    if len(names) > len(shown):
-        shown.append(f"{len(names) - len(shown)} more")
-    text = " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
-    return f"explains {text}"
+    return f"explains {listed(names, most=_MOST_EXPLAINED)}"
 
 
 def full_headline(card: RunCard) -> str:
@@ -188,10 +192,7 @@ def damage_text(card: RunCard) -> str | None:
     names = [plain(name) for name in card.completeness.get("damaged", {})]
     if not names:
         return None
-    more = (
-        f" and {len(names) - _MOST_DAMAGED} more" if len(names) > _MOST_DAMAGED else ""
-    )
-    return f"This recording is damaged: {', '.join(names[:_MOST_DAMAGED])}{more}"
+    return f"This recording is damaged: {listed(names, most=_MOST_DAMAGED)}"
 
 
 def missing_data(card: RunCard) -> list[str]:
@@ -346,9 +347,8 @@ def _tries(past: Past) -> str:
 
 
 def _attempts(numbers: list[str]) -> str:
-    if len(numbers) == 1:
-        return f"attempt {numbers[0]}"
-    return f"attempts {', '.join(numbers[:-1])} and {numbers[-1]}"
+    noun = "attempt" if len(numbers) == 1 else "attempts"
+    return f"{noun} {listed(numbers, most=len(numbers))}"
 
 
 def _times(seen: Seen, *, more: bool) -> str:

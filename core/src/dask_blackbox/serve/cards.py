@@ -55,7 +55,7 @@ class Cards:
             kept, until = self._kept.get(address, (None, 0.0))
         if kept is not None and self._now() < until:
             return kept
-        card = self._written(address)
+        card = read_card(self._store, address.folder, {})
         if card is None:
             with self._making:
                 card = self.run(address).card()
@@ -64,9 +64,6 @@ class Cards:
             until = float("inf")
         self._keep(address, card, until)
         return card
-
-    def _written(self, address: RunAddress) -> RunCard | None:
-        return read_card(self._store, address.folder, {})
 
     def _keep(self, address: RunAddress, card: RunCard, until: float) -> None:
         with self._lock:

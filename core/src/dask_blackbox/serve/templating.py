@@ -67,41 +67,31 @@ class Templates:
         )
 
 
-class LogForm(BaseModel):
-    """The form above the logs of a run."""
-
-    worker: str = ""
+class _LineForm(BaseModel):
     level: str = ""
-    since: str = ""
-    until: str = ""
     filter: str = ""
     role: str = ""
-    task: str = ""
 
     def asked(self) -> LogQuery:
-        """Return the query that the form stands for."""
-        values = {
-            name: word.strip() or None for name, word in self.model_dump().items()
-        }
+        """Return the query of lines that the form stands for."""
+        words = self.model_dump(exclude={"job"})
+        values = {name: word.strip() or None for name, word in words.items()}
         return LogQuery(pattern=values.pop("filter"), **values)
 
 
-class LogsForm(BaseModel):
+class LogForm(_LineForm):
+    """The form above the logs of a run."""
+
+    worker: str = ""
+    since: str = ""
+    until: str = ""
+    task: str = ""
+
+
+class LogsForm(_LineForm):
     """The form above the logs of all runs."""
 
     job: str = ""
-    level: str = ""
-    filter: str = ""
-    role: str = ""
-
-    def asked(self) -> LogQuery:
-        """Return the query that the form stands for."""
-        values = {
-            name: word.strip() or None for name, word in self.model_dump().items()
-        }
-        return LogQuery(
-            pattern=values["filter"], level=values["level"], role=values["role"]
-        )
 
 
 class SearchForm(BaseModel):

@@ -21,23 +21,6 @@ from dask_blackbox.segments import SegmentWriter
 from dask_blackbox.store import Store
 from dask_blackbox.tables import write_tables
 
-__all__ = [
-    "EPOCH",
-    "WORKER",
-    "Fact",
-    "a_log",
-    "a_metric",
-    "a_run",
-    "a_task",
-    "a_task_error",
-    "a_worker_added",
-    "a_worker_removed",
-    "an_event",
-    "an_exit_report",
-    "recorded",
-    "rows_of",
-]
-
 EPOCH = 1_795_230_000.0
 """When these runs begin: 2026-11-21, 05:00 UTC and some."""
 

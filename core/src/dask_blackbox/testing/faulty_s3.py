@@ -24,8 +24,6 @@ from urllib.parse import unquote, urlsplit
 from dask_blackbox.testing.faults import Fault
 from dask_blackbox.testing.s3_server import EmbeddedS3
 
-__all__ = ["Asked", "FaultyS3", "Trouble", "faulty_s3"]
-
 _UPSTREAM = 60.0
 _RESET = struct.pack("ii", 1, 0)
 _HOPS = {"connection", "keep-alive", "transfer-encoding", "expect"}

@@ -17,8 +17,6 @@ from dask_blackbox.analyse import Case, Rule, findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["findings_of", "fires", "stays_silent", "verdict_with"]
-
 
 def findings_of(
     rule: Rule,

@@ -20,8 +20,6 @@ from typing import IO, Any
 
 from dask_blackbox.errors import BlackboxError
 
-__all__ = ["EmbeddedS3", "embedded_s3", "running_server"]
-
 _TIMEOUT = 60.0  # seconds; an import of moto on a busy machine takes its time
 
 

@@ -16,8 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dask_blackbox.errors import BlobNotFoundError, ConfigurationError
 from dask_blackbox.store import Store
 
-__all__ = ["StoreContract"]
-
 _BAD_NAMES = (
     "",
     "/",

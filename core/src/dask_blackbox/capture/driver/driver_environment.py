@@ -207,15 +207,12 @@ def sources_of(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     lines = text.splitlines()
     for name, node in _named(ast.parse(text).body, "", 0):
-        first = min([node.lineno, *(each.lineno for each in _decorators(node))])
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(each.lineno for each in decorators)])
         source = "\n".join(lines[first - 1 : node.end_lineno])
         # Of a name that is set more than once, all of it counts.
         found[name] = "\n".join(filter(None, (found.get(name), source)))[:_LONGEST]
     return found
-
-
-def _decorators(node: object) -> list[Any]:
-    return getattr(node, "decorator_list", [])
 
 
 def _named(body: list[Any], inside: str, depth: int) -> Any:

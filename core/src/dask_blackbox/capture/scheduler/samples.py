@@ -201,7 +201,8 @@ class Spans:
 
     def check(self) -> None:
         """Report those that have changed since the last time."""
-        spans = getattr(self._extension(), "spans", {})
+        extensions = getattr(self._scheduler, "extensions", None) or {}
+        spans = getattr(extensions.get("spans"), "spans", {})
         for name in [n for n in self._reported if n not in self._done]:
             span = spans.get(name)
             while span is not None and span.parent is not None:
@@ -223,9 +224,6 @@ class Spans:
             excludes, self.excludes = self.excludes, 0
             error = f"{excludes} more spans than the {_MOST_SPANS} that are recorded"
             self._report("capture-failed", "", doing="spans", error=error)
-
-    def _extension(self) -> object:
-        return (getattr(self._scheduler, "extensions", None) or {}).get("spans")
 
 
 def _facts(span: Span) -> dict[str, Any]:
