@@ -323,3 +323,13 @@ def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_ther
 
     assert found.rule == "stopped-by-host"
     assert found.cause.endswith(text)
+
+
+def test_a_driver_is_where_it_was_only_until_it_is_gone() -> None:
+    gone = an_event("driver-lost", "driver", at=50, pid=7, exit_code=-9)
+
+    found = verdict(ON_A_CLUSTER, a_worker(), blocked_at(), gone, aborted(at=80))
+
+    assert found.rule == "driver-killed"
+    assert "The driver had been at /jobs/nightly.py:30 in main" in found.cause
+    assert "for 30 s." in found.cause

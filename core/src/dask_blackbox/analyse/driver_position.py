@@ -17,7 +17,12 @@ from dask_blackbox.analyse.frames import (
     own_frame_in,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.events import DriverBlocked, DriverUnblocked, GraphUpdated
+from dask_blackbox.events import (
+    DriverBlocked,
+    DriverLost,
+    DriverUnblocked,
+    GraphUpdated,
+)
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
 from dask_blackbox.run_tables import RunTables
@@ -119,6 +124,8 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
         return None
     # A process may end long after its work: it closes its cluster first.
     last, end = blocked[-1], outcome_of(run).decided_at or last_sign_of_life(run)
+    # The recording goes on after its driver, until the scheduler is gone, too.
+    end = min([end, *(lost.at for lost in run.of(DriverLost))])
     at, reported_after = last.at, last.lasted
     moved = [fact.at for fact in run.of(DriverUnblocked)]
     # What ends in the last moments ends because the run does.
