@@ -200,12 +200,18 @@ def served(host: Any, tmp_path: Path) -> Iterator[str]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def _at_work(host: Any, run_id: str, folder: Path) -> None:
+    """Wait until a task of a served flow runs, and the recorder knows of all three."""
+    _soon((folder / "began").exists)
+    _soon(lambda: "0 of 3 " in host.artifacts(run_id).get("dask-run-killed", ""))
+
+
 def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
     host: Any, served: str, tmp_path: Path
 ) -> None:
     asked = {"parameters": {"folder": str(tmp_path)}}
     run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
-    _soon((tmp_path / "began").exists)
+    _at_work(host, run_id, tmp_path)
 
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
@@ -250,7 +256,7 @@ def test_a_flow_run_that_somebody_cancels_in_the_browser_reports_it(
         pytest.skip(f"no browser at {CHROMIUM}")
     asked = {"parameters": {"folder": str(tmp_path)}}
     run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
-    _soon((tmp_path / "began").exists)
+    _at_work(host, run_id, tmp_path)
 
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
