@@ -74,7 +74,7 @@ def test_a_suspended_flow_run_has_not_failed_and_goes_on_as_an_attempt(
     assert "Resume it in Prefect" in seen.card.verdict.remedy
     assert prefect.tags(made.id) == []
     assert {task.message for task in seen.all_tasks if task.state == "CANCELLED"} == {
-        "Stopped before it was done, because its flow run was suspended."
+        "Stopped before it finished, because its flow run was suspended."
     }
     assert not [task for task in seen.all_tasks if task.state == "CRASHED"]
     assert (finalised, again.state_name) == (False, "Suspended")
