@@ -76,10 +76,10 @@ def _reason(stall: Stall, names: Mapping[str, str]) -> str:
                 for each in stall.processing
                 if each.executing_for
             ]
-            return f"{_listed(running)} {_be(running, 'is', 'are')} running"
+            return f"{_listed(running)} {_verb(running, 'is', 'are')} running"
         case "not-started":
             sent = [names.get(each.key, each.key) for each in stall.processing]
-            return f"{_listed(sent)} {_be(sent, 'was', 'were')} sent to workers that run no task"
+            return f"{_listed(sent)} {_verb(sent, 'was', 'were')} sent to workers that run no task"
     return "tasks are waiting, but none is running"
 
 
@@ -94,7 +94,7 @@ def _with_needs(task: RestrictedTask, names: Mapping[str, str]) -> str:
     return f"{name} (needs {asked})" if needs else name
 
 
-def _be(names: list[str], one: str, many: str) -> str:
+def _verb(names: list[str], one: str, many: str) -> str:
     return one if len(names) == 1 else many
 
 
