@@ -260,6 +260,40 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
 
 
 @pytest.mark.parametrize(
+    ("stall", "error", "rule"),
+    [
+        (
+            of_resources(),
+            an_exception("KeyError", "'plan' not found"),
+            "no-valid-worker",
+        ),
+        # What is running may end: the driver may only have looked at it.
+        (
+            a_stall(a_task_at("fetch-1", executing_for=58)),
+            an_exception("KeyError", "'plan' not found"),
+            "driver-exception",
+        ),
+        (
+            of_resources(),
+            an_exception("ZeroDivisionError", "by zero"),
+            "driver-exception",
+        ),
+    ],
+)
+def test_what_a_driver_lacks_after_a_wait_that_it_gave_up_is_the_hang(
+    stall: Piece, error: DriverException, rule: str
+) -> None:
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=90.0, call="Future.result", key="train-1",
+        exception="TimeoutError", message="timed out after 10 s.", identity="1", pid=1,
+    )  # fmt: skip
+    found = verdict(hung(stall, gave_up, error=error))
+
+    assert found.rule == rule
+    assert ("gave up its wait" in found.cause) == (rule == "no-valid-worker")
+
+
+@pytest.mark.parametrize(
     ("failed_at", "rule"), [(30.0, "task-exception"), (10.0, "stalled")]
 )
 def test_a_failure_beside_a_task_that_hangs_is_the_root(

@@ -142,10 +142,11 @@ class Case:
     def gave_up_waiting(self) -> bool:
         """Whether the driver lacked something after a wait of its own had timed out.
 
-        What it had waited for was blocked then, and still when the run ended.
+        What it had waited for was blocked then, and still when the run ended.  A task that
+        was running need not be: a driver may look at it again and again.
         """
         hang, exception = self.standstill, self.exception
-        if hang is None or exception is None:
+        if hang is None or hang.executing or exception is None:
             return False
         return is_absence(exception.exception, exception.message) and any(
             each.at >= hang.since and is_wait(each.exception, each.message)
