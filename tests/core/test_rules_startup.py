@@ -71,6 +71,20 @@ def not_started(root: str = "") -> Piece:
     return failed_with(an_exception(name, message, traceback=trace))
 
 
+@pytest.mark.parametrize(("joins_at", "starting"), [(50.0, False), (100.5, True)])
+def test_only_a_worker_that_has_not_joined_is_still_starting(
+    joins_at: float, *, starting: bool
+) -> None:
+    report = an_event(
+        "worker-starting", "tcp://n1", at=40.0, pid=7, lasted=20.0,
+        kernel="hrtimer_nanosleep",
+    )  # fmt: skip
+    joins = an_event("worker-added", "tcp://w7", at=joins_at, pid=7)
+    found = verdict(report, joins, failed_with(WAITED, at=100.0))
+
+    assert ("waited for the end of a sleep" in found.title) is starting
+
+
 def test_a_preload_that_cannot_be_imported_is_named() -> None:
     found = verdict(
         not_started("Traceback:\nModuleNotFoundError: No module named 'our_setup'\n"),
@@ -390,10 +404,9 @@ def test_workers_without_descriptors_hang_without_a_word() -> None:
 
     assert verdict(line, *hung).rule == "too-many-open-files"
     other = an_exception("KeyError", "'tuesday'")
-    assert (
-        verdict(a_worker(), a_graph(), line, failed_with(other)).rule
-        == "driver-exception"
-    )
+    later = verdict(a_worker(), a_graph(), line, failed_with(other))
+    assert (later.rule, later.confidence) == ("too-many-open-files", "medium")
+    assert later.title.endswith("; then KeyError in the driver: 'tuesday'")
 
 
 # Actors

@@ -150,6 +150,42 @@ _MOST_NAMES = 20
 _OF_DASK = ("DASK_",)
 
 
+_MOST_OPEN, _SHOWN_OPEN = 500, 5
+_STREAMS = ("0", "1", "2")
+
+
+def waiting_of(pid: int) -> dict[str, object]:
+    """Return what a process of this host waits for, and the files that it has open.
+
+    Reads the disk: not on an event loop.
+
+    Args:
+        pid: Of a process of the same user.
+
+    Returns:
+        `kernel`: the kernel's function in which its main thread sleeps, empty while it runs;
+        `files`: five files without those of programs and devices.  Without what the system
+        does not report.
+    """
+    found: dict[str, object] = {}
+    try:
+        with open(f"/proc/{pid}/wchan", encoding="utf-8") as file:
+            found["kernel"] = file.read().strip().strip("0")
+        folder = f"/proc/{pid}/fd"
+        numbers = [n for n in os.listdir(folder)[:_MOST_OPEN] if n not in _STREAMS]
+        names = [os.readlink(f"{folder}/{n}") for n in numbers]
+    except OSError:
+        return found
+    files = [each for each in names if os.path.isabs(each) and _may_hold_data(each)]
+    return {**found, "files": files[:_SHOWN_OPEN]}
+
+
+def _may_hold_data(path: str) -> bool:
+    return not path.startswith(("/dev/", "/proc/", "/sys/")) and not path.endswith(
+        (".py", ".so", ".pyc", ".dirlock", " (deleted)")
+    )
+
+
 class ProcessState:
     """The state of this process when it was asked for."""
 

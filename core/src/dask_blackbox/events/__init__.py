@@ -124,6 +124,7 @@ from dask_blackbox.events.workers import (
     WorkerRemoved,
     WorkerRestartedForMemory,
     WorkersRetired,
+    WorkerStarting,
     WorkerStatusChanged,
     WorkerUnresponsive,
 )
@@ -249,6 +250,7 @@ __all__ = [
     "WorkerInternalError",
     "WorkerRemoved",
     "WorkerRestartedForMemory",
+    "WorkerStarting",
     "WorkerStatusChanged",
     "WorkerUnresponsive",
     "WorkersRetired",

@@ -10,6 +10,25 @@ import msgspec
 from dask_blackbox.events.base import Event, Part, UserCodeEvent
 
 
+class WorkerStarting(Event, frozen=True, kw_only=True):
+    """A nanny's worker has not started yet, after 10 s or more; the nanny is the subject.
+
+    Attributes:
+        pid: Process id of the worker.
+        lasted: Seconds since its nanny began to start it.
+        kernel: The function of Linux in which its main thread sleeps; empty: it runs; null:
+            not known.
+        files: Five files that it has open, without programs and devices.
+    """
+
+    kind: ClassVar[str] = "worker-starting"
+
+    pid: int | None = None
+    lasted: float = 0.0
+    kernel: str | None = None
+    files: tuple[str, ...] = ()
+
+
 class WorkerAdded(Event, frozen=True, kw_only=True):
     """A worker joined the cluster; its address is the subject.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -60,6 +61,7 @@ from dask_blackbox.events import (
     TasksRunnable,
     TasksUnrunnable,
     WorkerAdded,
+    WorkerStarting,
 )
 from dask_blackbox.finding import (
     ChainStep,
@@ -548,15 +550,20 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
+    starting = _still_starting(case)
     by_program = bool(arrived) and _started_by_a_program(case)
     too_few = bool(arrived) and not died and _is_local(case) and not by_program
     yield WORKERS_NEVER_ARRIVED.found(
-        f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}",
+        f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}"
+        + (f"; {_what_starts(starting)}" if starting else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
             f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
+            + "".join(map(_how_it_starts, starting))
         ),
-        remedy=(
+        remedy=_BLOCKED_AT_START
+        if starting
+        else (
             f"Start them with the address of this scheduler, {max(_schedulers(case))}, "
             "or with its `--scheduler-file`."
         )
@@ -571,9 +578,61 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             f"{waited}, or continue with {arrived or 'fewer'}."
         ),
         confidence="high",
-        retry_advice="code" if too_few else None,
+        retry_advice="unknown" if starting else "code" if too_few else None,
+        retry_confidence="low" if starting else None,
         evidence=case.exception_evidence(),
     )
+
+
+_KERNEL_WAITS = (
+    (re.compile(r"locks_lock|flock|fcntl_setlk"), "a lock of a file"),
+    (re.compile(r"nanosleep"), "the end of a sleep"),
+    (re.compile(r"pipe_read|anon_pipe"), "data from a pipe"),
+    (re.compile(r"do_wait"), "the end of another process"),
+    (re.compile(r"sk_wait|skb_wait|tcp_|inet_|unix_"), "data of a connection"),
+    (re.compile(r"nfs|rpc_|fuse|cifs"), "a network file system"),
+    (re.compile(r"futex"), "a lock, or another thread"),
+)
+"""Functions of Linux in which a process sleeps, and for what."""
+
+_BLOCKED_AT_START = (
+    "Look at what runs as a worker starts: a preload (`--preload`, "
+    "`distributed.worker.preload`), a plugin's `setup` or an import that does not return keeps "
+    "it from joining."
+)
+
+
+def _still_starting(case: Case) -> list[WorkerStarting]:
+    """Return the last report on each worker that its nanny had begun to start, and that had not joined."""
+    decided = case.outcome.decided_at
+    # What kept it from joining may have ended as the run did.
+    until = math.inf if decided is None else decided
+    joined = {each.pid for each in case.run.of(WorkerAdded) if each.at < until}
+    last = {each.pid: each for each in case.run.of(WorkerStarting)}
+    return [each for pid, each in last.items() if pid not in joined]
+
+
+def _what_starts(starting: list[WorkerStarting]) -> str:
+    waits = {_waits_for(each) for each in starting} - {""}
+    for_what = f", and waited for {waits.pop()}" if len(waits) == 1 else ""
+    return f"{counted(len(starting), 'worker')} {'was' if len(starting) == 1 else 'were'} still starting{for_what}"
+
+
+def _how_it_starts(starting: WorkerStarting) -> str:
+    waits = _waits_for(starting)
+    files = listed(list(starting.files), most=3)
+    return (
+        f" Process {starting.pid} of {starting.subject} had been starting for "
+        f"{duration(starting.lasted)}"
+        + (f", and waited for {waits}" if waits else "")
+        + (f"; it has {files} open." if files else ".")
+    )
+
+
+def _waits_for(starting: WorkerStarting) -> str:
+    """Return what a worker that starts waits for; empty where that is not known."""
+    kernel = starting.kernel or ""
+    return next((what for said, what in _KERNEL_WAITS if said.search(kernel)), "")
 
 
 _ASKED_FOR_FEWER = (

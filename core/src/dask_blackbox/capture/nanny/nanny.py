@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable
 from distributed.diagnostics.plugin import NannyPlugin
 
 from ..logs import LogTap
+from ..process import waiting_of
 from .worker_exit import (
     exit_report,
     forget_ring,
@@ -33,6 +34,10 @@ _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _SAYING, _CLOSE_TIMEOUT = 5.0, 1.0  # seconds
 _LISTENERS = "_dask_blackbox_listeners"
+_FIRST_LOOK, _MOST_LOOKS = (
+    10.0,
+    8,
+)  # seconds; each look is twice as late as the one before
 _WRAPPED = ("_on_worker_exit_sync", "instantiate", "kill")
 
 
@@ -96,6 +101,10 @@ class NannyCapture(NannyPlugin):
             self._report_exit(exitcode)
         except Exception as error:
             self._send({"failed": f"exit report: {error!r}"})
+
+    def worker_starting(self, facts: dict[str, object]) -> None:
+        """Report that the nanny's worker has not started yet."""
+        self._send({"starting": facts})
 
     def worker_killed(self, reason: str) -> None:
         """Note that the nanny itself ends its worker: then its exit is no death."""
@@ -202,7 +211,11 @@ def _wrap(nanny: Nanny, listeners: list[NannyCapture]) -> None:
         return exited(exitcode)
 
     async def instantiate(*args: object, **kwargs: object) -> object:
-        result = await instantiated(*args, **kwargs)
+        watching = asyncio.ensure_future(_watch_start(nanny, listeners))
+        try:
+            result = await instantiated(*args, **kwargs)
+        finally:
+            watching.cancel()
         _wrap_kill(getattr(nanny, "process", None), listeners)
         return result
 
@@ -212,6 +225,22 @@ def _wrap(nanny: Nanny, listeners: list[NannyCapture]) -> None:
     if process is not None:
         process.on_exit = on_exit
     _wrap_kill(process, listeners)
+
+
+async def _watch_start(nanny: Nanny, listeners: list[NannyCapture]) -> None:
+    """Report what a worker waits for that does not start: a preload may not return."""
+    began, pause = time.monotonic(), _FIRST_LOOK
+    loop = asyncio.get_running_loop()
+    for _ in range(_MOST_LOOKS):
+        await asyncio.sleep(began + pause - time.monotonic())
+        pause *= 2
+        pid = getattr(getattr(nanny, "process", None), "pid", None)
+        if pid is None:
+            continue
+        facts = await loop.run_in_executor(None, waiting_of, pid)
+        facts |= {"pid": pid, "lasted": round(time.monotonic() - began, 3)}
+        for each in tuple(listeners):
+            each.worker_starting({**facts, "nanny": str(nanny.address)})
 
 
 def _wrap_kill(process: Any, listeners: list[NannyCapture]) -> None:

@@ -465,6 +465,9 @@ class SchedulerCapture(SchedulerPlugin):
         if "here" in msg:
             self._inventory.ask(msg["here"])
             self._event("process-ancestors", msg["here"], **msg.get("process") or {})
+        if "starting" in msg:
+            facts = msg["starting"]
+            self._event("worker-starting", facts.pop("nanny", ""), **facts)
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
