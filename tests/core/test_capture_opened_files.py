@@ -124,6 +124,59 @@ def test_the_file_that_a_failed_task_had_opened_is_named(
     assert not any(each.kind == "input-size" for each in card.changes)
 
 
+OTHER = """
+import sys
+from distributed import Client
+
+def fail(path):
+    raise ValueError(len(open(path).read()))
+
+with Client(sys.argv[1]) as client:
+    print(repr(client.submit(fail, sys.argv[2]).exception()))
+"""
+SHARED = """
+import subprocess, sys
+from distributed import Client, LocalCluster
+from dask_blackbox import recording
+
+def length(path):
+    return len(open(path).read())
+
+def main():
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        with recording(client, store=sys.argv[1], job="shared", run_id="one"):
+            client.submit(length, "ours.csv").result()
+            other = [sys.executable, "other.py", cluster.scheduler_address, "theirs.csv"]
+            subprocess.run(other, check=True)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_files_of_another_clients_tasks_are_not_recorded(tmp_path: Path) -> None:
+    texts = {
+        "other.py": OTHER,
+        "shared.py": SHARED,
+        "ours.csv": "1",
+        "theirs.csv": "12",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    store = str(tmp_path / "store")
+    ended = subprocess.run(
+        [sys.executable, "shared.py", store],
+        cwd=tmp_path, timeout=300, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    run = find_run(open_store(store), "shared/one")
+
+    assert "ValueError(2)" in ended.stdout
+    assert [Path(each.largest).name for each in run.of(FilesRead)] == ["ours.csv"]
+    assert run.of(OpenedByFailedTask) == ()
+    assert not run.events["detail"].str.contains("theirs.csv").any()
+
+
 # Without a cluster
 
 

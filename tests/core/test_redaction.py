@@ -126,6 +126,8 @@ def test_what_surrounds_a_secret_is_kept(finished: ScenarioRun, stored: bytes) -
         ("tokens: 12, max_tokens=512", "tokens: 12, max_tokens=512"),
         ("x.TokenizationError: Object f has no", "x.TokenizationError: Object f has no"),
         ("jwt.InvalidTokenError: it has expired", "jwt.InvalidTokenError: it has expired"),
+        ("left for the next pass: [Errno 24] Too many open files",) * 2,
+        ("pass: [hunter2], user=me", "pass: [redacted], user=me"),
         ("password=hunter2, user=me", "password=[redacted], user=me"),
         ("s3://bucket/key?X-Amz-Signature=0a1b2c", "s3://bucket/key?X-Amz-Signature=[redacted]"),
         ("ghp_0123456789abcdefghijABCDEFGHIJ", "[redacted]"),

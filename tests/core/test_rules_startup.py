@@ -71,6 +71,35 @@ def not_started(root: str = "") -> Piece:
     return failed_with(an_exception(name, message, traceback=trace))
 
 
+@pytest.mark.parametrize(
+    ("parent", "remedy"),
+    [
+        (5, "A LocalCluster starts all its workers"),
+        (6, "A program starts these workers"),
+    ],
+)
+def test_workers_of_a_program_are_not_those_of_the_cluster_object(
+    parent: int, remedy: str
+) -> None:
+    found = verdict(
+        an_event("driver-attached", "driver", pid=5, cluster={"kind": "LocalCluster"}),
+        a_worker(),
+        an_event(
+            "process-ancestors",
+            "tcp://w1",
+            pid=100,
+            ancestors=[[parent, "1"], [1, "1"]],
+        ),
+        failed_with(
+            an_exception(WAITED.exception, "Only 1/2 workers arrived after 15"),
+            at=100.0,
+        ),
+    )
+
+    assert found.rule == "workers-never-arrived"
+    assert (found.remedy or "").startswith(remedy)
+
+
 @pytest.mark.parametrize(("joins_at", "starting"), [(50.0, False), (100.5, True)])
 def test_only_a_worker_that_has_not_joined_is_still_starting(
     joins_at: float, *, starting: bool

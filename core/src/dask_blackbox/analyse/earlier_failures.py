@@ -61,6 +61,10 @@ from dask_blackbox.analyse.side_effects import (
     sentence_on_reused,
     whose,
 )
+from dask_blackbox.analyse.signatures.python import (
+    NO_SPACE_LEFT,
+    OPEN_FILES_EXHAUSTED,
+)
 from dask_blackbox.analyse.symptoms import (
     is_absence,
     is_incomplete,
@@ -100,8 +104,8 @@ fails afterwards in any way may follow from it.
 """
 
 _EXHAUSTED_RULES = (
-    (re.compile(r"(?i)too many open files"), "too-many-open-files"),
-    (re.compile(r"(?i)no space left|disk quota exceeded"), "disk-full"),
+    (OPEN_FILES_EXHAUSTED, "too-many-open-files"),
+    (NO_SPACE_LEFT, "disk-full"),
 )
 """Of these, what has a name of its own."""
 

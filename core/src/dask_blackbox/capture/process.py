@@ -163,8 +163,8 @@ def waiting_of(pid: int) -> dict[str, object]:
         pid: Of a process of the same user.
 
     Returns:
-        `kernel`: the kernel's function in which its main thread sleeps, empty while it runs;
-        `files`: five files without those of programs and devices.  Without what the system
+        `kernel`: the kernel's function in which its main thread sleeps, empty while it runs
+        and where the kernel keeps it to itself; `files`: five files without those of programs and devices.  Without what the system
         does not report.
     """
     found: dict[str, object] = {}

@@ -16,8 +16,8 @@ class WorkerStarting(Event, frozen=True, kw_only=True):
     Attributes:
         pid: Process id of the worker.
         lasted: Seconds since its nanny began to start it.
-        kernel: The function of Linux in which its main thread sleeps; empty: it runs; null:
-            not known.
+        kernel: The function of Linux in which its main thread sleeps; empty: it runs, or Linux
+            does not tell; null: not known.
         files: Five files that it has open, without programs and devices.
     """
 

@@ -100,7 +100,11 @@ class NannyCapture(NannyPlugin):
         try:
             self._report_exit(exitcode)
         except Exception as error:
-            self._send({"failed": f"exit report: {error!r}"})
+            self.failed("exit report", error)
+
+    def failed(self, doing: str, error: Exception) -> None:
+        """Report a failure of our own."""
+        self._send({"failed": f"{doing}: {error!r}"})
 
     def worker_starting(self, facts: dict[str, object]) -> None:
         """Report that the nanny's worker has not started yet."""
@@ -237,7 +241,12 @@ async def _watch_start(nanny: Nanny, listeners: list[NannyCapture]) -> None:
         pid = getattr(getattr(nanny, "process", None), "pid", None)
         if pid is None:
             continue
-        facts = await loop.run_in_executor(None, waiting_of, pid)
+        try:
+            facts = await loop.run_in_executor(None, waiting_of, pid)
+        except Exception as error:  # nobody waits for this task, who would receive it
+            for each in tuple(listeners):
+                each.failed("what a worker that starts waits for", error)
+            return
         facts |= {"pid": pid, "lasted": round(time.monotonic() - began, 3)}
         for each in tuple(listeners):
             each.worker_starting({**facts, "nanny": str(nanny.address)})
