@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes.chain import chain_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
@@ -1099,6 +1101,29 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
     assert "/jobs/nightly.py:30" in found.remedy
     interrupted = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
     assert (interrupted.rule, interrupted.confidence) == ("stalled", "medium")
+
+
+def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
+    stack = ['  File "/jobs/nightly.py", line 9, in fetch\n\ttime.sleep(600)\n']
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58), told=what_w1_reports({"fetch-1": stack})
+    )
+    used = [a_sample(at=float(at), cpu=2.0) for at in range(10, 60, 5)]
+    error = an_exception("KeyboardInterrupt", "")
+
+    run = hung(stall, *used, error=error)
+    found = verdict(run)
+
+    assert found.title == (
+        "Interrupted by Ctrl-C (SIGINT): 'fetch' waited at nightly.py:9 for 58 s, and no "
+        "task finished"
+    )
+    assert "then the driver was interrupted (Ctrl-C or SIGINT)." in found.cause
+    assert [step.text for step in chain_of(Case(run), found)] == [
+        "'fetch' waited at nightly.py:9 for 58 s, and no task finished",
+        "No task finished for 1 m 20 s",
+        "The driver was interrupted",
+    ]
 
 
 def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:

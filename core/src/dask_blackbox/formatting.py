@@ -197,6 +197,21 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def uncapitalised(text: str) -> str:
+    """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
+    articles = (
+        "The ",
+        "A ",
+        "An ",
+        "No ",
+        "Process ",
+        "Program ",
+        "Worker ",
+        "Workers ",
+    )
+    return text[0].lower() + text[1:] if text.startswith(articles) else text
+
+
 def clean(text: str) -> str:
     """Return the text without what terminals and browsers obey and JSON cannot hold."""
     plain = _UNPRINTABLE.sub("", text.replace("\r\n", "\n"))

@@ -91,6 +91,7 @@ from dask_blackbox.formatting import (
     quoted,
     short,
     short_with_paths,
+    uncapitalised,
 )
 
 _EXHAUSTED = (
@@ -342,7 +343,7 @@ def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
     step = ChainStep(
         at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
     )
-    then = _uncapitalised(short_with_paths(verdict.title, 140))
+    then = uncapitalised(short_with_paths(verdict.title, 140))
     title = f"{earlier.headline}; then {then}"
     return msgspec.structs.replace(verdict, title=title, follows=step)
 
@@ -368,9 +369,9 @@ def _following(
         verdict = msgspec.structs.replace(verdict, rule=rule)
     return msgspec.structs.replace(
         verdict,
-        title=f"{earlier.headline}; then {_uncapitalised(short_with_paths(verdict.title, 140))}",
+        title=f"{earlier.headline}; then {uncapitalised(short_with_paths(verdict.title, 140))}",
         cause=(
-            f"{verdict.cause} Before that, {_uncapitalised(earlier.text)}. The job "
+            f"{verdict.cause} Before that, {uncapitalised(earlier.text)}. The job "
             "continued, and the later failure may be a consequence."
         ),
         remedy=_look_first(case, earlier),
@@ -394,19 +395,13 @@ def _look_first(case: Case, earlier: _Earlier) -> str:
     at = f" at {earlier.line}" if earlier.line else ""
     ended = f", at {_line_of(frame)}," if frame is not None else ""
     return (
-        f"Start with the earlier failure: {_uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
+        f"Start with the earlier failure: {uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
         f"probably its consequence. {earlier.remedy}"
     ).rstrip()
 
 
 def _line_of(frame: Frame | None) -> str:
     return "" if frame is None else code_line(frame)
-
-
-def _uncapitalised(text: str) -> str:
-    """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
-    articles = ("The ", "A ", "An ", "Process ", "Program ", "Worker ", "Workers ")
-    return text[0].lower() + text[1:] if text.startswith(articles) else text
 
 
 def _once(found: list[_Earlier]) -> list[_Earlier]:
@@ -1046,7 +1041,7 @@ def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
         at=failure.at,
         name=name,
         text=f"A task '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
-        f"{_uncapitalised(who)}: {short(message, 160)}",
+        f"{uncapitalised(who)}: {short(message, 160)}",
         message=text,
         source="tasks",
         headline=f"{name} in '{short(failure.called, 40)}': {short_with_paths(text, 80)}",

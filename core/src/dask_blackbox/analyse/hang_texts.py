@@ -18,6 +18,9 @@ from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import code_line, counted, duration, quoted_key, short
 
+INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
+"""Begins the title of a stall that somebody ended."""
+
 _NEWLINE = "\n"
 
 
@@ -28,6 +31,8 @@ def how_it_ended(case: Case, hang: Hang) -> str:
         return f"{stalled}; then `blackbox.stall.end-run` ended the run."
     if case.outcome.kind == "exit-code":
         return f"{stalled}; then the driver exited."
+    if case.outcome.kind == "interrupted":
+        return f"{stalled}; then the driver was interrupted (Ctrl-C or SIGINT)."
     if case.exception is None:
         return f"{stalled}; then the driver was stopped."
     if case.gave_up_waiting:

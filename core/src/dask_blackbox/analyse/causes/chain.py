@@ -20,6 +20,7 @@ from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.hang_texts import INTERRUPTED
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
@@ -93,7 +94,11 @@ def _itself(verdict: Finding) -> Finding:
     """
     before = verdict.follows
     if before is None:
-        return verdict
+        if not verdict.title.startswith(INTERRUPTED):
+            return verdict
+        # Of a stall that somebody ended, the last step says so.
+        title = capital(verdict.title.removeprefix(INTERRUPTED))
+        return msgspec.structs.replace(verdict, title=title)
     return msgspec.structs.replace(
         verdict,
         title=verdict.title.removeprefix(f"{before.text}; then "),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.blame import timed_out_waiting
@@ -19,6 +20,7 @@ from dask_blackbox.analyse.driver_position import (
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.hang_texts import (
+    INTERRUPTED,
     awaited,
     evidence_of_actors,
     evidence_of_hang,
@@ -70,6 +72,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
+    uncapitalised,
 )
 from dask_blackbox.tables.schemas import Row
 
@@ -80,6 +83,14 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 @documented("stalled")
 def STALLED(case: Case) -> Iterator[Finding]:
+    interrupted = case.outcome.kind == "interrupted" and signal_to_itself(case) is None
+    for found in _stalls(case):
+        # Somebody ended it, and it had stalled: the one does not exclude the other.
+        title = f"{INTERRUPTED}{uncapitalised(found.title)}"
+        yield msgspec.structs.replace(found, title=title) if interrupted else found
+
+
+def _stalls(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if signal_of_a_task(case) is not None:
         return  # no time limit was reached
@@ -200,6 +211,8 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     at = f", at {frame}" if frame else ""
     line = f" ({as_code(short(frame.code, 100))})" if frame and frame.code else ""
     ended = "was stopped" if exception is None else "gave up"
+    if case.outcome.kind == "interrupted":
+        ended = "was interrupted (Ctrl-C or SIGINT)"
     yield STALLED.found(
         f"The driver waited {wait.what}{position.blocked_for}, and no task was pending",
         cause=(
