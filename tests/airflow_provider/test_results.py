@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +80,24 @@ def test_lazy_values_are_found_where_people_return_them() -> None:
         assert says in refusal(value)
 
 
-def test_the_kind_has_its_article() -> None:
+def test_a_partial_and_an_object_are_named_without_their_address() -> None:
+    class Job:
+        def __call__(self) -> None: ...
+
+    cases: list[tuple[Callable[..., object], str]] = [
+        (partial(partial(work)), "work"),
+        (Job(), "Job"),
+    ]
+    for function, name in cases:
+        error = refused_result(object(), function)
+        assert str(error).startswith(f"{name} returned an object, which Airflow ")
+
+
+def test_the_kind_has_its_article_where_english_has_one() -> None:
     import dask.array
 
     assert "an uncomputed value, an Array: call" in refusal(dask.array.ones(3))
+    assert refusal(b"friday").startswith("work returned bytes, which Airflow ")
 
 
 def test_an_array_fails_the_task_and_is_the_verdict(

@@ -1,10 +1,13 @@
-"""Where a driver has a module that was missing on a worker."""
+"""Where a driver has a module that was missing on a worker, and where its function is."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dask_blackbox.capture.driver.driver import code_of, describe_exception
 from dask_blackbox.driver.own_code import described, found_here
 
 
@@ -49,3 +52,42 @@ def test_an_exception_that_cannot_say_what_it_is_is_described_all_the_same() -> 
             raise ValueError("no words")
 
     assert "found" not in described(MuteError())
+
+
+def work(day: str = "") -> str:
+    return day
+
+
+class Job:
+    def __call__(self) -> str:
+        return work("Friday")
+
+
+@pytest.mark.parametrize(
+    ("called", "function"),
+    [
+        (work, work),
+        (functools.cache(work), work),
+        (functools.partial(functools.partial(work), "Friday"), work),
+        (Job(), Job.__call__),
+        (functools.partial(Job()), Job.__call__),
+    ],
+    ids=["function", "cached", "partial", "object", "partial of an object"],
+)
+def test_the_function_behind_what_is_called_is_what_its_host_reports(
+    called: Callable[..., str], function: Callable[..., str]
+) -> None:
+    error = TypeError("returned an uncomputed value")
+    error.dask_blackbox_about = called  # type: ignore[attr-defined]
+
+    code, place = code_of(called), describe_exception(error)
+
+    assert code == code_of(function)
+    assert code["hash"] is not None
+    assert (place["file"], place["line"]) == (__file__, code["line"])
+
+
+def test_a_builtin_has_a_name_and_no_code() -> None:
+    code = code_of(len)
+
+    assert (code["name"], code["file"], code["hash"]) == ("len", None, None)

@@ -75,6 +75,20 @@ def test_a_wrong_argument_of_the_operator_is_a_configuration_error(
     assert (found.confidence, found.retry_advice) == ("high", "code")
 
 
+@pytest.mark.parametrize("pieces", [(), (a_worker(), a_graph())])
+def test_a_result_that_the_host_cannot_store_did_not_come_from_a_task(
+    pieces: tuple[Piece, ...],
+) -> None:
+    error = msgspec.structs.replace(
+        an_exception("host.ResultError", "work returned an uncomputed value, a Bag"),
+        bases=("dask_blackbox.errors.UnstorableResultError",),
+    )
+    found = verdict(a_run(*pieces, failed_with(error)))
+
+    assert found.cause.endswith(". The job's function had returned by then.")
+    assert found.confidence == "high"
+
+
 def test_a_task_that_raised_is_named_with_the_users_line() -> None:
     run = a_run(
         a_worker(),

@@ -7,10 +7,12 @@ and the recording would have succeeded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from os import PathLike
 from typing import Final
 
+from dask_blackbox.errors import UnstorableResultError
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.compat import AirflowException, conf
@@ -23,7 +25,7 @@ _LIBRARIES: Final = ("numpy", "pandas")
 _DEFAULT_BACKEND: Final = "BaseXCom"
 
 
-class ResultError(AirflowException, TypeError):
+class ResultError(AirflowException, UnstorableResultError, TypeError):
     """The callable returned something that Airflow cannot store.
 
     Attributes:
@@ -61,7 +63,7 @@ def _check(
     backend = str(conf.get("core", "xcom_backend", fallback="") or "")
     if backend and not backend.endswith(f".{_DEFAULT_BACKEND}"):
         return  # one of the user's own may keep whatever it wants
-    name = getattr(function, "__name__", None) or repr(function)
+    name = _name_of(function)
     for lazy, call in _lazy_in(value):
         raise ResultError(
             f"{name} returned an uncomputed value, {_named(lazy, value)}: call {call}, "
@@ -85,6 +87,12 @@ def _check(
         ) from error
 
 
+def _name_of(function: Callable[..., object]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
 def _named(value: object, whole: object) -> str:
     """Return what a value is and what holds it: `a numpy.ndarray, in a dict`."""
     # As text, NumPy's numbers have their class around them.
@@ -99,6 +107,8 @@ def _kind(value: object) -> str:
 
 
 def _with_article(noun: str) -> str:
+    if noun == "bytes":
+        return noun
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 

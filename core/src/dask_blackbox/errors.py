@@ -2,6 +2,7 @@
 
 BlackboxError
 ├── ConfigurationError          a setting that cannot work
+├── UnstorableResultError       a result that the job's host cannot store
 ├── StoreError                  the store refused, or did not answer
 │   ├── StoreNotFoundError      there is no such bucket or folder
 │   ├── StoreDeniedError        credentials missing, wrong or without the permission
@@ -34,6 +35,7 @@ __all__ = [
     "StoreError",
     "StoreNotFoundError",
     "StoreUnreachableError",
+    "UnstorableResultError",
     "chained",
 ]
 
@@ -44,6 +46,10 @@ class BlackboxError(Exception):
 
 class ConfigurationError(BlackboxError):
     """A setting that cannot work; the sentence names it and a value that would."""
+
+
+class UnstorableResultError(BlackboxError):
+    """A result that the job's host cannot store; the sentence says what to return."""
 
 
 class StoreError(BlackboxError):

@@ -83,6 +83,9 @@ _ERROR, _NOT_FOUND = 40, 127
 _CONFIGURATION = "dask_blackbox.errors.ConfigurationError"
 """What this package and its hosts' raise of arguments and settings that cannot work."""
 
+_RESULT = "dask_blackbox.errors.UnstorableResultError"
+"""What its hosts' raise of a result, after the job's work."""
+
 _MISTAKES = frozenset((
     "AttributeError", "IndexError", "NameError", "NotImplementedError", "TypeError",
     "UnboundLocalError", "ZeroDivisionError",
@@ -160,13 +163,16 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     forks = case.run.of(DriverForked) if wait and wait.in_multiprocessing else ()
     forked = forks[-1] if forks else None
     local = not case.recorded_cluster and came_from_a_local_task(trace)
+    returned = _RESULT in exception.bases
+    known = case.recorded_cluster or local or returned
+    then = _RETURNED if returned else _RAN_LOCALLY if local else _tasks_then(case)
     where = "a task of Dask's local scheduler" if local else "the driver"
     found = DRIVER_EXCEPTION.found(
         f"{name} in {where}: {short_with_paths(message, 80)}".rstrip(": "),
         cause=". ".join(
             [
                 *_raised_text(exception, name, message),
-                _RAN_LOCALLY if local else _tasks_then(case),
+                then,
                 *_progress_text(case, pace, waited=waited),
                 *_waited_text(wait, forked),
                 *doubts,
@@ -184,7 +190,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             hosts=hosts,
             released=released,
         ),
-        confidence=sure if case.recorded_cluster or local else "low",
+        confidence=sure if known else "low",
         evidence=_evidence(case, exception),
         retry_advice=advice,
         retry_confidence=certainty,
@@ -343,6 +349,8 @@ _RAN_LOCALLY = (
     "Dask ran the tasks in threads or processes of the driver, without a cluster, so none of "
     "them is recorded"
 )
+
+_RETURNED = "The job's function had returned by then"
 
 
 def _tasks_then(case: Case) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import logging
 import os
@@ -24,7 +23,7 @@ from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
 from ..user_frames import FOREIGN, is_ours
 from .client_calls import identity_of, key_of
-from .driver_environment import folder_of_code
+from .driver_environment import folder_of_code, function_of
 
 _LONGEST = 20_000
 _SHORT = 2_000
@@ -106,7 +105,7 @@ def _packages() -> dict[str, str]:
 
 def code_of(function: Callable[..., object]) -> dict[str, object]:
     """Return name and place of a function, and a hash of what it does; not its source."""
-    inner = inspect.unwrap(function)
+    inner = function_of(function)
     code = getattr(inner, "__code__", None)
     digest = None if code is None else signed(code_hash(code))
     return {
@@ -179,7 +178,7 @@ def _place_of(error: BaseException) -> dict[str, object]:
     What an integration raises of a function that has returned was raised elsewhere.
     """
     about = getattr(error, _ABOUT, None)
-    code = getattr(inspect.unwrap(about), "__code__", None) if callable(about) else None
+    code = getattr(function_of(about), "__code__", None) if callable(about) else None
     if code is not None:
         name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
         return {

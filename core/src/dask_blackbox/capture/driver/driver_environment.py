@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import hashlib
 import inspect
 import os
@@ -79,12 +80,23 @@ def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
             sources[f"{module}:{part}"] = text
 
 
+def function_of(called: Callable[..., object]) -> Callable[..., object]:
+    """Return the function that a call runs: of a partial, a decorated function, an object."""
+    inner: Any = inspect.unwrap(called)
+    while isinstance(inner, functools.partial):
+        inner = inspect.unwrap(inner.func)
+    call = type(inner).__call__
+    of_object = not hasattr(inner, "__code__") and hasattr(call, "__code__")
+    function: Callable[..., object] = call if of_object else inner
+    return function
+
+
 def folder_of_code(function: Callable[..., object] | None = None) -> str | None:
     """Return where the job's own code lies: its function's file, its script, or here.
 
     A host's command, which lies among its environment's programs, is nobody's script.
     """
-    inner = None if function is None else inspect.unwrap(function)
+    inner = None if function is None else function_of(function)
     code = getattr(inner, "__code__", None)
     script = sys.argv[0] if sys.argv else ""
     programs = {str(Path(each) / "bin") for each in (sys.prefix, sys.base_prefix)}
