@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_dask_blackbox.identity import parameters_of
 from dask_blackbox.layout import RunAddress
 
 _WORK = """
@@ -55,6 +56,24 @@ with DAG("named", params={{"size": 3}}):
     card = _document(tmp_path, "named.work", ran.run_id, "card.json")
     assert card["state"] == "succeeded"
     assert card["numbers"]["tasks"] == 1
+
+
+def test_parameters_are_plain_values_and_short_collections_of_them() -> None:
+    station = ("brocken", {"height": 1141})
+    given = {
+        "station": station,
+        "countries": ["de", "fr"],
+        "rows": list(range(1000)),
+        "deep": {"a": {"b": {"c": 1}}},
+        "text": ["x" * 1000],
+        "client": object(),
+    }
+
+    assert parameters_of({"params": {"days": 30}}, given) == {
+        "days": 30,
+        "station": station,
+        "countries": ["de", "fr"],
+    }
 
 
 def test_the_verdict_stands_in_the_log_and_the_card_in_a_fold(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["current_context", "current_identity", "identity_of", "parameters_of"]
 
 _LONGEST = 500
+_MOST_ITEMS = 20
+_DEEPEST = 2
 
 
 def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
@@ -68,15 +70,30 @@ def parameters_of(
 ) -> dict[str, Any]:
     """Return what this run was asked to do: the DAG run's params and the plain `op_kwargs`.
 
-    Both stand on Airflow's own pages; values of other types could be the data itself.
+    Both stand on Airflow's own pages; values of other types, and long lists, could be the
+    data itself.
     """
     params = context.get("params") or {}
     named = {**dict(params), **op_kwargs}
     return {
         name: value[:_LONGEST] if isinstance(value, str) else value
         for name, value in named.items()
-        if value is None or isinstance(value, str | int | float | bool)
+        if _is_plain(value)
     }
+
+
+def _is_plain(value: object, depth: int = 0) -> bool:
+    """Return whether a value is text or a number, or a short list or dict of those.
+
+    A task that is mapped over a dict gets each item as a tuple of its key and value.
+    """
+    if isinstance(value, list | tuple | Mapping):
+        inside = value.values() if isinstance(value, Mapping) else value
+        short = depth < _DEEPEST and len(value) <= _MOST_ITEMS
+        return short and all(_is_plain(each, depth + 1) for each in inside)
+    if isinstance(value, str):
+        return not depth or len(value) <= _LONGEST
+    return value is None or isinstance(value, int | float | bool)
 
 
 def _page_of(ti: object) -> str | None:

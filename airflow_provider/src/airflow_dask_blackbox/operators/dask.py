@@ -91,7 +91,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             which take precedence over the connection's.
         job: Name under which runs are compared; `<dag_id>.<task_id>` if not given.
         parameters: The run's parameters, for comparison with other runs.  None: the DAG
-            run's params and the plain values among `op_kwargs`.
+            run's params and the plain values among `op_kwargs`: text, numbers, and short
+            lists and dicts of them.
         required: Fail before the cluster is created if the run cannot be recorded.
         fail_without_retry: Retry advice with which the task fails at once, whatever its
             `retries` are: any of `code`, `data`, `environment`, `memory`, `transient`.
