@@ -62,7 +62,9 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
         ("{{ n }}", "4 GiB", "4 GiB"),
         ("{{ n }}", "None", None),
         ("{{ n }}", "False", False),
-        ("{{ n }}", "[1]", "[1]"),
+        ("{{ n }}", "['a', 'b']", ["a", "b"]),
+        ("{{ n }}", "[true]", [True]),
+        ("{{ n }}", "[::1]", "[::1]"),
         ("{{ n }}", "{'n_workers': 2}", {"n_workers": 2}),
         ("{{ n }}", '{"processes": false}', {"processes": False}),
         ("{{ n }}", "{2", "{2"),
@@ -74,7 +76,7 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
         ),
     ],
 )
-def test_a_template_that_gives_a_number_or_a_dict_is_one(
+def test_a_template_that_gives_a_number_a_list_or_a_dict_is_one(
     template: Any, rendered: Any, value: Any
 ) -> None:
     assert native(template, rendered) == value

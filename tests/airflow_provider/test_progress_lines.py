@@ -107,6 +107,14 @@ def test_a_line_reports_done_and_remaining_tasks_and_resources() -> None:
     )
 
 
+def test_tasks_that_failed_are_not_waited_for() -> None:
+    progress = Progress(at=0.0, submitted=20, finished=19, failed=1, rate=9.0)
+
+    assert progress_text(progress) == (
+        "Dask: 19 of 20 tasks done, 1 failed, 9.0/s, 0 workers"
+    )
+
+
 def test_a_stall_is_printed_at_once_and_once() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=300.0, now=clock)

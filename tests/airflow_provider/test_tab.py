@@ -33,7 +33,7 @@ with DAG("{dag_id}"):
         task_id="fails",
         python_callable=fails,
         cluster_kwargs={{**TINY, "processes": False}},
-    )
+    ) >> DaskObservedOperator(task_id="after", python_callable=nothing)
     for name in {others}:
         PythonOperator(task_id=name, python_callable=nothing)
 """
@@ -241,6 +241,27 @@ def test_another_operators_task_is_reported_how_to_record_one(
     assert "No Dask run here" in page.text
     assert "PythonOperator" in page.text
     assert "DaskObservedOperator(" in page.text
+    assert 'data-poll="0"' in page.text
+
+
+def test_where_every_client_is_recorded_a_task_without_one_has_no_advice_on_operators(
+    viewer: Browser, dag_runs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", "True")
+
+    page = viewer(page_of(_key(dag_runs, "plain"), "task"))
+
+    assert "there is none of this task" in page.text
+    assert "DaskObservedOperator(" not in page.text
+
+
+def test_a_task_after_one_that_failed_did_not_run_and_is_not_waited_for(
+    viewer: Browser, dag_runs: dict[str, Any]
+) -> None:
+    page = viewer(page_of(_key(dag_runs, "after"), "task"))
+
+    assert "This task did not run" in page.text
+    assert "A task that it depends on has failed." in page.text
     assert 'data-poll="0"' in page.text
 
 

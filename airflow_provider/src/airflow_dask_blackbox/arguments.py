@@ -196,7 +196,7 @@ def accepted_by(*functions: Callable[..., Any]) -> set[str] | None:
 
 
 def native(template: Any, rendered: Any) -> Any:
-    """Return rendered arguments in which a template that gives a number or a dict is one.
+    """Return rendered arguments in which a template that gives a number, list or dict is one.
 
     Jinja gives text only: `{"n_workers": "{{ params.size }}"}` would ask for "4" workers.
 
@@ -221,12 +221,12 @@ def _literal(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         value = _document(text)
-    known = value is None or isinstance(value, int | float | Mapping)
+    known = value is None or isinstance(value, int | float | list | Mapping)
     return value if known else text
 
 
 def _document(text: str) -> Any:
     try:
-        return json.loads(text) if text.lstrip().startswith("{") else text
+        return json.loads(text) if text.lstrip().startswith(("{", "[")) else text
     except ValueError:
         return text

@@ -24,6 +24,8 @@ __all__ = ["ProgressLines", "progress_interval"]
 _FIRST: Final = 15.0
 _DEFAULT: Final = 300.0
 _MOST_DEATHS: Final = 10
+_SOON: Final = 1.0
+"""Seconds; of less, nobody can say how long it takes."""
 
 
 def progress_interval() -> float:
@@ -119,9 +121,9 @@ def progress_text(progress: Progress) -> str:
         parts.append(f"{count(progress.failed)} failed")
     if progress.rate:
         parts.append(f"{progress.rate:,.1f}/s")
-        left = progress.submitted - progress.finished
-        if left > 0:
-            parts.append(f"{duration(left / progress.rate)} left at this rate")
+        left = progress.submitted - progress.finished - progress.failed
+        if (needs := left / progress.rate) >= _SOON:
+            parts.append(f"{duration(needs)} left at this rate")
     parts.append(counted(progress.workers, "worker"))
     if progress.memory:
         limit = (

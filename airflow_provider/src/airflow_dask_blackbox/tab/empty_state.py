@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from airflow_dask_blackbox.plain_tasks import OPT_OUT, is_switched_on
 from airflow_dask_blackbox.tab.recordings import Place
 from airflow_dask_blackbox.tab.tasks import TaskSeen
 
@@ -16,6 +17,14 @@ DaskObservedOperator(task_id="revenue", python_callable=revenue)"""
 
 _OF_CLUSTERS: Final = {"DaskClusterSetup": "starts", "DaskClusterTeardown": "closes"}
 """What our operators without recordings do."""
+
+
+_DID_NOT_RUN: Final = {
+    "skipped": "Airflow skipped it.",
+    "upstream_failed": "A task that it depends on has failed.",
+    "removed": "It is no longer in the DAG.",
+}
+"""Why a task never started, by Airflow's word for its state."""
 
 
 class EmptyState(NamedTuple):
@@ -53,6 +62,8 @@ def empty_state_of(
         )
     if not seen.is_ours:
         return _not_dask(seen)
+    if _did_not_run(seen, number):
+        return EmptyState("This task did not run", (_DID_NOT_RUN[seen.state],))
     if not seen.tries:
         return EmptyState(
             "This task has not started yet",
@@ -74,6 +85,13 @@ def empty_state_of(
     return _not_there(seen, place, number)
 
 
+def _did_not_run(seen: TaskSeen, number: int | None) -> bool:
+    newest = not seen.tries or number == seen.tries[-1].number
+    # A task that skips itself has run, and said where it records to.
+    itself = seen.state == "skipped" and bool(seen.announced)
+    return newest and seen.state in _DID_NOT_RUN and not itself
+
+
 def _not_dask(seen: TaskSeen) -> EmptyState:
     if (does := _OF_CLUSTERS.get(seen.operator)) is not None:
         where = (
@@ -81,15 +99,24 @@ def _not_dask(seen: TaskSeen) -> EmptyState:
             "runs on it: see their tabs, or “Dask runs” of the DAG run."
         )
         return EmptyState("No Dask run here", (where,))
-    who = f"This is a {seen.operator} task." if seen.operator else ""
+    who = f"This is a {seen.operator} task. " if seen.operator else ""
+    if is_switched_on():
+        recorded = (
+            f"{who}Dask clients that a @task, a PythonOperator or the Python of a "
+            "BashOperator creates are recorded; there is none of this task."
+        )
+        others = (
+            "What runs in another environment (@task.virtualenv, @task.external_python, a "
+            f"pod) is not recorded, nor is a DAG with the tag {OPT_OUT}."
+        )
+        return EmptyState("No Dask run here", (recorded, others))
+    shows = (
+        f"{who}This tab shows recorded Dask runs: why a run failed, where its time went, "
+        "and each worker over time."
+    )
     return EmptyState(
         "No Dask run here",
-        (
-            f"{who} This tab shows recorded Dask runs: why a run failed, where its "
-            "time went, and each worker over time."
-            "".strip(),
-            "To record one, use this operator in its DAG:",
-        ),
+        (shows, "To record one, use this operator in its DAG:"),
         code=_OPERATOR,
     )
 

@@ -249,7 +249,7 @@ def _live(entry: Entry | None) -> dict[str, object] | None:
         if progress.memory_limit
         else ""
     )
-    left = progress.total - progress.done
+    left = progress.total - progress.done - progress.failed
     soon = left / progress.rate if progress.rate and left > 0 else None
     return {
         "started": started,
