@@ -107,8 +107,8 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
     assert texts == [
         "One task of 'blockwisemerge' needed over 600 MiB",
         "A worker was killed at its memory limit, 2 times",
-        "Dask gave up on 'blockwisemerge': KilledWorker",
-        "The driver raised KilledWorker",
+        "Dask gave up on 'blockwisemerge'",
+        "The driver got KilledWorker",
     ]
 
 

@@ -1129,9 +1129,15 @@ def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
 def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:
     stall = a_stall(a_task_at("fetch-1", executing_for=59))
 
-    found = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
+    run = hung(stall, error=an_exception("KeyboardInterrupt", ""))
+    found = verdict(run)
 
     assert (found.rule, found.confidence) == ("cancelled", "high")
+    # That nothing had finished before is no consequence of the interrupt.
+    assert [step.text for step in chain_of(Case(run), found)] == [
+        "The driver was interrupted (Ctrl-C or SIGINT)",
+        "The run failed",
+    ]
 
 
 def polling(*more: Piece, cpu: float = 2.0, inner_runs: bool = False) -> RunTables:

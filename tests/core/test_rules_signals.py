@@ -91,8 +91,8 @@ def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
     assert found.retry_advice == "unknown"
     assert [step.text for step in chain_of(Case(run), found)] == [
         "Worker 1 was ended by the run's own script (SIGKILL)",
-        "Dask gave up on 'fit': KilledWorker",
-        "The driver raised KilledWorker",
+        "Dask gave up on 'fit'",
+        "The driver got KilledWorker",
     ]
 
 

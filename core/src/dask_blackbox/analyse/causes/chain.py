@@ -15,6 +15,7 @@ from dask_blackbox.analyse.causes.incidents import (
     end_of_run,
     facts_of,
     incident_of,
+    is_interrupt,
 )
 from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
@@ -68,7 +69,7 @@ def chain_of(
     facts = facts_of(case)
     outcome = facts[-1]
     path = _longest_path(root, facts)
-    if verdict.rule in _SAYS_THE_OUTCOME:
+    if verdict.rule in _SAYS_THE_OUTCOME or is_interrupt(case, verdict):
         path[-1] = replace(outcome, text=end_of_run(case))
     before = [*_changes(case, changes), *_before(case, verdict)]
     steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]

@@ -65,10 +65,13 @@ def incident_of(
     """Return what a rule found as an incident."""
     own = tuple(each for each in finding.evidence if each.source != "driver")
     by = case.outcome.by if finding.rule == "stopped-by-host" else None
+    ended = None if by is None else by.at
+    if is_interrupt(case, finding):
+        ended = case.outcome.decided_at
     seen = [each.at for each in own if each.at is not None]
     return Incident(
         kind=finding.rule,
-        at=min(seen, default=None if by is None else by.at),
+        at=min(seen, default=ended),
         text=finding.title,
         subject=finding.subject,
         strength=finding.confidence,
@@ -78,6 +81,11 @@ def incident_of(
         evidence=(own or finding.evidence)[:1],
         finding=finding,
     )
+
+
+def is_interrupt(case: Case, finding: Finding) -> bool:
+    """Return whether a rule found nothing but that the driver was interrupted."""
+    return finding.rule == "cancelled" and case.outcome.kind == "interrupted"
 
 
 def _is_of_every_process(case: Case, finding: Finding) -> bool:
@@ -112,10 +120,7 @@ def _killed_task(case: Case) -> Iterator[Incident]:
     yield Incident(
         kind=KILLED_TASK,
         at=failure.at,
-        text=(
-            f"Dask gave up on '{called}': "
-            f"{class_of(failure.exception) or 'KilledWorker'}"
-        ),
+        text=f"Dask gave up on '{called}'",
         subject=Subject(key=failure.key, prefix=failure.prefix),
         evidence=(
             Evidence(
@@ -211,8 +216,13 @@ def _outcome_text(case: Case) -> str:
             for each in case.failures
         )
         name = class_of((case.outcome.passed_on or exception).exception)
-        waited = case.only_waited and not of_task and _TIME_WAS_UP.search(name)
-        return f"the driver {'gave up waiting:' if waited else 'raised'} {name}"
+        failure = case.blame.failure
+        did = "raised"
+        if of_task and failure is not None and failure.killed:
+            did = "got"  # it may only have waited for that task
+        elif case.only_waited and not of_task and _TIME_WAS_UP.search(name):
+            did = "gave up waiting:"
+        return f"the driver {did} {name}"
     if by is not None:
         return f"the driver was ended by {by}"
     if case.state == "aborted":
