@@ -69,6 +69,7 @@ _WORKER_TIMEOUT = "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT"
 HERE = Path(__file__).parent
 GALLERY = HERE.parents[1] / "flows"
 AT_ONCE = 2
+STALLING = ("stalls", "interrupted_in_a_stall")
 
 
 def run_story(name: str, folder: Path, api: str) -> Path:
@@ -89,7 +90,7 @@ def run_story(name: str, folder: Path, api: str) -> Path:
                 "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
                 "FLAG": str(folder / "began"),
                 # Elsewhere, what a busy machine is slow at is no stall.
-                "DASK_BLACKBOX__STALL__AFTER": "2s" if name == "stalls" else "60s",
+                "DASK_BLACKBOX__STALL__AFTER": "2s" if name in STALLING else "60s",
             },
             check=False,  # most of them fail, each in its own way
             stdout=output,

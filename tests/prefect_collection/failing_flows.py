@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import dask
 from dask_blackbox import RunCard
-from distributed import Client, LocalCluster
+from distributed import Client, Event, LocalCluster
 from prefect import flow, task
 from prefect.context import FlowRunContext
 from prefect.utilities.annotations import quote
@@ -153,6 +153,25 @@ def killed_before_its_card() -> Any:
 @observed_flow(name="interrupted", task_runner=runner())
 def interrupted() -> Any:
     return kill_once_it_works(signal.SIGINT)
+
+
+@task
+def await_calendar() -> None:
+    Event("calendar-ready").wait()
+
+
+@observed_flow(name="interrupted-in-a-stall", task_runner=runner())
+def interrupted_in_a_stall() -> None:
+    """Wait for what nobody sets, until somebody who sees that presses Ctrl-C."""
+    flag = Path(os.environ["FLAG"])
+    _kill_once_there_is(flag, signal.SIGINT)
+    waiting = await_calendar.submit()
+    context: Any = FlowRunContext.get()
+    live = context.task_runner._observed._live
+    while live._progress is None or live._progress.stall is None:
+        time.sleep(0.1)
+    flag.touch()
+    waiting.result()
 
 
 @observed_flow(name="async-interrupted", task_runner=runner())

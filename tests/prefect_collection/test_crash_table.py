@@ -12,8 +12,8 @@ import pytest
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 FLOWS = (
-    "schedulerless", "interrupted", "async_interrupted", "tried_again", "unsendable",
-    "unreadable", "gives_up_a_rerun",
+    "interrupted_in_a_stall", "schedulerless", "interrupted", "async_interrupted",
+    "tried_again", "unsendable", "unreadable", "gives_up_a_rerun",
 )  # fmt: skip
 
 RunFlow = Callable[[str], Path]
@@ -35,6 +35,21 @@ def test_ctrl_c_ends_running_and_queued_task_runs(
     assert {task.message for task in seen.all_tasks} == {
         f"Stopped with the flow run before it finished. {seen.card.headline}"
     }
+
+
+def test_ctrl_c_in_a_stall_names_the_task_run_that_waits(
+    reported: RunFlow, prefect: Any
+) -> None:
+    flow = "interrupted-in-a-stall"
+    seen = prefect.newest(flow, reported("interrupted_in_a_stall"))
+
+    assert seen.state == "CRASHED"
+    stalled = "Interrupted by Ctrl-C (SIGINT): 'await_calendar' waited for an `Event`"
+    assert seen.message.startswith(stalled)
+    [name] = seen.names
+    hit = seen.artifacts[f"dask-run-{flow}"].partition("### Affected task runs")[2]
+    assert hit.lstrip().startswith(f"- [{name}](")
+    assert "unfinished: it had not ended when the flow run did" in hit
 
 
 def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(

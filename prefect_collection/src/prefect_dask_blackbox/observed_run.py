@@ -594,10 +594,17 @@ class ObservedRun:
             if entry.lost
             or entry.never_began
             or (entry.state is not None and entry.state.is_failed())
-            or (self._failed and entry.deaths and entry.status == "pending")
+            or (self._failed and entry.status == "pending" and self._is_reason(entry))
         ]
         # What they waited for comes first.
         return sorted(hit, key=lambda entry: entry.never_began)
+
+    def _is_reason(self, entry: SubmittedTask) -> bool:
+        """Return whether an unfinished task had ended workers, or the run failed of it."""
+        verdict = None if self.card is None else self.card.verdict
+        return bool(entry.deaths) or (
+            verdict is not None and verdict.subject.key == entry.key
+        )
 
     def _affected_task_runs(
         self, earlier: Mapping[UUID, Sequence[str]] | None = None
@@ -693,6 +700,8 @@ class ObservedRun:
 
 def _died_with(deaths: int) -> str:
     """Return why a task run that Dask had not given up was hit."""
+    if not deaths:
+        return "it had not ended when the flow run did"
     workers = "a worker" if deaths == 1 else f"{deaths} workers"
     return f"{workers} died while executing it, before the flow run ended"
 
