@@ -88,6 +88,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 
 _TICK = 0.2
 _TICKS_PER_PROGRESS = 5
+_TICKS_PER_TRIM, _FIRST_TRIM = 300, 50
 _BEFORE_WARMING = 0.3
 _LEAVING = 5.0
 _FINAL_EVENTS = (
@@ -477,6 +478,8 @@ class Recorder:
                     kept_now = KeptProgress(progress=now, batches=self._counted)
                     keep_progress(Path(self._config.spool), kept_now)
                     kept = now
+            if tick % _TICKS_PER_TRIM == _FIRST_TRIM:
+                await asyncio.to_thread(loading.return_freed_memory)
 
     def _acknowledge(self) -> None:
         """Report to those who sent rows up to which they are on the disk."""
