@@ -388,16 +388,17 @@ def test_what_the_user_had_in_the_environment_still_runs(
 
 
 @pytest.mark.parametrize(
-    ("send", "code"),
+    ("send", "code", "says"),
     [
         # A terminal's Ctrl-C goes to all; a host that ends its task knows one process.
-        (lambda pid: os.killpg(pid, signal.SIGINT), 130),
-        (lambda pid: os.kill(pid, signal.SIGTERM), 143),
+        (lambda pid: os.killpg(pid, signal.SIGINT), 130, "Ctrl-C or SIGINT"),
+        (lambda pid: os.kill(pid, signal.SIGTERM), 143, "ended by SIGTERM"),
+        (lambda pid: os.killpg(pid, signal.SIGHUP), 129, "terminal or session was"),
     ],
-    ids=["Ctrl-C", "SIGTERM"],
+    ids=["Ctrl-C", "SIGTERM", "closed terminal"],
 )
 def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
-    homes: Callable[[], Home], send: Callable[[int], None], code: int
+    homes: Callable[[], Home], send: Callable[[int], None], code: int, says: str
 ) -> None:
     home = homes()
     process = begin_command(home, *run_of(home, sys.executable, SCRIPT, "wait"))
@@ -410,6 +411,7 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
 
     assert finished.code == code
     assert card_in(home).state == "aborted"
+    assert says in card_in(home).headline
     assert recording_in(home).state == "aborted"
     assert home.left_over() == []
 

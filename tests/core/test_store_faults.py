@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import Result
 from conditions import until
-from dask_blackbox import Run
+from dask_blackbox import Run, RunCard
 from dask_blackbox.report import markdown, text
 from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import every_byte
@@ -44,6 +45,11 @@ def opened(place: Range, folder: str) -> Run:
     return Run.open(f"{server.url}/{folder}", settings=server.settings)
 
 
+def signed_at(card: RunCard) -> str:
+    """Return when the link of the report was signed, which sorts by time."""
+    return parse_qs(urlsplit(card.links["report"]).query)["X-Amz-Date"][0]
+
+
 def test_uploads_continue_whenever_a_trouble_has_passed(place: Range) -> None:
     synced: list[Result] = []
     finished = finished_run(
@@ -61,6 +67,8 @@ def test_uploads_continue_whenever_a_trouble_has_passed(place: Range) -> None:
     assert run.verify() == {}
     assert run.tasks.height == 21
     assert not list(place.spool.iterdir())
+    # Credentials may be replaced while a run goes on: its links are signed again at the end.
+    assert signed_at(finished.running) < signed_at(finished.card)
     # Somebody who tidies up meanwhile does no harm.
     assert synced[0].exit_code == 0
     assert "the run is in progress" in synced[0].output

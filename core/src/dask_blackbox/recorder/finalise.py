@@ -23,7 +23,12 @@ from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Completeness, Ending, sealed
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
-from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
+from dask_blackbox.recorder.opening import (
+    Opening,
+    links_of,
+    manifest_json,
+    write_beginning,
+)
 from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_folder import forget, note_beginning
@@ -52,13 +57,15 @@ def finalise(
     reason = _reason(config, opening, outcome)
     stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
     run, ending = _read_back(opening, outcome, stored)
-    spooled = {"spool": config.spool}
+    links = spooled = {"spool": config.spool}
     history = None
     if reason is None and opening.store is not None:
         history = earlier_runs(opening.store, run.manifest)
-    card = _card(
-        config, run, opening.links if reason is None else spooled, reason, history
-    )
+        # Signed again: the credentials of the beginning may have expired since.
+        links = links_of(
+            opening.store, opening.address, config.link_expires, config.viewer
+        )
+    card = _card(config, run, links, reason, history)
     send(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:
         try:

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.causes.incidents import (
     incident_of,
     is_interrupt,
 )
-from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
+from dask_blackbox.analyse.causes.mechanisms import DEATHS, OF_THE_DRIVER, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
@@ -39,7 +39,6 @@ _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 
 _NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kKMGTP]?i?B\b)?")
-_SAYS_THE_OUTCOME = ("driver-exception", "driver-killed")
 _LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {
     "kernel-oom": "was killed by the kernel's OOM killer",
@@ -69,7 +68,7 @@ def chain_of(
     facts = facts_of(case)
     outcome = facts[-1]
     path = _longest_path(root, facts)
-    if verdict.rule in _SAYS_THE_OUTCOME or is_interrupt(case, verdict):
+    if verdict.rule in OF_THE_DRIVER or is_interrupt(case, verdict):
         path[-1] = replace(outcome, text=end_of_run(case))
     before = [*_changes(case, changes), *_before(case, verdict)]
     steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]

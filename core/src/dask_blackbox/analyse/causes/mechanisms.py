@@ -69,7 +69,10 @@ _NOT_RAISED = _HANGS - {
 STALLED = "stalled"
 """The rule for runs that wait for something unknown."""
 
-_GENERAL = frozenset({"driver-exception", "driver-killed", "stalled", "unknown"})
+OF_THE_DRIVER = frozenset({"driver-exception", "driver-killed"})
+"""Verdicts that say how the driver ended: the outcome itself."""
+
+_GENERAL = OF_THE_DRIVER | {"stalled", "unknown"}
 """What says how the run ended, or that nothing moved, and not why."""
 
 _STARTS = frozenset(

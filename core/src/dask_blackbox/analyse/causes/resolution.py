@@ -13,7 +13,12 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.incidents import Incident
-from dask_blackbox.analyse.causes.mechanisms import EXPLAINS, MECHANISMS, Mechanism
+from dask_blackbox.analyse.causes.mechanisms import (
+    EXPLAINS,
+    MECHANISMS,
+    OF_THE_DRIVER,
+    Mechanism,
+)
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import short
 
@@ -127,9 +132,10 @@ def _comes_first(cause: Incident, effect: Incident) -> str | None:
 def _is_later(case: Case, incident: Incident) -> bool:
     """Return whether something began only after the outcome: then it cannot be its cause.
 
-    What the driver itself raised did not, whatever the clocks of the others say.
+    What the driver itself raised did not, whatever the clocks of the others say; nor did its
+    exit, which comes a moment after the signal that it was sent.
     """
-    if incident.tie == "is" or incident.at is None:
+    if incident.tie == "is" or incident.kind in OF_THE_DRIVER or incident.at is None:
         return False
     return case.outcome.is_after(incident.at)
 

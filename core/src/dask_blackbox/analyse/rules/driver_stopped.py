@@ -37,7 +37,7 @@ from dask_blackbox.analyse.side_effects import (
     signal_to_itself,
     whose,
 )
-from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
+from dask_blackbox.analyse.signals import CRASHES, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
 from dask_blackbox.events import (
@@ -223,18 +223,13 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
     if by in CRASHES:
         return f"The driver crashed in native code ({by})"
     if by:
-        sender = _sender(by)
+        sender = sender_of(by)
         return f"The driver was ended by {by}{f' {sender.how}' if sender else ''}"
     return (
         f"The driver's process ended itself{itself}"
         if itself
         else "The driver disappeared"
     )
-
-
-def _sender(by: str | None) -> Sender | None:
-    """Return where a signal comes from that is not sent to stop a run."""
-    return None if by in ASKED else sender_of(by)
 
 
 def _advice_driver_killed(
@@ -244,7 +239,7 @@ def _advice_driver_killed(
         return "memory"
     if by in CRASHES:
         return "code"
-    if (sender := _sender(by)) is not None:
+    if (sender := sender_of(by)) is not None:
         return sender.retry_advice
     # Of SIGKILL it is open whether it was for memory, which a retry would reach again.
     return "unknown" if waited or by == "SIGKILL" else None
@@ -286,7 +281,7 @@ def _remedy_driver_killed(
             "versions, and whether they are thread-safe. `python -X faulthandler` "
             "prints the line that crashes."
         )
-    if (sender := _sender(by)) is not None:
+    if (sender := sender_of(by)) is not None:
         return sender.for_driver
     slow, what = "If it was stopped for taking too long, look at", ""
     frame = case.driver_position.own_frame if case.driver_position else None
