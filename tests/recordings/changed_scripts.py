@@ -1,8 +1,8 @@
 """Jobs from outside with one changed night: does the card list the change that explains it first?
 
-    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--second] [--again] [--out FILE]
+    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--set second] [--again] [--out FILE]
 
-Each folder of `nights/`, or of `nights_second/`, is a job with its input and its `night.sh`, which
+Each folder of `nights/`, `nights_second/` or `nights_third/` is a job with its input and its `night.sh`, which
 prepares and runs one of four nights; `expected.toml` has what was changed for the last one.  Its
 authors had read nothing of the project; both were committed before the first night was recorded.
 With `--again`, nothing is run: the cards of the recordings in FOLDER are made with the current rules.
@@ -26,7 +26,11 @@ from dask_blackbox.report.wording import explained_text
 
 __all__ = ["judged"]
 
-_FIRST, _SECOND = (Path(__file__).parent / name for name in ("nights", "nights_second"))
+_SETS = {
+    "first": Path(__file__).parent / "nights",
+    "second": Path(__file__).parent / "nights_second",
+    "third": Path(__file__).parent / "nights_third",
+}
 _NIGHTS = 4
 _LONGEST_NIGHT = 300.0
 
@@ -85,7 +89,7 @@ def _run(cases: Path, case: str, folder: Path) -> None:
     place = folder / case
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(cases / case, place / "work")
-    if cases == _SECOND:  # its nights work in that folder
+    if cases != _SETS["first"]:  # its nights work in that folder
         (place / "out").mkdir()
     command = Path(sys.executable).with_name("dask")
     environment = {
@@ -130,11 +134,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--store", required=True, type=Path)
-    parser.add_argument("--second", action="store_true")
+    parser.add_argument("--set", choices=_SETS, default="first")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    cases = _SECOND if asked.second else _FIRST
+    cases = _SETS[asked.set]
     every = tomllib.loads((cases / "expected.toml").read_text())
     results = {}
     for case, fields in every.items():
