@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -35,6 +36,49 @@ def made(source: str, name: str = "work", file: str = "/jobs/shop.py") -> Any:
 
 
 WORK = "def helper(x):\n    return x + 1\n\ndef work(x):\n    return helper(x)\n"
+
+
+NAMES_VARIABLES = """
+import os
+
+def step():
+    return float(os.environ["GRID_STEP"])
+
+class Target:
+    url = os.environ.get("TARGET_URL", "nowhere")
+    token = os.environ.get("TARGET_TOKEN")
+    limit = os.environ.get("NOT_SET_HERE")
+"""
+
+
+def test_the_variables_that_the_own_code_names_are_reported_but_no_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRID_STEP", "0.5")
+    monkeypatch.setenv("TARGET_URL", "https://lake.example/prod")
+    monkeypatch.setenv("TARGET_TOKEN", "a-secret-of-the-lake")
+    monkeypatch.setenv("ANOTHER_VARIABLE", "1")
+    (tmp_path / "grid_of_ours.py").write_text(NAMES_VARIABLES)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "grid_of_ours", raising=False)
+
+    known = set[str]()
+    code_facts(known)  # the tests' own modules
+
+    def variables() -> dict[str, str]:
+        importlib.import_module("grid_of_ours")
+        known.discard("grid_of_ours")
+        return code_facts(known)["environment"]
+
+    first = variables()
+    monkeypatch.setenv("TARGET_URL", "https://lake.example/test")
+    second = variables()
+    monkeypatch.delitem(sys.modules, "grid_of_ours")
+
+    assert first["GRID_STEP"] == "0.5"
+    assert first.keys() == second.keys() == {"GRID_STEP", "TARGET_URL"}
+    assert "lake" not in first["TARGET_URL"]
+    assert first["TARGET_URL"] != second["TARGET_URL"]
 
 
 def test_the_same_code_elsewhere_in_its_file_has_the_same_mark() -> None:

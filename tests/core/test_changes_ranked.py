@@ -252,6 +252,57 @@ def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
     assert reported.past.blame == "code"
 
 
+@pytest.mark.parametrize(
+    ("part", "blame"),
+    [
+        ({"tasks": 99, "failed": 1}, "data"),
+        ({"tasks": 0, "failed": 4}, "infrastructure"),
+        ({"tasks": 99, "failed": 1, "code": "new"}, "code"),
+    ],
+    ids=["most finished", "none finished", "its own code changed"],
+)
+def test_the_data_is_blamed_where_other_tasks_finished_with_the_same_code(
+    part: dict[str, Any], blame: str
+) -> None:
+    parts = (a_prefix("load", roots=100), a_prefix("join", **part))
+    packages = {f"package/{role}": {"attrs": "9"} for role in ("driver", "workers")}
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, prefixes=parts, facts=packages)),
+        VerdictContext(a_verdict(subject=Subject(prefix="join")), "", "join"),
+    )
+
+    assert reported.past.blame == blame
+
+
+def test_no_package_explains_a_failure_that_passes() -> None:
+    packages = {f"package/{role}": {"attrs": "9"} for role in ("driver", "workers")}
+    reported = changes_on_card(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts=packages)),
+        VerdictContext(a_verdict("transient")),
+    )
+
+    assert reported.past.blame == "nothing"
+    assert "attrs" in reported.past.says
+
+
+def test_a_variable_of_the_environment_is_compared_where_both_runs_recorded_some() -> (
+    None
+):
+    step, zone = ({f"environment {each}": "3"} for each in ("GRID_STEP", "GRID_ZONE"))
+    new = {**step, "environment GRID_STEP": "0.5"}
+
+    def changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+        nights = (a_night(n, facts={"parameters": {**each}}) for n, each in
+                  ((1, before), (2, after)))  # fmt: skip
+        return [what for _, what in whats(*nights)]
+
+    assert changed(step, new) == ["environment GRID_STEP"]
+    assert changed(zone, zone | step) == ["environment GRID_STEP"]
+    assert changed({}, step) == []  # recorded by an older version
+
+
 def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
     inputs = Inputs(partitions=100, nbytes=41 * GIB)
     reported = changes_on_card(

@@ -124,6 +124,8 @@ class DriverCode(Event, frozen=True, kw_only=True):
         parts: By `module:name`, file, line and hash of a function, a class or a constant.
         sources: By `module:name`, the text of a function or a constant, where
             `blackbox.capture.source` asks for it.
+        environment: Environment variables that this code names: numbers as they are, of
+            anything else a digest.
         machine: The machine that it runs on.
         git: Commit of its files.
         dirty: Whether files differ from the git commit; null: unknown.
@@ -134,6 +136,7 @@ class DriverCode(Event, frozen=True, kw_only=True):
     modules: dict[str, str] = {}
     parts: dict[str, str] = {}
     sources: dict[str, str] = {}
+    environment: dict[str, str] = {}
     machine: Machine | None = None
     git: GitCommit | None = None
     dirty: bool | None = None

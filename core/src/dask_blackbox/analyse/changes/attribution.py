@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dask_blackbox.analyse.changes.code_changes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.ranking import (
+    OF_ALL_TASKS,
     Causes,
     Ranked,
     Rarities,
@@ -87,11 +88,10 @@ class RankedChanges(NamedTuple):
             blind.append("input-size")
         blame, says, sure = sides(
             self.changes,
-            self.context.verdict,
+            self.context,
             steps=self.steps,
             blind=blind,
             habits=len(self.habits),
-            code_unchanged=self.context.code_unchanged,
         )
         # What would explain it as well was not measured.
         return blame, says, "low" if self.context.input_unmeasured else sure
@@ -118,22 +118,22 @@ def ranked_changes(
 
 def sides(
     ranked: Sequence[Ranked],
-    verdict: Finding | None,
+    context: VerdictContext,
     *,
     steps: int,
     blind: Sequence[str],
     habits: int = 0,
-    code_unchanged: bool = False,
 ) -> tuple[Blame, str, Confidence]:
     """Return the side that changed, with a sentence and its confidence.
 
     Args:
         ranked: The changes, habits left out.
+        context: The verdict.
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs has no facts about.
         habits: How many habits were left out.
-        code_unchanged: The tasks that failed run the code that they ran before.
     """
+    verdict = context.verdict
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     judged = [one for each in ranked for one in _representing(each)]
     rare = [each for each in judged if is_unusual(each.rarity) and each.weight >= 0]
@@ -142,8 +142,17 @@ def sides(
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{text}{unseen}.", sure
     most = max(each.weight for each in rare)
+    if context.others_finished is not None and most <= 0:
+        failed, finished = context.others_finished
+        text = (
+            f"Data: {failed} of {failed + finished} tasks of '{context.prefix}' failed, and the "
+            f"others ran with the same code and packages; {_changed(rare)} changed, too"
+        )
+        return "data", f"{text}{unseen}.", "low"
     failure = None if verdict is None else _OTHERWISE.get(verdict.retry_advice)
-    beside = most <= 0 and all(each.change.kind == "code" for each in rare)
+    transient = verdict is not None and verdict.retry_advice == "transient"
+    unrelated = OF_ALL_TASKS if transient else ("code",)
+    beside = most <= 0 and all(each.change.kind in unrelated for each in rare)
     if failure is not None and beside:
         text = f"Nothing that changed fits {failure}: {_changed(rare)}"
         return "nothing", f"{text}{unseen}.", "low"
@@ -156,7 +165,9 @@ def sides(
     blame = found.pop()
     others = {_side_of(each.change.kind) for each in rare} - {blame}
     text = _sentence(blame, relevant, rare)
-    if code_unchanged and all(_is_beside_the_tasks(each.change) for each in rare):
+    if context.code_unchanged and all(
+        _is_beside_the_tasks(each.change) for each in rare
+    ):
         text += "; the tasks that failed run the same code as before"
         return blame, f"{text}{unseen}.", "low"
     sure = _confidence(relevant, steps, others=bool(others), blind=bool(blind))

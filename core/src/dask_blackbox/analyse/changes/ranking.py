@@ -354,6 +354,9 @@ _FITTING: dict[str, set[str | tuple[str, str]]] = {
 """Kinds of changes that fit a verdict, by its retry advice."""
 
 
+OF_ALL_TASKS = ("code", "package", "python")
+"""What is the same for all tasks of a prefix."""
+
 _RAN = ("prefix ", "callable ", "module ", "script")
 _VERSIONS = ("git commit", "uncommitted changes", "DAG bundle")
 
@@ -369,6 +372,8 @@ class VerdictContext(NamedTuple):
         code_known: The code of the job's own modules is known, then and now.
         input_unmeasured: The failure may follow from the input of these tasks, which they
             read themselves: neither files that they opened nor their sizes are recorded.
+        others_finished: How many of these tasks failed, and how many finished in the same
+            run, with the code that they ran before: what they were given differs.
     """
 
     verdict: Finding | None = None
@@ -377,6 +382,7 @@ class VerdictContext(NamedTuple):
     code_unchanged: bool = False
     code_known: bool = False
     input_unmeasured: bool = False
+    others_finished: tuple[int, int] | None = None
 
     def between(self, good: Sketch, sketch: Sketch) -> VerdictContext:
         """Return it with what the good run and this one show about the code."""
@@ -396,12 +402,29 @@ class VerdictContext(NamedTuple):
             and self.verdict.retry_advice in _OF_INPUT
             and any(each.name == name and each.roots for each in sketch.prefixes)
             and not all(_shows_files(run, name) for run in (good, sketch)),
+            others_finished=_others_finished(self.verdict, sketch, name)
+            if name in old and old[name] == new.get(name)
+            else None,
         )
 
 
 def _shows_files(sketch: Sketch, prefix: str) -> bool:
     """Return whether files are known that the tasks of a prefix opened."""
     return any(each.name == prefix and each.files for each in sketch.prefixes)
+
+
+def _others_finished(
+    verdict: Finding | None, sketch: Sketch, prefix: str
+) -> tuple[int, int] | None:
+    """Return how many tasks of a prefix failed and finished, if most of them finished."""
+    if verdict is None or verdict.rule != "task-exception":
+        return None
+    if verdict.retry_advice not in ("code", "data"):
+        return None
+    for each in sketch.prefixes:
+        if each.name == prefix and 0 < each.failed < each.tasks:
+            return each.failed, each.tasks
+    return None
 
 
 class Relevance(NamedTuple):
@@ -426,6 +449,8 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     fitting = _FITTING.get(verdict.retry_advice, set())
     name = change.what.partition(" (")[0]
     if change.kind in fitting or (change.kind, name) in fitting:
+        if change.kind in OF_ALL_TASKS and context.others_finished is not None:
+            return Relevance(why="other such tasks finished with it")
         return Relevance(_FITS, f"it fits {verdict.rule}")
     return Relevance()
 

@@ -56,7 +56,7 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
         "dask-config": _config(driver.config if driver else {}),
         "dask-config/scheduler": _config(scheduler.config if scheduler else {}),
         "dask-config/workers": _config(_settings_of_workers(run)),
-        "parameters": _parameters(drivers),
+        "parameters": _parameters(run, drivers),
         "code": _code(run, drivers),
         "cluster-shape": _cluster(run, drivers, workers),
         "host": _host(run, driver),
@@ -159,7 +159,7 @@ def _config(config: Mapping[str, object]) -> dict[str, str]:
     return dict(kept[:_MOST_CONFIG])
 
 
-def _parameters(drivers: Sequence[DriverAttached]) -> dict[str, str]:
+def _parameters(run: RunTables, drivers: Sequence[DriverAttached]) -> dict[str, str]:
     given = next((each.parameters for each in drivers if each.parameters), None)
     flat = dict(sorted(_flat(given))[:_MOST_PARAMETERS]) if given else {}
     if command := _command(drivers):
@@ -167,6 +167,8 @@ def _parameters(drivers: Sequence[DriverAttached]) -> dict[str, str]:
         # What is given by name has its own name; none of them hides another.
         for name, value in options_of(arguments[1:]).items():
             flat[name] = _brief(value)
+    for code in run.of(DriverCode):
+        flat |= {f"environment {name}": v for name, v in code.environment.items()}
     return flat
 
 

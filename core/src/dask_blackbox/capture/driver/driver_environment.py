@@ -19,6 +19,7 @@ import hashlib
 import inspect
 import os
 import platform
+import re
 import sys
 import time
 import types
@@ -29,11 +30,16 @@ from typing import Any
 from ..bytecode import NO_CODE, code_hash, instruction_bytes, signed
 from ..files import working_directory
 from ..own_modules import own_modules
+from ..redaction import is_secret_name
 from ..user_frames import FOREIGN
 
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
 _SECONDS = 0.3  # of this thread's processor time, for parts
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+"""What names of environment variables look like; one word may be any constant of the code."""
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
+_MOST_VARIABLES = 100
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
 
@@ -46,14 +52,17 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
 
     Returns:
         Of modules, a hash by name; of their parts, as far as there are not too many, file,
-        line and hash by module and name: `{"shop:Tax.added": "shop.py:27 1f00ba75"}`.
+        line and hash by module and name: `{"shop:Tax.added": "shop.py:27 1f00ba75"}`; and the
+        environment variables that the code names, `environment`.
     """
     found: dict[str, str] = {}
     parts: dict[str, str] = {}
     sources: dict[str, str] = {}
+    environment: dict[str, str] = {}
     deadline = time.thread_time() + _SECONDS
     for name, file, code in own_modules(known):
         found[name] = signed(code_hash(code))
+        environment |= _environment_of(code)
         if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
             place = os.path.basename(file)
             for part, (line, digest) in parts_of(code).items():
@@ -63,8 +72,29 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     return {
         "modules": found,
         "parts": parts,
+        "environment": environment,
         **({"sources": sources} if source else {}),
     }
+
+
+def _environment_of(code: types.CodeType) -> dict[str, str]:
+    """Return the environment variables that a module's code names, but secrets.
+
+    Returns:
+        By name, its value if that is a number; of anything else a digest, which shows only
+        that it has changed.
+    """
+    found: dict[str, str] = {}
+    for held in code.co_consts:
+        if type(held) is types.CodeType:
+            found |= _environment_of(held)
+        elif type(held) is str and _VARIABLE.fullmatch(held) and held in os.environ:
+            value = os.environ[held]
+            if not is_secret_name(held) and len(found) < _MOST_VARIABLES:
+                plain = _NUMBER.fullmatch(value) is not None
+                digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
+                found[held] = value if plain else f"digest {digest[:_DIGITS]}"
+    return found
 
 
 def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
