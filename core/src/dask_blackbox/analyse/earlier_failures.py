@@ -61,6 +61,12 @@ from dask_blackbox.analyse.side_effects import (
     sentence_on_reused,
     whose,
 )
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    CLIENT_CANCELS,
+    FUNCTION_RUN_FAILED,
+    SCHEDULER_CANCELS,
+)
 from dask_blackbox.analyse.signatures.python import (
     NO_SPACE_LEFT,
     OPEN_FILES_EXHAUSTED,
@@ -77,6 +83,7 @@ from dask_blackbox.analyse.symptoms import (
 )
 from dask_blackbox.events import (
     ClusterRestarted,
+    DriverAttached,
     DriverRaised,
     DriverRestart,
     KeyReused,
@@ -178,7 +185,7 @@ class _Earlier:
         line: Where the job's own code raised it (`etl.py:12`); empty: not known.
         root: The task that failed, where what ended the run is what its failure led to:
             then the verdict is about that task.
-        rule: The verdict's rule then.
+        rule: The verdict's rule then; empty: that of a failed task, or as it was.
         known: The verdict's own rule gives it as the reason: it only has to begin the
             headline.
         spoils: Results were wrong after it, so that any exception of the job's may follow.
@@ -194,7 +201,7 @@ class _Earlier:
     advice: Advice = UNKNOWN
     line: str = ""
     root: TaskFailure | None = None
-    rule: str = "task-exception"
+    rule: str = ""
     known: bool = False
     spoils: bool = False
     remedy: str = ""
@@ -363,9 +370,9 @@ def _following(
     root = earlier.root
     if root is not None:
         verdict = msgspec.structs.replace(
-            verdict, rule=earlier.rule, subject=root.subject
+            verdict, rule=earlier.rule or "task-exception", subject=root.subject
         )
-    elif (rule := _exhausted(earlier.message)) is not None:
+    elif rule := earlier.rule or _exhausted(earlier.message):
         verdict = msgspec.structs.replace(verdict, rule=rule)
     return msgspec.structs.replace(
         verdict,
@@ -493,8 +500,13 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, lacks_something):
         found += _restarts(case)
+    if case.exception is not None and verdict.rule in _RAISED:
+        found += _cancellations(case)
     if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
-        found += [*_printed(case), *_logged(case), *_programs(case)]
+        functions = tuple(_functions(case))
+        known = {(each.name, each.message) for each in functions}
+        printed = (e for e in _printed(case) if (e.name, e.message) not in known)
+        found += [*functions, *printed, *_logged(case), *_programs(case)]
     for each in found:
         if until is None or each.at < until or _had_ended(case, each, until):
             yield each
@@ -720,9 +732,9 @@ def _setups(case: Case) -> Iterator[_Earlier]:
 
 
 def _attempts(case: Case) -> Iterator[_Earlier]:
-    """Yield what the first attempt of the task raised, where the last met what it had begun."""
-    failure = case.blame.failure
-    if failure is None or not _ended_with(case, is_leftover):
+    """Yield what the first attempt of a task raised, where the last met what it had begun."""
+    failure = case.blame.failure or _handled_last(case)
+    if failure is None or not is_leftover(failure.raised.name, failure.raised.message):
         return
     for exception, message, at in errors_before(case, failure)[:1]:
         name = class_of(exception)
@@ -735,7 +747,17 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
             headline=f"{name} in '{short(failure.called, 40)}': {short(message, 80)}",
             advice=advice_on_text(exception, message),
             root=failure,
+            spoils=True,
         )
+
+
+def _handled_last(case: Case) -> TaskFailure | None:
+    """Return the failed task whose error the driver had received last when it exited."""
+    survived = case.outcome.survived
+    if case.exception is not None or not survived:
+        return None
+    last = (survived[-1].exception, survived[-1].message)
+    return next((f for f in case.failures if (f.exception, f.message) == last), None)
 
 
 def _reused_keys(case: Case) -> Iterator[_Earlier]:
@@ -843,7 +865,7 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
             source="workers",
             headline=f"A worker died{how}{running}",
             root=failure,
-            rule=cause.slug if cause.slug != "unknown" else "task-exception",
+            rule=cause.slug if cause.slug != "unknown" else "",
             remedy=f"{_memory_remedy(case, [death])} {_SET_UP_AGAIN}".strip(),
         )
 
@@ -883,6 +905,54 @@ def _joined(case: Case, worker: str | None) -> float:
     rows = case.run.workers.filter(pl.col("address") == worker)
     joined = (rows["joined"].dt.epoch("us") / 1e6).max()
     return float(joined) if isinstance(joined, int | float) else 0.0
+
+
+def _cancellations(case: Case) -> Iterator[_Earlier]:
+    """Yield that the driver's own client had cancelled tasks, as the scheduler logs that."""
+    own = {each.client for each in case.run.of(DriverAttached)}
+    logs = case.run.logs.filter(pl.col("role") == "scheduler")
+    keys = logs["message"].str.extract(SCHEDULER_CANCELS.pattern).drop_nulls().unique()
+    prefixes = sorted({case.prefix_of(str(key)) for key in keys.head(_MOST)})
+    for row in logs.filter(printed_by(CLIENT_CANCELS)).sort("at").iter_rows(named=True):
+        found = CLIENT_CANCELS.match(row["message"])
+        if found is None or found["client"] not in own or not prefixes:
+            continue
+        what = f"{counted(int(found['number']), 'task')} ({quoted(prefixes)})"
+        yield _Earlier(
+            at=row["at"].timestamp(),
+            text=f"The driver's own client had cancelled {what}",
+            message=row["message"],
+            source="logs",
+            headline=f"The job's own code cancelled {what}",
+            rule="cancelled",
+            remedy="Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
+            "watchdog, a time limit, or cleanup after an error. What it cancels has no result.",
+        )
+
+
+def _functions(case: Case) -> Iterator[_Earlier]:
+    """Yield what functions raised that the driver ran on its workers (`client.run`)."""
+    logs = case.run.logs.filter(
+        (pl.col("role") == "worker") & printed_by(FUNCTION_RUN_FAILED)
+    )
+    for row in logs.sort("at").head(_SHOWN).iter_rows(named=True):
+        found = FUNCTION_RUN_FAILED.search(row["message"])
+        raised = raised_at_end(row["message"])
+        if found is None or raised is None:
+            continue
+        name, message = class_of(raised[0]), raised[1]
+        yield _Earlier(
+            at=row["at"].timestamp(),
+            name=name,
+            text=f"{name}: {short(message, 120)} had been raised by '{found['function']}', "
+            "which the driver ran on its workers (`client.run`)",
+            message=message,
+            source="logs",
+            headline=f"{name} in '{short(found['function'], 40)}' on a worker (`client.run`): "
+            f"{short(message, 80)}",
+            advice=advice_on_text(raised[0], message),
+            line=_line_of(user_frame(row["message"])),
+        )
 
 
 def _received(case: Case, failure: TaskFailure) -> str:
@@ -948,13 +1018,26 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
         logs = logs.filter(~own.str.contains(case.dialect.notices))
     first = logs.sort("at").unique("message", keep="first", maintain_order=True)
     texts_of_failures = _texts_of_failures(case)
-    for at, role, line in (
+    logged = _logged_by_workers(case)
+    failure = case.blame.failure
+    # What a task waits for, and does not come from a task, comes from the driver.
+    waited = failure is not None and is_wait(
+        failure.raised.name, failure.raised.message
+    )
+    for at, role, line, key in (
         first.head(_MOST)
-        .select(pl.col("at").dt.epoch("us") / 1e6, "role", "message")
+        .select(pl.col("at").dt.epoch("us") / 1e6, "role", "message", "key")
         .iter_rows()
     ):
         message, name = _as_one_line(str(line))
-        who = "The driver" if role == "driver" else "A worker"
+        # Workers share the standard error of their driver.
+        by = [text for text in logged if role == "driver" and str(line).endswith(text)]
+        of_driver = role == "driver" and not by
+        who = (
+            "The driver"
+            if of_driver
+            else _task_or_worker(case, logged[by[0]] if by else key)
+        )
         quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
             yield _handled_failure(quoted_failure, f"{who} had printed", message)
@@ -970,7 +1053,24 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
             if _INFORMATION.match(message)
             else f"{who} printed “{short(_LEVEL.sub('', message), 80)}”",
             advice=_advice_on_line(message),
+            rule="driver-exception" if waited and of_driver else "",
         )
+
+
+def _task_or_worker(case: Case, key: str | None) -> str:
+    """Return who printed or logged something, as the beginning of a sentence."""
+    return "A worker" if key is None else f"'{short(case.prefix_of(key), 40)}'"
+
+
+def _logged_by_workers(case: Case) -> dict[str, str | None]:
+    """Return some different warnings that loggers of workers recorded, and the tasks."""
+    logs = case.run.logs.filter(
+        (pl.col("role") == "worker")
+        & (pl.col("level") >= _WARNING)
+        & (pl.col("message").str.len_chars() >= _TELLING)
+    )
+    first = logs.unique("message", keep="first", maintain_order=True).head(_MOST_TEXTS)
+    return dict(first.select("message", "key").iter_rows())
 
 
 def _logged(case: Case) -> Iterator[_Earlier]:
@@ -988,24 +1088,25 @@ def _logged(case: Case) -> Iterator[_Earlier]:
     if case.dialect.notices:
         logs = logs.filter(~pl.col("message").str.contains(case.dialect.notices))
     texts = logs.group_by("logger", "message", maintain_order=True).agg(
-        pl.col("at").min().dt.epoch("us") / 1e6
+        pl.col("at").min().dt.epoch("us") / 1e6, pl.col("key").first()
     )
     texts_of_failures = _texts_of_failures(case)
     for row in texts.sort("at", "message").head(_MOST).iter_rows(named=True):
         message, name = _as_one_line(row["message"])
+        who = row["logger"]
+        if row["key"] is not None:
+            who = _task_or_worker(case, row["key"])
         quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
-            yield _handled_failure(
-                quoted_failure, f"{row['logger']} had logged", message
-            )
+            yield _handled_failure(quoted_failure, f"{who} had logged", message)
             continue
         yield _Earlier(
             at=row["at"],
             name=name,
-            text=f"{row['logger']} had logged: {short(message, 160)}",
+            text=f"{who} had logged: {short(message, 160)}",
             message=message,
             source="logs",
-            headline=f"{row['logger']} logged “{short(message, 80)}”"
+            headline=f"{who} logged “{short(message, 80)}”"
             if re.search(errors, message)
             else "",
             advice=_advice_on_line(message),

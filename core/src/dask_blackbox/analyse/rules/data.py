@@ -39,6 +39,7 @@ from dask_blackbox.formatting import (
     capital,
     code_line,
     counted,
+    listed,
     quoted,
     quoted_key,
     short,
@@ -65,9 +66,9 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
     key, missing = match["key"], _missing(case)
-    left = [] if losses else _left_with(case, {key, missing[0] if missing else key})
+    left = [] if losses else _left_with(case, key, missing)
     if left:
-        yield _left_in_order(case, key, left[-1])
+        yield _left_in_order(case, key, left)
         return
     if not losses and missing is not None:
         yield _released(case, key, missing)
@@ -143,24 +144,40 @@ def _missing(case: Case) -> tuple[str, float] | None:
     return last
 
 
-def _left_with(case: Case, keys: set[str]) -> list[WorkerRemoved]:
-    """Return the removals that lost scattered data although no worker died."""
-    return [
-        fact for fact in case.run.of(WorkerRemoved) if keys & set(fact.lost_scattered)
-    ]
+def _left_with(
+    case: Case, key: str, missing: tuple[str, float] | None
+) -> list[WorkerRemoved]:
+    """Return the removals that lost scattered data although no worker died.
+
+    Of a task that had never been computed, no result was lost: its own inputs were.
+    """
+    gone, at = missing or (key, 0.0)
+    removed = [fact for fact in case.run.of(WorkerRemoved) if fact.lost_scattered]
+    exact = [fact for fact in removed if {key, gone} & {*fact.lost_scattered}]
+    computed = (case.run.tasks["key"] == gone).any()
+    if exact or missing is None or computed or not _was_ever_asked_for(case, gone):
+        return exact[-1:]
+    return [fact for fact in removed if fact.at <= at + CLOCKS]
 
 
-def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
-    """Return that a worker was restarted, retired or closed with the only copy."""
-    worker, lost = gone.subject, list(gone.lost_scattered)
+_MOMENT = re.compile(r"-\d{9,}[\d.]*$")
+"""What Dask adds to the reason of a call of the client: when it was made."""
+
+
+def _left_in_order(case: Case, key: str, removed: list[WorkerRemoved]) -> Finding:
+    """Return that workers were restarted, retired or closed with the only copies."""
+    worker = removed[-1].subject
+    lost = sorted({key for fact in removed for key in fact.lost_scattered})
     reasons = {each.subject: each.reason for each in case.run.of(WorkerClosing)}
-    why = f", which was closed on purpose ({short(str(reasons.get(worker)), 60)})"
+    holders = dict.fromkeys(case.name_of(fact.subject) for fact in removed)
+    was = "was" if len(holders) == 1 else "were"
+    reason = _MOMENT.sub("", reasons.get(worker) or "")
+    why = f"which {was} closed on purpose ({short(reason, 60)})"
     return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {quoted(lost)}",
         cause=(
             f"{quoted_key(key)} was requested, but the only copy of {quoted(lost)} "
-            "was on "
-            f"{case.name_of(worker)}{why if reasons.get(worker) else ', which left'}. "
+            f"was on {listed(list(holders))}, {why if reason else 'which left'}. "
             "Scattered data lives on the workers that received it, and Dask cannot "
             "recompute it."
         ),
@@ -173,10 +190,14 @@ def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
         subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
         evidence=(
             *case.exception_evidence(),
-            Evidence(
-                text=f"{capital(case.name_of(worker))} held {quoted(lost)}.",
-                source="events",
-                at=gone.at,
+            *(
+                Evidence(
+                    text=f"{capital(case.name_of(fact.subject))} held "
+                    f"{quoted(fact.lost_scattered)}.",
+                    source="events",
+                    at=fact.at,
+                )
+                for fact in removed[-3:]
             ),
         ),
     )

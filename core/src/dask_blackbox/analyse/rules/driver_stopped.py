@@ -39,7 +39,11 @@ from dask_blackbox.analyse.side_effects import (
 )
 from dask_blackbox.analyse.signals import CRASHES, sender_of
 from dask_blackbox.analyse.signatures import printed_by
-from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
+from dask_blackbox.analyse.signatures.distributed import (
+    CLIENT_CANCELS,
+    SCHEDULER_CANCELS,
+    WORK_CANCELLED,
+)
 from dask_blackbox.events import (
     ClientAdded,
     ClusterOrphaned,
@@ -755,7 +759,7 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
 def _last_cancelled(case: Case) -> str | None:
     """Return a key that the scheduler cancelled, as it logs that."""
     logs = case.run.logs.filter(pl.col("role") == "scheduler").sort("at")
-    keys = logs["message"].str.extract(r"^Scheduler cancels key (\S+?)\. ").drop_nulls()
+    keys = logs["message"].str.extract(SCHEDULER_CANCELS.pattern).drop_nulls()
     return str(keys[-1]) if len(keys) else None
 
 

@@ -17,6 +17,7 @@ from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
     position_in,
     shared_in,
+    wait_before,
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.hang_texts import (
@@ -78,6 +79,9 @@ from dask_blackbox.tables.schemas import Row
 
 # stalled
 
+_WAITED = 0.8
+"""The share of a standstill for which the driver did nothing but wait."""
+
 _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 
@@ -115,10 +119,11 @@ def _stalls(case: Case) -> Iterator[Finding]:
     stopped = case.outcome.kind == "interrupted"
     asked = stopped or signal_of_driver(case.run) in ASKED
     waits = shared or (idle is not None and asked)
-    gave_up = case.exception is not None or _exited_after_wait(case)
+    gave_up = case.exception is not None or _exited_after_wait(case, hang)
     if longest and not waits and (stopped or not gave_up):
         return
     reported = longest or (hang.tasks[0] if hang.tasks else None)
+    threads = _taken_threads(case, hang) if shared or idle is not None else 0
     yield STALLED.found(
         (
             f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
@@ -136,8 +141,8 @@ def _stalls(case: Case) -> Iterator[Finding]:
             else f"No task ran for {duration(hang.lasted)}: "
             f"{counted(hang.wanted, 'task')} waited, and none was running"
         ),
-        cause=f"{_who_waits_for_whom(case, hang, idle)} {how_it_ended(case, hang)}",
-        remedy=_remedy_stalled(hang, longest),
+        cause=f"{_who_waits_for_whom(case, hang, idle, threads)} {how_it_ended(case, hang)}",
+        remedy=_remedy_stalled(hang, longest) + (_MORE_THREADS if threads else ""),
         # A task that executes may just be slow; one that waits for others is not.
         confidence="low" if longest and not shared and idle is None else "medium",
         subject=reported.subject if reported else None,
@@ -148,15 +153,24 @@ def _stalls(case: Case) -> Iterator[Finding]:
     )
 
 
-def _exited_after_wait(case: Case) -> bool:
-    """Return whether the driver's own wait had timed out, and it did nothing but exit then."""
-    survived = case.outcome.survived
+def _exited_after_wait(case: Case, hang: Hang) -> bool:
+    """Return whether the driver's own wait was over, and it did nothing but exit then.
+
+    Its call of Dask had timed out, or it had looked again and again, at one line, while no
+    task finished.
+    """
+    if case.outcome.kind != "exit-code":
+        return False
+    survived, decided = case.outcome.survived, case.outcome.decided_at
+    if survived and survived[-1].key is None:
+        timed_out = class_of(survived[-1].exception) == "TimeoutError"
+        return timed_out and not submits_after(case, survived[-1].at)
+    wait = None if decided is None else wait_before(case.run, decided)
     return (
-        case.outcome.kind == "exit-code"
-        and bool(survived)
-        and survived[-1].key is None
-        and class_of(survived[-1].exception) == "TimeoutError"
-        and not submits_after(case, survived[-1].at)
+        not survived
+        and wait is not None
+        and wait.lasted >= _WAITED * hang.lasted
+        and not submits_after(case, hang.since)
     )
 
 
@@ -337,7 +351,9 @@ def _ended_by_us_finding(case: Case) -> Finding:
     )
 
 
-def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
+def _who_waits_for_whom(
+    case: Case, hang: Hang, idle: float | None, threads: int
+) -> str:
     sentences = []
     if hang.executing:
         longest = hang.executing[0]
@@ -379,6 +395,11 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
             + (f", which waits for {on}" if on else "")
             + "."
         )
+    if threads:
+        sentences.append(
+            f"All {threads} threads were taken by tasks that did not finish: if one of them "
+            "waits for a task that could not start, none ever finishes."
+        )
     if hang.waiting:
         key, on_keys = hang.waiting[0]
         sentences.append(f"{quoted_key(key, 60)} waited for {_with_states(on_keys)}.")
@@ -401,6 +422,24 @@ def _with_states(keys: Sequence[tuple[str, str]]) -> str:
     if not keys:
         return ""
     return listed([f"{quoted_key(key, 60)} ({state})" for key, state in keys], most=2)
+
+
+def _taken_threads(case: Case, hang: Hang) -> int:
+    """Return the number of all workers' threads, if each ran a task and others could not start."""
+    joined, left = (pl.col(name).dt.epoch("us") / 1e6 for name in ("joined", "left"))
+    there = case.run.workers.filter(
+        (joined <= hang.at) & (left.is_null() | (left >= hang.at))
+    )
+    threads = int(there["nthreads"].sum() or 0)
+    more = hang.wanted - len(hang.executing)
+    # A single thread that is taken is what any running task does.
+    return threads if 1 < threads == len(hang.executing) and more else 0
+
+
+_MORE_THREADS = (
+    " Tasks that wait for each other need a thread each: start no more of them at once than "
+    "the cluster has threads, or let the one return and the other take its result."
+)
 
 
 def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:

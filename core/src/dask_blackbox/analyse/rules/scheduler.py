@@ -85,8 +85,8 @@ def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
     lost: Sequence[SchedulerLost | DriverLost] = case.run.of(SchedulerLost)
     closing: Sequence[SchedulerClosing] = case.run.of(SchedulerClosing)
     if not reported:  # a driver that it was reported to before did not close it itself
-        lost = [fact for fact in lost if not _is_teardown(case, fact)]
-        closing = [fact for fact in closing if not _is_teardown(case, fact)]
+        lost = [fact for fact in lost if not _is_over(case, fact)]
+        closing = [fact for fact in closing if not _is_over(case, fact)]
     if not lost and not closing and _closed_its_own_client(case):
         return
     # A caller with a timeout learns only that it is over.
@@ -214,8 +214,17 @@ def _raised_before(received: Sequence[DriverCallFailed]) -> Iterator[Evidence]:
         )
 
 
-def _is_teardown(case: Case, end: _End) -> bool:
-    return case.teardown.includes(_address(case, end), end.at)
+def _is_over(case: Case, end: _End) -> bool:
+    """Return whether the driver was done with a scheduler when that ended.
+
+    It closed it itself, or went on with another one.
+    """
+    address = _address(case, end)
+    later = any(
+        each.subject != address and each.at > end.at
+        for each in case.run.of(SchedulerInfo)
+    )
+    return later or case.teardown.includes(address, end.at)
 
 
 def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | None:

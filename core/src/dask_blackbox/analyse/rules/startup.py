@@ -47,6 +47,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     START_TIMED_OUT,
     WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
+    WORKER_WAITS_TO_CONNECT,
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
@@ -212,7 +213,8 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     unreached = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if unreached and case.recorded_cluster:
         return None
-    if not unreached and not _no_workers_joined(case) and not _reports_exit(case):
+    waited = bool(unreached) or _no_workers_joined(case)
+    if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
     for each in case.run.once(printed_failures):
         # Dask's own words for a start that failed say nothing of the reason.
@@ -223,6 +225,12 @@ def _ended_command(case: Case) -> PrintedFailure | None:
         if not _lost_its_scheduler(case, each):
             return replace(each, exception="", message=each.root) if vague else each
     return None
+
+
+def _raised_by_a_command(case: Case) -> bool:
+    """Return whether what ended a process of the run was no exception of the job's own code."""
+    exception = case.exception
+    return exception is not None and bool(_COMMAND.search(exception.traceback))
 
 
 def _reports_exit(case: Case) -> bool:
@@ -543,7 +551,8 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     arrived, wanted = int(match["came"]), int(match["wanted"])
     waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
-    other_port_text = _started_for_another(case)
+    another = _started_for_another(case)
+    other_port_text = _another_text(case, *another) if another else ""
     died = ""
     if case.deaths:
         died = (
@@ -555,7 +564,8 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     too_few = bool(arrived) and not died and _is_local(case) and not by_program
     yield WORKERS_NEVER_ARRIVED.found(
         f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}"
-        + (f"; {_what_starts(starting)}" if starting else ""),
+        + (f"; {_what_starts(starting)}" if starting else "")
+        + (f"; they tried to connect to {another[0]}" if another else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
             f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
@@ -564,7 +574,7 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
         remedy=_BLOCKED_AT_START
         if starting
         else (
-            f"Start them with the address of this scheduler, {max(_schedulers(case))}, "
+            f"Start them with the address of this scheduler, {_address_of_last(case)}, "
             "or with its `--scheduler-file`."
         )
         if other_port_text
@@ -578,7 +588,7 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             f"{waited}, or continue with {arrived or 'fewer'}."
         ),
         confidence="high",
-        retry_advice="unknown" if starting else "code" if too_few else None,
+        retry_advice="unknown" if starting else "code" if too_few or another else None,
         retry_confidence="low" if starting else None,
         evidence=case.exception_evidence(),
     )
@@ -677,28 +687,45 @@ def _started_by_a_program(case: Case) -> bool:
     return bool(drivers and parents - drivers)
 
 
-def _schedulers(case: Case) -> set[str]:
-    return {each.subject for each in case.run.of(SchedulerInfo)}
+def _started_for_another(case: Case) -> tuple[str, int] | None:
+    """Return the address that workers were started with, if no scheduler that has any is there.
 
-
-def _started_for_another(case: Case) -> str:
-    """Return a sentence on workers that were started with the address of no scheduler of ours."""
-    ours = _schedulers(case)
-    others = [
-        sent.scheduler
-        for sent in case.run.of(DriverSignalled)
-        if sent.scheduler and sent.scheduler not in ours
-    ]
+    With how many workers: those that the driver's own script started with that address, or
+    that printed that they waited for it.
+    """
+    schedulers = sorted(case.run.of(SchedulerInfo), key=lambda each: each.at)
+    if not schedulers:
+        return None
+    joined = {each.scheduler for each in case.run.of(WorkerAdded)}
+    lines = lines_of(case.run, WORKER_WAITS_TO_CONNECT, by=["driver", "nanny"])
+    printed = (WORKER_WAITS_TO_CONNECT.search(line) for line in lines["message"])
+    addresses = [each.scheduler for each in case.run.of(DriverSignalled)]
+    addresses += [found["address"] for found in printed if found is not None]
     # The same scheduler may have several names; of a port, there is one.
-    ports = {address.rpartition(":")[2] for address in ours}
-    other_port_text = [each for each in others if each.rpartition(":")[2] not in ports]
-    if not other_port_text or not ours:
-        return ""
-    return (
-        f" The driver's own script had started {counted(len(other_port_text), 'worker')} with the "
-        f"address {other_port_text[0]}, where they tried to connect; the scheduler's is "
-        f"{max(ours)}."
+    known = {_port(each) for each in (schedulers[-1].subject, *joined) if each}
+    others = [each for each in addresses if each and _port(each) not in known]
+    return (others[0], others.count(others[0])) if others else None
+
+
+def _port(address: str) -> str:
+    return address.rpartition(":")[2]
+
+
+def _another_text(case: Case, address: str, number: int) -> str:
+    """Return a sentence on workers that were started with an address of no use."""
+    ended = next(
+        (e for e in case.run.of(SchedulerInfo) if _port(e.subject) == _port(address)),
+        None,
     )
+    what = " of a previous scheduler of this run" if ended is not None else ""
+    return (
+        f" {counted(number, 'worker')} had been started with the address {address}{what}, where "
+        f"they tried to connect; the scheduler's is {_address_of_last(case)}."
+    )
+
+
+def _address_of_last(case: Case) -> str:
+    return max(case.run.of(SchedulerInfo), key=lambda each: each.at).subject
 
 
 def _scatter_finding(case: Case) -> Finding:

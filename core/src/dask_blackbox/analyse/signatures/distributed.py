@@ -257,6 +257,18 @@ CLIENT_CANCELS = Signature(
     r"\AClient (?P<client>\S+) requests to cancel (?P<number>\d+) keys",
     "Client Client-a1 requests to cancel 3 keys",
 )
+WORKER_WAITS_TO_CONNECT = Signature(
+    r"Waiting to connect to:\s+(?P<address>\S+)",
+    "Waiting to connect to:      tcp://127.0.0.1:8786",
+)
+SCHEDULER_CANCELS = Signature(
+    r"^Scheduler cancels key (?P<key>\S+?)\. ",
+    "Scheduler cancels key inc-1.  Force=False",
+)
+FUNCTION_RUN_FAILED = Signature(
+    r"\ARun Failed\nFunction: (?P<function>\S+)\n",
+    "Run Failed\nFunction: load_tables\nargs:     ()\nkwargs:   {}\nValueError: no rows\n",
+)
 LOST_DATA_ASKED_FOR = Signature(
     r"computation on lost data\. Final key is (?P<final>.+) with missing dependency (?P<key>.+)",
     (
