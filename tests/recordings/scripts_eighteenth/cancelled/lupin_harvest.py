@@ -1,4 +1,5 @@
 """Nightly harvest estimate: one forecast per parcel, then a table for the packing house."""
+
 import argparse
 import logging
 import threading
@@ -34,10 +35,16 @@ def estimate_parcel(parcel, weather, passes=9):
     rng = np.random.default_rng(abs(hash(parcel)) % 2**32)
     draws = []
     for _ in range(passes):
-        sample = weather.sample(frac=1.0, replace=True, random_state=rng.integers(2**31))
+        sample = weather.sample(
+            frac=1.0, replace=True, random_state=rng.integers(2**31)
+        )
         draws.append(float(sample.rain.mean() * 0.8 + sample.warmth.mean() * 0.1))
         time.sleep(0.1)
-    return {"parcel": parcel, "tonnes": float(np.mean(draws)), "spread": float(np.std(draws))}
+    return {
+        "parcel": parcel,
+        "tonnes": float(np.mean(draws)),
+        "spread": float(np.std(draws)),
+    }
 
 
 class StageGuard(threading.Thread):
@@ -56,9 +63,15 @@ class StageGuard(threading.Thread):
             elapsed = time.monotonic() - self.started
             if elapsed > self.budget:
                 open_ones = [f for f in self.futures if f.status == "pending"]
-                log.info("stage guard: budget %s used up after %.1f, releasing %d",
-                         self.budget, elapsed, len(open_ones))
-                self.client.cancel(open_ones, reason="stage budget used up", msg="stage guard")
+                log.info(
+                    "stage guard: budget %s used up after %.1f, releasing %d",
+                    self.budget,
+                    elapsed,
+                    len(open_ones),
+                )
+                self.client.cancel(
+                    open_ones, reason="stage budget used up", msg="stage guard"
+                )
                 return
 
 
@@ -77,7 +90,9 @@ def packing_table(estimates, parcels):
     table = []
     for rank, parcel in enumerate(parcels, 1):
         row = estimates.loc[parcel]
-        table.append({"order": rank, "parcel": parcel, "trucks": int(np.ceil(row.tonnes / 2.5))})
+        table.append(
+            {"order": rank, "parcel": parcel, "trucks": int(np.ceil(row.tonnes / 2.5))}
+        )
     return pd.DataFrame(table)
 
 
@@ -85,13 +100,25 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--parcels", type=int, default=SETTINGS["parcels"])
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MiB",
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         parcels = parcel_ids(args.parcels)
         weather = client.submit(load_weather, 11, key="weather")
-        futures = [client.submit(estimate_parcel, p, weather, key=f"estimate_parcel-{p}") for p in parcels]
+        futures = [
+            client.submit(estimate_parcel, p, weather, key=f"estimate_parcel-{p}")
+            for p in parcels
+        ]
         guard = StageGuard(client, futures, SETTINGS["stage_budget"])
         guard.start()
         log.info("stage estimate: %d parcels", len(futures))

@@ -3,6 +3,7 @@
 Step "compose" makes the pages on the cluster and notes them in a manifest; step "bind" takes the
 pages of the manifest and joins them to sheets.
 """
+
 import json
 import logging
 import pathlib
@@ -15,7 +16,20 @@ from dask.distributed import Client, Future, LocalCluster, wait
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 log = logging.getLogger("almanac")
 
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+MONTHS = [
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+]
 
 
 def ephemeris(month):
@@ -62,7 +76,7 @@ def bind(client, manifest):
     keys = manifest.read()["compose"]["keys"]
     pages = [Future(key, client=client) for key in keys]
     sheets = [
-        client.submit(join_sheet, pages[n:n + 4], key=f"join_sheet-{n // 4}")
+        client.submit(join_sheet, pages[n : n + 4], key=f"join_sheet-{n // 4}")
         for n in range(0, len(pages), 4)
     ]
     done = client.gather(sheets)
@@ -76,8 +90,15 @@ STEPS = {"compose": compose, "bind": bind}
 def main():
     with tempfile.TemporaryDirectory() as folder:
         manifest = Manifest(pathlib.Path(folder) / "manifest.json")
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                          dashboard_address=":0") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MiB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             for name, step in STEPS.items():
                 log.info("step %s", name)
                 step(client, manifest)

@@ -1,4 +1,5 @@
 """Blend side-scan strips of a survey into one profile; each strip stays on the worker whose disk has it."""
+
 import logging
 import mmap
 import os
@@ -8,7 +9,9 @@ import tempfile
 import numpy as np
 from dask.distributed import Client, LocalCluster, wait
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+)
 log = logging.getLogger("strips")
 
 PINGS, SAMPLES = 300, 256
@@ -59,22 +62,43 @@ def profile(seams):
 
 def main(count=8):
     with tempfile.TemporaryDirectory(prefix="strips-") as folder:
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                          dashboard_address=":0") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MiB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             paths = [record_strip(folder, n) for n in range(count)]
             places = sorted(client.scheduler_info()["workers"])
             half = count // 2
             strips = [
-                client.submit(open_strip, path, key=f"open_strip-{n}", pure=False,
-                              workers=[places[n // half]])
+                client.submit(
+                    open_strip,
+                    path,
+                    key=f"open_strip-{n}",
+                    pure=False,
+                    workers=[places[n // half]],
+                )
                 for n, path in enumerate(paths)
             ]
-            gains = [client.submit(gain, s, key=f"gain-{n}") for n, s in enumerate(strips)]
+            gains = [
+                client.submit(gain, s, key=f"gain-{n}") for n, s in enumerate(strips)
+            ]
             wait(gains)
             log.info("gains: %s", [round(g, 2) for g in client.gather(gains)])
 
             seams = [
-                client.submit(blend, strips[n], strips[n + 1], gains[n], gains[n + 1], key=f"blend-{n}")
+                client.submit(
+                    blend,
+                    strips[n],
+                    strips[n + 1],
+                    gains[n],
+                    gains[n + 1],
+                    key=f"blend-{n}",
+                )
                 for n in range(count - 1)
             ]
             log.info("blending %d seams", len(seams))

@@ -1,4 +1,5 @@
 """Parse gazette issues on the cluster; the driver archives the notices while they arrive."""
+
 import json
 import logging
 import os
@@ -35,17 +36,21 @@ def parse_issue(issue):
     words = issue["words"]
     notices = []
     for first in range(0, len(words), 12):
-        notices.append({
-            "issue": issue["issue"],
-            "first_page": first + 1,
-            "words": int(words[first:first + 12].sum()),
-        })
+        notices.append(
+            {
+                "issue": issue["issue"],
+                "first_page": first + 1,
+                "words": int(words[first : first + 12].sum()),
+            }
+        )
     if issue["supplement"] is not None:
-        notices.append({
-            "issue": issue["issue"],
-            "first_page": issue["pages"] + 1,
-            "words": issue["supplement"].sum(),
-        })
+        notices.append(
+            {
+                "issue": issue["issue"],
+                "first_page": issue["pages"] + 1,
+                "words": issue["supplement"].sum(),
+            }
+        )
     for notice in notices:
         queue.put(notice)
     return len(notices)
@@ -79,8 +84,15 @@ def verify(path, expected):
 def main():
     issues = range(300, 345)
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                          dashboard_address=":0") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MiB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             archive = Archive(client, os.path.join(folder, "archive.jsonl"))
             archive.start()
 

@@ -1,4 +1,5 @@
 """Hedgehog counts from garden cameras: detect visits, rank the nights, print the best ones."""
+
 import argparse
 import logging
 import sys
@@ -67,8 +68,15 @@ def main(argv=None):
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     nights = list(range(1, args.nights + 1))
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MiB",
-                      dashboard_address=":0") as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster),
+    ):
         log.info("%d frames in %d nights", check_cameras(nights), len(nights))
         clips = {n: night_frames(n) for n in nights}
         (reference,) = dask.persist(background([clips[n] for n in nights[:4]]))
@@ -79,7 +87,9 @@ def main(argv=None):
 
         best = dask.compute(*rank_nights(scored, args.top))
         for row in best:
-            log.info("night %(night)2d: %(visits)3d visits, longest %(longest)d frames", row)
+            log.info(
+                "night %(night)2d: %(visits)3d visits, longest %(longest)d frames", row
+            )
     return 0
 
 

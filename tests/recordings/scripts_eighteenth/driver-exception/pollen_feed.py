@@ -1,4 +1,5 @@
 """Daily pollen index: a feeder thread puts the counts of the traps into a queue, tasks take them out."""
+
 import argparse
 import collections
 import logging
@@ -16,11 +17,24 @@ END = "-- end of feed --"
 
 def write_traps(folder, traps):
     rng = random.Random(5)
-    places = ["Aarau", "Basel", "Chur", "Delemont", "Einsiedeln", "Frauenfeld", "Genève", "Herisau"]
+    places = [
+        "Aarau",
+        "Basel",
+        "Chur",
+        "Delemont",
+        "Einsiedeln",
+        "Frauenfeld",
+        "Genève",
+        "Herisau",
+    ]
     for number in range(traps):
         place = places[number % len(places)]
-        encoding = "utf-8" if number != 6 else "cp1252"  # as delivered by the trap's own logger
-        with open(os.path.join(folder, f"trap_{number}.txt"), "w", encoding=encoding) as out:
+        encoding = (
+            "utf-8" if number != 6 else "cp1252"
+        )  # as delivered by the trap's own logger
+        with open(
+            os.path.join(folder, f"trap_{number}.txt"), "w", encoding=encoding
+        ) as out:
             out.write(f"# {place}\n")
             for hour in range(72):
                 for species in SPECIES:
@@ -86,17 +100,31 @@ def main():
     parser.add_argument("--batch", type=int, default=48)
     parser.add_argument("--patience", default="12s")
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(threadName)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s %(threadName)s %(levelname)s %(message)s",
+    )
 
-    with tempfile.TemporaryDirectory() as folder, \
-            LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="250MiB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="250MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         write_traps(folder, args.traps)
         queue = Queue("pollen-rows", client=client)
         feeder = Feeder(folder, queue, args.batch, args.takers)
         feeder.start()
-        takers = [client.submit(tally, "pollen-rows", args.patience, key=f"tally-{n}", pure=False)
-                  for n in range(args.takers)]
+        takers = [
+            client.submit(
+                tally, "pollen-rows", args.patience, key=f"tally-{n}", pure=False
+            )
+            for n in range(args.takers)
+        ]
         index = client.submit(merge, takers, key="merge-tallies").result()
         feeder.join()
         for (place, species), count in sorted(index.items()):

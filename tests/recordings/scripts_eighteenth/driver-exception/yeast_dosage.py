@@ -1,4 +1,5 @@
 """Yeast dosage for the vats of a brewery: cell counts from samples, dose per vat, plan of the cellar."""
+
 import argparse
 import logging
 import sys
@@ -10,8 +11,11 @@ from distributed import Client, LocalCluster
 
 log = logging.getLogger("yeast")
 
-VATS = {f"V{n:02d}": volume for n, volume in enumerate([40, 40, 60, 60, 60, 90, 90, 120, 120, 120], start=1)}
-PITCH_RATE = 0.9e9      # cells per litre and degree Plato
+VATS = {
+    f"V{n:02d}": volume
+    for n, volume in enumerate([40, 40, 60, 60, 60, 90, 90, 120, 120, 120], start=1)
+}
+PITCH_RATE = 0.9e9  # cells per litre and degree Plato
 
 
 @delayed
@@ -74,13 +78,24 @@ def main():
     parser.add_argument("--plato", type=float, default=12.5)
     parser.add_argument("--largest", type=float, default=60.0)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="280MiB", dashboard_address=None) as cluster, \
-            Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="280MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         cells = survey(args.samples)
-        doses = [dosage(vat, volume, args.plato, cells[vat], n, args.largest)
-                 for n, (vat, volume) in enumerate(VATS.items())]
+        doses = [
+            dosage(vat, volume, args.plato, cells[vat], n, args.largest)
+            for n, (vat, volume) in enumerate(VATS.items())
+        ]
         cellar = plan(list(VATS), doses).compute()
         for vat, parts in cellar.items():
             log.info("%s: %s litres", vat, " + ".join(map(str, parts)))

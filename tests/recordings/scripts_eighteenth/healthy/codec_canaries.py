@@ -2,6 +2,7 @@
 
 Codecs under suspicion are tried on a cluster of their own, where they may take the worker with them.
 """
+
 import logging
 import os
 import signal
@@ -12,7 +13,9 @@ import dask
 import numpy as np
 from dask.distributed import Client, KilledWorker, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+)
 log = logging.getLogger("canaries")
 
 
@@ -37,7 +40,12 @@ def decode_vox(data):
     raise NotImplementedError("vox: licence has ended")
 
 
-CODECS = {"pcm": decode_pcm, "adpcm": decode_adpcm, "dpcm": decode_dpcm, "vox": decode_vox}
+CODECS = {
+    "pcm": decode_pcm,
+    "adpcm": decode_adpcm,
+    "dpcm": decode_dpcm,
+    "vox": decode_vox,
+}
 
 
 def canary(codec):
@@ -49,11 +57,21 @@ def try_codecs():
     """Verdict of each codec: safe, fails or crashes."""
     verdicts = {}
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="300MiB",
-                          dashboard_address=":0", name="canaries") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=1,
+                threads_per_worker=1,
+                memory_limit="300MiB",
+                dashboard_address=":0",
+                name="canaries",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             for codec in CODECS:
                 try:
-                    size = client.submit(canary, codec, key=f"canary-{codec}").result(timeout=30)
+                    size = client.submit(canary, codec, key=f"canary-{codec}").result(
+                        timeout=30
+                    )
                     verdicts[codec] = "safe"
                     log.info("%s: %d samples", codec, size)
                 except KilledWorker as exc:
@@ -73,9 +91,20 @@ def encode(track, codec):
 
 
 def encode_night(safe, tracks):
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                      dashboard_address=":0", name="encoders") as cluster, Client(cluster) as client:
-        futures = [client.submit(encode, t, safe[t % len(safe)], key=f"encode-{t}") for t in tracks]
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MiB",
+            dashboard_address=":0",
+            name="encoders",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        futures = [
+            client.submit(encode, t, safe[t % len(safe)], key=f"encode-{t}")
+            for t in tracks
+        ]
         return dict(client.gather(futures))
 
 

@@ -1,4 +1,5 @@
 """Solve jigsaw puzzles overnight. Expects trouble: solvers that give up, a race of strategies, a restart at midnight."""
+
 import logging
 import random
 import sys
@@ -43,14 +44,19 @@ def damaged(puzzle):
 
 def solve_all(client, puzzles):
     parts = client.map(pieces, puzzles, key="pieces")
-    solved = [client.submit(solve, p, part, key=f"solve-{p}", retries=4) for p, part in zip(puzzles, parts)]
+    solved = [
+        client.submit(solve, p, part, key=f"solve-{p}", retries=4)
+        for p, part in zip(puzzles, parts)
+    ]
     return client.gather(solved)
 
 
 def race(client):
     """The first strategy that returns wins, the others are stopped."""
-    runners = [client.submit(strategy, n, s, key=f"strategy-{n}")
-               for n, s in (("edges", 1.0), ("colours", 4.0), ("spiral", 9.0), ("random", 9.0))]
+    runners = [
+        client.submit(strategy, n, s, key=f"strategy-{n}")
+        for n, s in (("edges", 1.0), ("colours", 4.0), ("spiral", 9.0), ("random", 9.0))
+    ]
     for future in as_completed(runners):
         winner = future.result()
         break
@@ -74,8 +80,15 @@ def report_damaged(client, puzzles):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         first = solve_all(client, range(1, 13))
         log.info("evening: %d solved", len(first))
         winner = race(client)
@@ -83,7 +96,12 @@ def main():
         log.warning("midnight: restarting the workers")
         client.restart(timeout=30)
         second = solve_all(client, range(50, 58))
-        log.info("morning: %d solved with %s, %d damaged boxes", len(second), winner, len(lost))
+        log.info(
+            "morning: %d solved with %s, %d damaged boxes",
+            len(second),
+            winner,
+            len(lost),
+        )
         complete = len(first) == 12 and len(second) == 8 and lost == [40, 41]
     return 0 if complete else 1
 

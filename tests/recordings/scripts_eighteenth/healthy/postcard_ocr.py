@@ -1,4 +1,5 @@
 """Read old postcards: two engines race for each card, unreadable ones go to the quarantine list."""
+
 import argparse
 import logging
 import os
@@ -41,7 +42,9 @@ def engine(name, scan, pace):
 def race(client, scan, card):
     """Both engines; the first answer wins, the other one is cancelled (it ends by itself soon)."""
     fast = client.submit(engine, "fast", scan, 0.1, key=f"fast-{card}", pure=False)
-    slow = client.submit(engine, "slow", scan, 1.5, key=f"slow-{card}", pure=False, priority=-10)
+    slow = client.submit(
+        engine, "slow", scan, 1.5, key=f"slow-{card}", pure=False, priority=-10
+    )
     try:
         for future in as_completed([fast, slow]):
             return future.result()
@@ -53,13 +56,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cards", type=int, default=30)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     quarantine, read = [], {}
-    with tempfile.TemporaryDirectory(prefix="cards-") as folder, \
-            LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="250MiB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
-        scans = client.map(prepare, range(args.cards), folder=folder, retries=2, pure=False)
+    with (
+        tempfile.TemporaryDirectory(prefix="cards-") as folder,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="250MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        scans = client.map(
+            prepare, range(args.cards), folder=folder, retries=2, pure=False
+        )
         for card in range(args.cards):
             try:
                 _, name, words = race(client, scans[card], card)
@@ -74,10 +88,20 @@ def main():
             if card == args.cards // 2:
                 # the engines leak, so a fresh start half way
                 client.restart(timeout=90)
-                scans[card + 1:] = client.map(prepare, range(card + 1, args.cards), folder=folder, retries=2,
-                                              pure=False)
+                scans[card + 1 :] = client.map(
+                    prepare,
+                    range(card + 1, args.cards),
+                    folder=folder,
+                    retries=2,
+                    pure=False,
+                )
                 log.warning("cluster restarted after card %d", card)
-        log.info("%d cards read, %d in quarantine: %s", len(read), len(quarantine), quarantine)
+        log.info(
+            "%d cards read, %d in quarantine: %s",
+            len(read),
+            len(quarantine),
+            quarantine,
+        )
     if quarantine != [13, 26]:
         log.error("unexpected quarantine")
         return 1

@@ -1,4 +1,5 @@
 """Coral cover along transects. Tries the shared cluster first and falls back to one of its own."""
+
 import argparse
 import logging
 import random
@@ -34,7 +35,9 @@ def native_classifier():
     code = "import os, sys; sys.stderr.write('classifier: no licence\\n'); sys.stderr.flush(); os.abort()"
     probe = subprocess.run([sys.executable, "-c", code])
     if probe.returncode:
-        log.warning("classifier not usable (exit %d), taking the slow one", probe.returncode)
+        log.warning(
+            "classifier not usable (exit %d), taking the slow one", probe.returncode
+        )
     return probe.returncode == 0
 
 
@@ -72,11 +75,15 @@ def main():
     parser.add_argument("--transects", type=int, default=30)
     parser.add_argument("--wanted", type=int, default=4)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     client = shared_cluster()
     points = 4000 if native_classifier() else 1500
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="250MiB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="250MiB", dashboard_address=None
+    ) as cluster:
         client = client or Client(cluster)
         stop = threading.Event()
         side = threading.Thread(target=heartbeat, args=(client, stop))
@@ -99,7 +106,9 @@ def main():
         stop.set()
         side.join()
         client.close()
-    log.info("coral cover %.3f on %d transects", sum(cover.values()) / len(cover), len(cover))
+    log.info(
+        "coral cover %.3f on %d transects", sum(cover.values()) / len(cover), len(cover)
+    )
     return 0
 
 

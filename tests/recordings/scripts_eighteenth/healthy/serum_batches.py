@@ -1,4 +1,5 @@
 """Release test of serum batches; a batch that breaks the analyser twice is rejected, as the protocol says."""
+
 import argparse
 import logging
 import os
@@ -11,7 +12,10 @@ import numpy as np
 from distributed import Client, KilledWorker, LocalCluster, get_worker
 
 log = logging.getLogger("serum")
-BREAKERS = {8: signal.SIGSEGV, 19: None}     # what is known to break the analyser, kept as a control
+BREAKERS = {
+    8: signal.SIGSEGV,
+    19: None,
+}  # what is known to break the analyser, kept as a control
 
 
 def titre(batch, wells):
@@ -36,7 +40,9 @@ def grow_culture(batch):
 def release_tests(client, batches, wells):
     accepted, rejected = {}, []
     ordinary = [b for b in range(batches) if b not in BREAKERS]
-    futures = client.map(titre, ordinary, wells=wells, key=[f"titre-{b}" for b in ordinary])
+    futures = client.map(
+        titre, ordinary, wells=wells, key=[f"titre-{b}" for b in ordinary]
+    )
     accepted.update(client.gather(futures))
     # the controls one by one, so that no innocent batch is blamed with them
     for batch in BREAKERS:
@@ -51,7 +57,9 @@ def release_tests(client, batches, wells):
 
 
 def cultures(client, batches):
-    futures = client.map(grow_culture, range(batches), key=[f"culture-{b}" for b in range(batches)])
+    futures = client.map(
+        grow_culture, range(batches), key=[f"culture-{b}" for b in range(batches)]
+    )
     grown = client.gather(futures, errors="skip")
     negative = [f.key for f in futures if f.status == "error"]
     log.warning("%d cultures without growth: %s", len(negative), ", ".join(negative))
@@ -63,11 +71,20 @@ def main():
     parser.add_argument("--batches", type=int, default=32)
     parser.add_argument("--wells", type=int, default=20_000)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="250MiB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="250MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         accepted, rejected = release_tests(client, args.batches, args.wells)
         grown, negative = cultures(client, args.batches)
         # the night shift has one analyser only
@@ -76,7 +93,13 @@ def main():
         log.warning("analyser %s retired", closing)
         late = client.gather(client.map(titre, [101, 102, 103], wells=args.wells))
         log.info("%d late batches", len(late))
-    log.info("%d accepted, %d rejected, %d grown, %d negative", len(accepted), len(rejected), grown, negative)
+    log.info(
+        "%d accepted, %d rejected, %d grown, %d negative",
+        len(accepted),
+        len(rejected),
+        grown,
+        negative,
+    )
     good = sorted(rejected) == sorted(BREAKERS) and grown + negative == args.batches
     return 0 if good else 1
 

@@ -1,5 +1,6 @@
 """Archive photos of walrus herds on a small machine: the tiles of a day don't fit in memory at once, and
 one camera sends broken files."""
+
 import argparse
 import logging
 import sys
@@ -66,16 +67,27 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiles", type=int, default=32)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
-    dask.config.set({
-        "distributed.worker.memory.target": 0.6,
-        "distributed.worker.memory.spill": 0.72,
-        "distributed.worker.memory.pause": 0.88,
-        "distributed.worker.memory.terminate": False,
-    })
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="330MiB",
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    dask.config.set(
+        {
+            "distributed.worker.memory.target": 0.6,
+            "distributed.worker.memory.spill": 0.72,
+            "distributed.worker.memory.pause": 0.88,
+            "distributed.worker.memory.terminate": False,
+        }
+    )
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="330MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         tiles, broken = store_all(client, range(args.tiles))
         log.warning("memory is short on purpose: %s", memory_by_worker(client))
         sizes = measure(client, tiles)
@@ -85,8 +97,12 @@ def main(argv=None):
         if len(broken) > args.tiles // 8:
             log.critical("too many broken tiles: %d", len(broken))
             return 1
-        log.info("%d tiles archived, %d animals, %d broken tiles left out",
-                 len(sizes), sum(sizes), len(broken))
+        log.info(
+            "%d tiles archived, %d animals, %d broken tiles left out",
+            len(sizes),
+            sum(sizes),
+            len(broken),
+        )
     return 0
 
 

@@ -1,4 +1,5 @@
 """A small ensemble of monsoon models that exchange their mean state after each week."""
+
 import argparse
 import logging
 import os
@@ -26,7 +27,13 @@ class Meeting:
 
 
 def step(state, rng, drag):
-    lap = np.roll(state, 1, 0) + np.roll(state, -1, 0) + np.roll(state, 1, 1) + np.roll(state, -1, 1) - 4 * state
+    lap = (
+        np.roll(state, 1, 0)
+        + np.roll(state, -1, 0)
+        + np.roll(state, 1, 1)
+        + np.roll(state, -1, 1)
+        - 4 * state
+    )
     return state + 0.1 * lap - drag * state + rng.normal(0, 0.02, state.shape)
 
 
@@ -48,11 +55,19 @@ def run_member(member, state, weeks, size, drag):
 
 
 def setup(args):
-    cluster = LocalCluster(n_workers=args.workers, threads_per_worker=args.threads, memory_limit="280MiB",
-                           dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=args.workers,
+        threads_per_worker=args.threads,
+        memory_limit="280MiB",
+        dashboard_address=None,
+    )
     client = Client(cluster)
     client.wait_for_workers(args.workers, timeout=90)
-    log.info("cluster with %d threads on %d workers", sum(client.nthreads().values()), args.workers)
+    log.info(
+        "cluster with %d threads on %d workers",
+        sum(client.nthreads().values()),
+        args.workers,
+    )
     return cluster, client
 
 
@@ -63,17 +78,31 @@ def main():
     parser.add_argument("--cells", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--walltime", type=float, default=float(os.environ.get("MONSOON_WALLTIME", 30)))
+    parser.add_argument(
+        "--walltime", type=float, default=float(os.environ.get("MONSOON_WALLTIME", 30))
+    )
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     cluster, client = setup(args)
     try:
         starts = client.map(spin_up, range(args.members), cells=args.cells)
         wait(starts)
         log.info("%d members spun up", len(starts))
-        runs = [client.submit(run_member, member, start, args.weeks, args.members, 0.005, key=f"member-{member}")
-                for member, start in enumerate(starts)]
+        runs = [
+            client.submit(
+                run_member,
+                member,
+                start,
+                args.weeks,
+                args.members,
+                0.005,
+                key=f"member-{member}",
+            )
+            for member, start in enumerate(starts)
+        ]
         done = wait(runs, timeout=args.walltime).done
         for member, mean, std in client.gather(list(done)):
             log.info("member %d: mean %.4f, spread %.4f", member, mean, std)

@@ -1,4 +1,5 @@
 """Pair dancers of a festival: five halls improve their pairings in rounds and swap dancers between rounds."""
+
 import argparse
 import logging
 import random
@@ -12,8 +13,14 @@ log = logging.getLogger("tango")
 
 def dancers(hall, count=40):
     rng = random.Random(hall)
-    return [{"id": hall * 1000 + n, "height": rng.gauss(172, 9), "years": rng.randint(0, 25)}
-            for n in range(count)]
+    return [
+        {
+            "id": hall * 1000 + n,
+            "height": rng.gauss(172, 9),
+            "years": rng.randint(0, 25),
+        }
+        for n in range(count)
+    ]
 
 
 def cost(a, b):
@@ -41,7 +48,13 @@ def meet(round_no, hall, halls, patience=None):
     last = None
     while (here := arrivals.qsize()) < halls:
         if here != last:
-            logger.info("hall %d waits in round %d: %d of %d halls are here", hall, round_no, here, halls)
+            logger.info(
+                "hall %d waits in round %d: %d of %d halls are here",
+                hall,
+                round_no,
+                here,
+                halls,
+            )
             last = here
         time.sleep(0.25)
     return here
@@ -54,7 +67,11 @@ def dance_hall(hall, people, halls, rounds):
         meet(round_no, hall, halls)
         people = people[2:] + people[:2]
     pairs = list(zip(people[::2], people[1::2]))
-    return {"hall": hall, "pairs": len(pairs), "cost": sum(cost(a, b) for a, b in pairs)}
+    return {
+        "hall": hall,
+        "pairs": len(pairs),
+        "cost": sum(cost(a, b) for a, b in pairs),
+    }
 
 
 def report(results):
@@ -72,17 +89,31 @@ def main(argv=None):
     args = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MiB",
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="300MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         people = client.map(dancers, range(args.halls), key="dancers")
         wait(people)
         results = [
-            client.submit(dance_hall, h, people[h], args.halls, args.rounds, key=f"dance_hall-{h}")
+            client.submit(
+                dance_hall, h, people[h], args.halls, args.rounds, key=f"dance_hall-{h}"
+            )
             for h in range(args.halls)
         ]
         finished, open_ones = wait_all(results, args.deadline)
         if open_ones:
-            log.error("%d of %d halls not finished after %.0f s", len(open_ones), args.halls, args.deadline)
+            log.error(
+                "%d of %d halls not finished after %.0f s",
+                len(open_ones),
+                args.halls,
+                args.deadline,
+            )
             return 2
         log.info("total cost %.1f", report(client.gather(results)))
     return 0

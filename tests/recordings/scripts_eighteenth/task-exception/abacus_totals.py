@@ -1,5 +1,6 @@
 #!/usr/bin/env python
 """Close the day of all branches: sum the journal, compare with the counter, write the total."""
+
 import contextlib
 import decimal
 import logging
@@ -64,8 +65,9 @@ def combine(results):
 
 @contextlib.contextmanager
 def cluster_client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                      dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MiB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             yield client
 
@@ -77,7 +79,9 @@ def main():
         write_journals(folder)
         with cluster_client() as client:
             closed = [
-                client.submit(close_branch, name, branch, key=f"close_branch-{branch}", retries=3)
+                client.submit(
+                    close_branch, name, branch, key=f"close_branch-{branch}", retries=3
+                )
                 for branch in BRANCHES
             ]
             day = client.submit(combine, closed, key="combine")

@@ -1,8 +1,9 @@
 """Acceptance checks of the mirror alignment code, run on a small cluster.
 
-    python mirror_alignments.py            # all checks
-    python mirror_alignments.py -k tilt    # some
+python mirror_alignments.py            # all checks
+python mirror_alignments.py -k tilt    # some
 """
+
 import os
 import sys
 
@@ -17,8 +18,9 @@ CHUNKS = (40, 40)
 
 @pytest.fixture(scope="session")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                      dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MiB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             yield client
 
@@ -26,6 +28,7 @@ def client():
 @pytest.fixture(scope="session")
 def surface(client):
     """Height map of a slightly tilted mirror."""
+
     def heights(block_info=None):
         (y0, y1), (x0, x1) = block_info[None]["array-location"]
         y, x = np.mgrid[y0:y1, x0:x1]
@@ -54,7 +57,7 @@ def tilt(surface):
 
 
 def rms(array):
-    return da.sqrt((array ** 2).mean())
+    return da.sqrt((array**2).mean())
 
 
 def test_shape(surface):
@@ -64,7 +67,9 @@ def test_shape(surface):
 
 def test_piston_is_removed_per_tile(surface):
     flat = surface.map_blocks(remove_piston, dtype=float)
-    means = flat.map_blocks(lambda b: np.array([[b.mean()]]), chunks=(1, 1), dtype=float)
+    means = flat.map_blocks(
+        lambda b: np.array([[b.mean()]]), chunks=(1, 1), dtype=float
+    )
     assert np.abs(means.compute()).max() < 1e-9
 
 

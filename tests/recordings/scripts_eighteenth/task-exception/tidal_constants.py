@@ -3,6 +3,7 @@
 Two roles in one file: the loader parses the constants of all gauges and publishes
 them on the cluster, the predictor takes them from there.
 """
+
 import argparse
 import csv
 import logging
@@ -25,7 +26,9 @@ def write_gauges(folder, count):
     """One CSV per gauge: constituent, amplitude in metres, phase lag in degrees."""
     rng = random.Random(11)
     for number in range(count):
-        with open(os.path.join(folder, f"gauge_{number:02d}.csv"), "w", newline="") as out:
+        with open(
+            os.path.join(folder, f"gauge_{number:02d}.csv"), "w", newline=""
+        ) as out:
             rows = csv.writer(out)
             for name in CONSTITUENTS:
                 phase = rng.uniform(0, 359)
@@ -40,7 +43,9 @@ def parse_gauge(path):
         for name, amplitude, phase in csv.reader(lines):
             lag = float(phase)
             if not 0 <= lag < 360:
-                raise ValueError(f"{os.path.basename(path)}: phase lag {lag} of {name} outside 0..360")
+                raise ValueError(
+                    f"{os.path.basename(path)}: phase lag {lag} of {name} outside 0..360"
+                )
             constants[name] = (float(amplitude), math.radians(lag))
     return constants
 
@@ -50,13 +55,22 @@ def highest(constants, day):
     level = -9.0
     for minute in range(0, 1440, 10):
         hours = day * 24 + minute / 60
-        level = max(level, sum(a * math.cos(math.radians(speeds[n] * hours) - g)
-                               for n, (a, g) in constants.items()))
+        level = max(
+            level,
+            sum(
+                a * math.cos(math.radians(speeds[n] * hours) - g)
+                for n, (a, g) in constants.items()
+            ),
+        )
     return round(level, 2)
 
 
 def load(args):
-    paths = sorted(os.path.join(args.folder, n) for n in os.listdir(args.folder) if n.endswith(".csv"))
+    paths = sorted(
+        os.path.join(args.folder, n)
+        for n in os.listdir(args.folder)
+        if n.endswith(".csv")
+    )
     with Client(args.scheduler, timeout=20) as client:
         futures = client.map(parse_gauge, paths, pure=False)
         try:
@@ -73,24 +87,68 @@ def predict(args):
     dask = [sys.executable, "-m", "dask"]
     with tempfile.TemporaryDirectory() as folder:
         contact = os.path.join(folder, "contact.json")
-        processes = [subprocess.Popen([*dask, "scheduler", "--port", "0",
-                                       "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0",
-                                       "--scheduler-file", contact])]
+        processes = [
+            subprocess.Popen(
+                [
+                    *dask,
+                    "scheduler",
+                    "--port",
+                    "0",
+                    "--host",
+                    "127.0.0.1",
+                    "--dashboard-address",
+                    "127.0.0.1:0",
+                    "--scheduler-file",
+                    contact,
+                ]
+            )
+        ]
         try:
             for number in range(2):
-                processes.append(subprocess.Popen(
-                    [*dask, "worker", "--scheduler-file", contact, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-                     "--name", f"tide-{number}", "--memory-limit", "250MiB", "--local-directory", folder]))
+                processes.append(
+                    subprocess.Popen(
+                        [
+                            *dask,
+                            "worker",
+                            "--scheduler-file",
+                            contact,
+                            "--nthreads",
+                            "1",
+                            "--no-nanny",
+                            "--no-dashboard",
+                            "--name",
+                            f"tide-{number}",
+                            "--memory-limit",
+                            "250MiB",
+                            "--local-directory",
+                            folder,
+                        ]
+                    )
+                )
             with Client(scheduler_file=contact, timeout=60) as client:
                 client.wait_for_workers(2, timeout=100)
                 write_gauges(folder, args.gauges)
                 began = time.time()
-                subprocess.run([sys.executable, os.path.abspath(__file__), "--role", "loader",
-                                "--folder", folder, "--scheduler", client.scheduler.address])
+                subprocess.run(
+                    [
+                        sys.executable,
+                        os.path.abspath(__file__),
+                        "--role",
+                        "loader",
+                        "--folder",
+                        folder,
+                        "--scheduler",
+                        client.scheduler.address,
+                    ]
+                )
                 log.info("loader took %.1f s", time.time() - began)
 
                 constants = client.get_dataset(DATASET)
-                futures = [client.submit(highest, gauge, day) for gauge in constants for day in range(args.days)]
+                futures = [
+                    client.submit(highest, gauge, day)
+                    for gauge in constants
+                    for day in range(args.days)
+                ]
                 levels = client.gather(futures)
                 log.info("highest water of the period: %.2f m", max(levels))
         finally:
@@ -113,7 +171,9 @@ def main():
     parser.add_argument("--gauges", type=int, default=9)
     parser.add_argument("--days", type=int, default=7)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     return load(args) if args.role == "loader" else predict(args)
 
 

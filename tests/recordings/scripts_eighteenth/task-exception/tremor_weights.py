@@ -1,4 +1,5 @@
 """Optimal weights of the seismometers of each array, from the noise of a quiet night (dask.array)."""
+
 import argparse
 import logging
 import sys
@@ -17,7 +18,9 @@ def record(block_info=None, samples=0):
     number = block_info[None]["chunk-location"][1]
     rng = np.random.default_rng(number)
     swell = np.sin(np.arange(samples) / 55 + number)[:, None]
-    noise = 0.6 * swell + rng.normal(0, 1, (samples, SENSORS)) * rng.uniform(0.5, 2, SENSORS)
+    noise = 0.6 * swell + rng.normal(0, 1, (samples, SENSORS)) * rng.uniform(
+        0.5, 2, SENSORS
+    )
     if ARRAYS[number] == "Dalen":
         noise[:, 7] = 0.0
     return noise.astype("f8")
@@ -42,7 +45,9 @@ def weights(block):
 
 def quiet_night(samples):
     chunks = ((samples,), (SENSORS,) * len(ARRAYS))
-    return da.map_blocks(record, samples=samples, chunks=chunks, dtype="f8", meta=np.empty((0, 0)))
+    return da.map_blocks(
+        record, samples=samples, chunks=chunks, dtype="f8", meta=np.empty((0, 0))
+    )
 
 
 def noise_report(night):
@@ -55,10 +60,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=40_000)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="320MiB", dashboard_address=None) as cluster, \
-            Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="320MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         night = quiet_night(args.samples)
         noise_report(night)
         clean = night.map_blocks(detrend, dtype="f8").map_blocks(taper, dtype="f8")

@@ -1,4 +1,5 @@
 """Plan delivery routes for vaccine boxes that must stay cold."""
+
 import csv
 import logging
 import pathlib
@@ -50,7 +51,10 @@ def cold_chain():
 
 
 def distances(depot, clinics):
-    return [(clinic, 4 + (hash_of(depot) * 7 + i * 13) % 60) for i, clinic in enumerate(clinics)]
+    return [
+        (clinic, 4 + (hash_of(depot) * 7 + i * 13) % 60)
+        for i, clinic in enumerate(clinics)
+    ]
 
 
 def hash_of(text):
@@ -65,7 +69,12 @@ def plan_route(depot, product, legs):
         if hours > limits["max_hours"]:
             break
         route.append(clinic)
-    return {"depot": depot, "product": product, "stops": route, "hours": round(hours, 2)}
+    return {
+        "depot": depot,
+        "product": product,
+        "stops": route,
+        "hours": round(hours, 2),
+    }
 
 
 def summarise(plans):
@@ -80,12 +89,22 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         products = write_products(pathlib.Path(folder))
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB",
-                          dashboard_address=":0") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MiB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             loaded = client.run(load_cold_chain, str(products), on_error="ignore")
             log.info("product table: %s", loaded or "ready")
 
-            legs = {d: client.submit(distances, d, clinics, key=f"distances-{d}") for d in depots}
+            legs = {
+                d: client.submit(distances, d, clinics, key=f"distances-{d}")
+                for d in depots
+            }
             plans = [
                 client.submit(plan_route, d, p, legs[d], key=f"plan_route-{d}-{p}")
                 for d, p in orders

@@ -1,4 +1,5 @@
 """Density maps from CT scans of violins: one output file per instrument, then a catalogue of them."""
+
 import argparse
 import json
 import logging
@@ -13,8 +14,18 @@ from distributed import Client, LocalCluster
 
 log = logging.getLogger("violins")
 
-MAKERS = ["amati-1628", "stainer-1669", "stradivari-1715", "guarneri-1742", "guadagnini-1757",
-          "gagliano-1761", "vuillaume-1845", "rocca-1850", "pressenda-1833", "lupot-1806"]
+MAKERS = [
+    "amati-1628",
+    "stainer-1669",
+    "stradivari-1715",
+    "guarneri-1742",
+    "guadagnini-1757",
+    "gagliano-1761",
+    "vuillaume-1845",
+    "rocca-1850",
+    "pressenda-1833",
+    "lupot-1806",
+]
 
 
 def acquire(maker, seed, size):
@@ -30,7 +41,9 @@ def air_level(raw):
     """Mean of the voxels that are surely air: the reference of the density scale."""
     air = raw[raw < 200]
     if air.size < 50:
-        raise ArithmeticError(f"no air reference: {air.size} voxels below 200, lowest {raw.min():.0f}")
+        raise ArithmeticError(
+            f"no air reference: {air.size} voxels below 200, lowest {raw.min():.0f}"
+        )
     return float(air.mean())
 
 
@@ -50,7 +63,7 @@ def density_map(maker, seed, folder, size):
         zero = air_level(raw)
         scaled = (raw - zero) / (1450 - zero) * 0.43
         out.write(scaled.tobytes())
-    return {"maker": maker, "path": path, "mean": float(scaled[size // 6:].mean())}
+    return {"maker": maker, "path": path, "mean": float(scaled[size // 6 :].mean())}
 
 
 def check(entry):
@@ -67,15 +80,32 @@ def main():
     parser.add_argument("--size", type=int, default=300)
     parser.add_argument("--attempts", type=int, default=3)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="violins-") as folder:
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="280MiB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="280MiB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
             # the share's server drops a connection now and then, so let each map be tried again
-            maps = [client.submit(density_map, maker, seed, folder, args.size, key=f"density-{maker}",
-                                  retries=args.attempts - 1) for seed, maker in enumerate(MAKERS)]
+            maps = [
+                client.submit(
+                    density_map,
+                    maker,
+                    seed,
+                    folder,
+                    args.size,
+                    key=f"density-{maker}",
+                    retries=args.attempts - 1,
+                )
+                for seed, maker in enumerate(MAKERS)
+            ]
             checked = client.map(check, maps)
             catalogue = client.gather(checked)
             with open(os.path.join(folder, "catalogue.json"), "w") as out:

@@ -1,4 +1,5 @@
 """Plate counts of a printing house: rasterise the sheets of a run, count separations, close the run book."""
+
 import argparse
 import logging
 import os
@@ -11,7 +12,14 @@ from distributed import Client, KilledWorker, LocalCluster, as_completed
 
 log = logging.getLogger("press")
 
-INKS = {"cyan": 0.9, "magenta": 0.8, "yellow": 0.7, "black": 1.0, "PANTONE 485 C": 0.6, "PANTONE 871 C": 0.4}
+INKS = {
+    "cyan": 0.9,
+    "magenta": 0.8,
+    "yellow": 0.7,
+    "black": 1.0,
+    "PANTONE 485 C": 0.6,
+    "PANTONE 871 C": 0.4,
+}
 
 
 class Rip:
@@ -34,7 +42,10 @@ class Rip:
 def rasterise(sheet, inks, size=400):
     rip = Rip(INKS)
     time.sleep(0.3)
-    return sheet, {ink: float(rip.separation(ink, size, sheet * 31 + n)) for n, ink in enumerate(inks)}
+    return sheet, {
+        ink: float(rip.separation(ink, size, sheet * 31 + n))
+        for n, ink in enumerate(inks)
+    }
 
 
 class RunBook:
@@ -53,7 +64,9 @@ class RunBook:
     def __exit__(self, *details):
         missing = sorted(set(range(self.pages)) - set(self.entries))
         if missing:
-            raise RuntimeError(f"run book '{self.title}' is incomplete: pages {missing} have no plate count") from None
+            raise RuntimeError(
+                f"run book '{self.title}' is incomplete: pages {missing} have no plate count"
+            ) from None
         log.info("run book '%s' closed", self.title)
 
 
@@ -71,12 +84,19 @@ def order(pages):
 
 
 def print_run(client, book, sheets):
-    futures = [client.submit(rasterise, n, inks, key=f"rasterise-{n:02d}", pure=False)
-               for n, inks in enumerate(sheets)]
+    futures = [
+        client.submit(rasterise, n, inks, key=f"rasterise-{n:02d}", pure=False)
+        for n, inks in enumerate(sheets)
+    ]
     try:
         for future, (sheet, coverage) in as_completed(futures, with_results=True):
             book.enter(sheet, coverage)
-            log.info("sheet %2d: %d plates, coverage %.3f", sheet, len(coverage), sum(coverage.values()))
+            log.info(
+                "sheet %2d: %d plates, coverage %.3f",
+                sheet,
+                len(coverage),
+                sum(coverage.values()),
+            )
     except KilledWorker:
         log.warning("press stopped early, %d sheets done", len(book.entries))
 
@@ -86,11 +106,20 @@ def main():
     parser.add_argument("--title", default="Atlas of moths, 2nd edition")
     parser.add_argument("--pages", type=int, default=16)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="280MiB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="280MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         with RunBook(args.title, args.pages) as book:
             print_run(client, book, order(args.pages))
         plates = sum(len(inks) for inks in book.entries.values())

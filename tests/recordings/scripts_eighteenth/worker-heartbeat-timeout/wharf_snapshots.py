@@ -1,4 +1,5 @@
 """Crane logs of a wharf: digest them on the cluster, with a consistent snapshot of the spool half way."""
+
 import argparse
 import logging
 import os
@@ -70,19 +71,40 @@ def main():
     parser.add_argument("--cranes", type=int, default=10)
     parser.add_argument("--pause", type=float, default=2.0)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     # a short leash: cranes cannot wait for a worker that is gone
-    dask.config.set({"distributed.scheduler.worker-ttl": "10s", "distributed.scheduler.allowed-failures": 0})
+    dask.config.set(
+        {
+            "distributed.scheduler.worker-ttl": "10s",
+            "distributed.scheduler.allowed-failures": 0,
+        }
+    )
     with tempfile.TemporaryDirectory(prefix="wharf-") as folder:
         spool = os.path.join(folder, "spool")
         os.mkdir(spool)
         make_spool(spool, args.cranes)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="250MiB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="250MiB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
-            paths = sorted(os.path.join(spool, n) for n in os.listdir(spool) if n.startswith("crane_"))
-            futures = client.map(digest, paths, pause=args.pause, key=[f"digest-{n}" for n in range(len(paths))])
+            paths = sorted(
+                os.path.join(spool, n)
+                for n in os.listdir(spool)
+                if n.startswith("crane_")
+            )
+            futures = client.map(
+                digest,
+                paths,
+                pause=args.pause,
+                key=[f"digest-{n}" for n in range(len(paths))],
+            )
             time.sleep(3)
             snapshot(client, spool, os.path.join(folder, "archive"))
             digests = client.gather(futures)

@@ -1,4 +1,5 @@
 """Match the products of grocery shops in several cities with the recipe book."""
+
 import argparse
 import logging
 import sys
@@ -23,11 +24,13 @@ def barcode(rng, n, blanks=0.0):
 
 def recipe_book(size=7000):
     rng = np.random.default_rng(77)
-    return pd.DataFrame({
-        "code": barcode(rng, size, blanks=0.35),
-        "recipe": rng.integers(0, 1200, size),
-        "grams": rng.integers(5, 900, size),
-    })
+    return pd.DataFrame(
+        {
+            "code": barcode(rng, size, blanks=0.35),
+            "recipe": rng.integers(0, 1200, size),
+            "grams": rng.integers(5, 900, size),
+        }
+    )
 
 
 def shop_products(city):
@@ -36,11 +39,13 @@ def shop_products(city):
     size = 7000
     # the tills in Bristol were replaced in May
     blanks = 0.45 if city == "bristol" else 0.0
-    return pd.DataFrame({
-        "code": barcode(rng, size, blanks),
-        "price": rng.integers(20, 2000, size) / 100,
-        "stock": rng.integers(0, 80, size),
-    })
+    return pd.DataFrame(
+        {
+            "code": barcode(rng, size, blanks),
+            "price": rng.integers(20, 2000, size) / 100,
+            "stock": rng.integers(0, 80, size),
+        }
+    )
 
 
 def match_city(products, recipes, city):
@@ -50,7 +55,11 @@ def match_city(products, recipes, city):
     pairs = pairs[pairs["stock"] > 0]
     pairs = pairs.sort_values(["recipe", "cost"])
     cheapest = pairs.groupby("recipe", sort=False).first()
-    return {"city": city, "matched": len(cheapest), "mean_cost": float(cheapest["cost"].mean())}
+    return {
+        "city": city,
+        "matched": len(cheapest),
+        "mean_cost": float(cheapest["cost"].mean()),
+    }
 
 
 def harvest(futures):
@@ -73,16 +82,27 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memory", default="300MiB")
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit=args.memory,
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit=args.memory,
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         recipes = client.submit(recipe_book, key="recipe_book")
         futures = {}
         for city in CITIES:
             products = client.submit(shop_products, city, key=f"shop_products-{city}")
-            fut = client.submit(match_city, products, recipes, city, key=f"match_city-{city}")
+            fut = client.submit(
+                match_city, products, recipes, city, key=f"match_city-{city}"
+            )
             futures[fut] = city
         summary = harvest(futures)
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as out:

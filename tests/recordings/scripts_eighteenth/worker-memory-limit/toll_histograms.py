@@ -1,4 +1,5 @@
 """Passages of toll gates: tasks count vehicles, an actor keeps the book of all days for the late questions."""
+
 import argparse
 import logging
 import sys
@@ -21,7 +22,9 @@ class PassageBook:
     def add(self, day, passages):
         """Keep a day, sorted, with the gaps to the next passages for quick answers."""
         ordered = np.sort(passages)
-        gaps = np.lib.stride_tricks.sliding_window_view(np.diff(ordered), 60).astype("f4")
+        gaps = np.lib.stride_tricks.sliding_window_view(np.diff(ordered), 60).astype(
+            "f4"
+        )
         self.days[day] = (ordered, gaps)
         return len(self.days)
 
@@ -54,21 +57,45 @@ def main():
     parser.add_argument("--days", type=int, default=31)
     parser.add_argument("--passages", type=int, default=60_000)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MiB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MiB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         home, other = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        book = client.submit(PassageBook, CLASSES, actor=True, workers=[home], key="passage-book").result()
+        book = client.submit(
+            PassageBook, CLASSES, actor=True, workers=[home], key="passage-book"
+        ).result()
         totals = dict.fromkeys(CLASSES, 0)
         for day in range(args.days):
             # the counting runs on the other worker, the book has its own
-            passages = client.submit(passages_of, day, args.passages, workers=[other], key=f"passages-{day:02d}")
-            counts = client.submit(classify, day, passages, workers=[other], key=f"classes-{day:02d}").result()
+            passages = client.submit(
+                passages_of,
+                day,
+                args.passages,
+                workers=[other],
+                key=f"passages-{day:02d}",
+            )
+            counts = client.submit(
+                classify, day, passages, workers=[other], key=f"classes-{day:02d}"
+            ).result()
             kept = book.add(day, passages.result()).result()
             for name, count in counts.items():
                 totals[name] += count
-            log.info("day %02d: %d passages, %d days in the book", day, sum(counts.values()), kept)
+            log.info(
+                "day %02d: %d passages, %d days in the book",
+                day,
+                sum(counts.values()),
+                kept,
+            )
             time.sleep(0.3)
         minute, count = book.busiest_minute(args.days - 1).result()
         log.info("busiest minute %d with %d passages", minute, count)

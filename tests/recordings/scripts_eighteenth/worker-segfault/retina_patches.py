@@ -1,4 +1,5 @@
 """Local contrast of retina scans: patches of every scan, statistics per patch, one score per eye."""
+
 import argparse
 import logging
 import sys
@@ -46,27 +47,48 @@ def local_contrast(image):
 
 
 def vessel_score(contrast, eye):
-    return {"eye": eye, "score": float(np.quantile(contrast, 0.9)), "flat": float((contrast < 0.1).mean())}
+    return {
+        "eye": eye,
+        "score": float(np.quantile(contrast, 0.9)),
+        "flat": float((contrast < 0.1).mean()),
+    }
 
 
 def scan_list(count):
     names = list(SCANNERS)
-    return [(eye, names[eye % 7 % 3] if eye > 9 else names[eye % 2]) for eye in range(count)]
+    return [
+        (eye, names[eye % 7 % 3] if eye > 9 else names[eye % 2]) for eye in range(count)
+    ]
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--eyes", type=int, default=24)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
-    with LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="450MiB",
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            memory_limit="450MiB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         scores = []
         for eye, scanner in scan_list(args.eyes):
-            image = client.submit(load_scan, eye, scanner, key=f"load_scan-{scanner}-{eye}")
-            contrast = client.submit(local_contrast, image, key=f"local_contrast-{scanner}-{eye}")
-            scores.append(client.submit(vessel_score, contrast, eye, key=f"vessel_score-{eye}"))
+            image = client.submit(
+                load_scan, eye, scanner, key=f"load_scan-{scanner}-{eye}"
+            )
+            contrast = client.submit(
+                local_contrast, image, key=f"local_contrast-{scanner}-{eye}"
+            )
+            scores.append(
+                client.submit(vessel_score, contrast, eye, key=f"vessel_score-{eye}")
+            )
         table = []
         for future in as_completed(scores):
             row = future.result()

@@ -1,4 +1,5 @@
 """Grid depth soundings; starts scheduler and workers as on the survey ship."""
+
 import logging
 import os
 import pathlib
@@ -17,10 +18,20 @@ DASK = [sys.executable, "-m", "dask"]
 
 ROLES = {
     "bow": {
-        "distributed": ["  worker:", "    memory:", "      target: 0.7", "      spill: 0.8"],
+        "distributed": [
+            "  worker:",
+            "    memory:",
+            "      target: 0.7",
+            "      spill: 0.8",
+        ],
     },
     "stern": {
-        "distributed": ["  worker:", "    memory:", "      target: 0.6", "\t  spill: 0.75"],
+        "distributed": [
+            "  worker:",
+            "    memory:",
+            "      target: 0.6",
+            "\t  spill: 0.75",
+        ],
     },
 }
 
@@ -39,9 +50,19 @@ def write_config(folder, role):
 
 def start_scheduler(folder):
     file = folder / "scheduler.json"
-    process = subprocess.Popen(DASK + [
-        "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-        "--scheduler-file", str(file)])
+    process = subprocess.Popen(
+        DASK
+        + [
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        ]
+    )
     for _ in range(150):
         if file.exists() or process.poll() is not None:
             break
@@ -51,10 +72,24 @@ def start_scheduler(folder):
 
 def start_worker(folder, file, role):
     env = dict(os.environ, DASK_CONFIG=str(write_config(folder, role)))
-    return subprocess.Popen(DASK + [
-        "worker", "--scheduler-file", str(file), "--name", role, "--nthreads", "1",
-        "--memory-limit", "300MiB", "--no-dashboard", "--local-directory", str(folder / role)],
-        env=env)
+    return subprocess.Popen(
+        DASK
+        + [
+            "worker",
+            "--scheduler-file",
+            str(file),
+            "--name",
+            role,
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "300MiB",
+            "--no-dashboard",
+            "--local-directory",
+            str(folder / role),
+        ],
+        env=env,
+    )
 
 
 def soundings(line, n=2000):
@@ -81,7 +116,10 @@ def main():
             with Client(scheduler_file=str(file)) as client:
                 log.info("waiting for %d workers", len(ROLES))
                 client.wait_for_workers(len(ROLES), timeout=25)
-                lines = [client.submit(soundings, n, workers=[list(ROLES)[n % 2]]) for n in range(10)]
+                lines = [
+                    client.submit(soundings, n, workers=[list(ROLES)[n % 2]])
+                    for n in range(10)
+                ]
                 grid = np.stack(client.gather(client.map(grid_line, lines)))
                 log.info("grid %s, deepest %.1f m", grid.shape, grid.max())
         finally:

@@ -2,6 +2,7 @@
 
 A smoke test brings a scheduler up and down first (the site's checklist asks for it).
 """
+
 import argparse
 import logging
 import os
@@ -28,8 +29,20 @@ class Site:
 
     def scheduler(self, label):
         contact = os.path.join(self.folder, f"scheduler-{label}.json")
-        process = subprocess.Popen([*DASK, "scheduler", "--host", "127.0.0.1", "--port", "0",
-                                    "--dashboard-address", "127.0.0.1:0", "--scheduler-file", contact])
+        process = subprocess.Popen(
+            [
+                *DASK,
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--dashboard-address",
+                "127.0.0.1:0",
+                "--scheduler-file",
+                contact,
+            ]
+        )
         self.running.append(process)
         deadline = time.time() + 60
         while not os.path.exists(contact):
@@ -43,10 +56,26 @@ class Site:
 
     def workers(self, count):
         for number in range(count):
-            self.running.append(subprocess.Popen(
-                [*DASK, "worker", "--scheduler-file", self.current, "--nthreads", "1", "--no-nanny",
-                 "--no-dashboard", "--name", f"plot-{number}", "--memory-limit", "250MiB",
-                 "--local-directory", self.folder]))
+            self.running.append(
+                subprocess.Popen(
+                    [
+                        *DASK,
+                        "worker",
+                        "--scheduler-file",
+                        self.current,
+                        "--nthreads",
+                        "1",
+                        "--no-nanny",
+                        "--no-dashboard",
+                        "--name",
+                        f"plot-{number}",
+                        "--memory-limit",
+                        "250MiB",
+                        "--local-directory",
+                        self.folder,
+                    ]
+                )
+            )
 
     def stop(self, process):
         process.terminate()
@@ -86,7 +115,9 @@ def main():
     parser.add_argument("--nights", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="icewine-") as folder:
         site = Site(folder)
@@ -95,9 +126,17 @@ def main():
             _, contact = site.scheduler("night")
             site.workers(args.workers)
             with Client(scheduler_file=contact, timeout=60) as client:
-                log.info("scheduler at %s, waiting for %d workers", client.scheduler.address, args.workers)
+                log.info(
+                    "scheduler at %s, waiting for %d workers",
+                    client.scheduler.address,
+                    args.workers,
+                )
                 client.wait_for_workers(args.workers, timeout=25)
-                hours = dict(client.gather(client.map(frost_hours, range(args.plots), nights=args.nights)))
+                hours = dict(
+                    client.gather(
+                        client.map(frost_hours, range(args.plots), nights=args.nights)
+                    )
+                )
                 worst = max(hours, key=hours.get)
                 log.info("plot %d had %d frost hours", worst, hours[worst])
         finally:
