@@ -23,12 +23,14 @@ from dask_blackbox.capture.files import (
 )
 from dask_blackbox.events import (
     ActorMethod,
+    DriverCancel,
     DriverRaised,
     DriverSignalled,
     FileRemoved,
     ProgramFailed,
     decoded,
 )
+from distributed import Client, Event, LocalCluster
 from runs_from_rows import (
     START,
     a_run,
@@ -134,6 +136,34 @@ def test_the_last_line_of_errors_that_the_driver_read_is_reported(
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
     assert [each.error for each in programs(rows)] == ["no licence"]
+
+
+def test_what_the_driver_cancels_is_reported_with_line_and_reason(
+    rows: list[list[object]],
+) -> None:
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=""
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        first, *others = client.map(wait_for_go, range(3))
+        client.cancel(others, reason="no budget left")
+        first.cancel()
+        Event("go").set()
+
+    found = [decoded(*row) for row in rows if row[1] == "driver-cancel"]  # type: ignore[arg-type]
+    calls = [each for each in found if isinstance(each, DriverCancel)]
+    assert [(each.futures, each.reason) for each in calls] == [
+        (2, "no budget left"),
+        (1, None),
+    ]
+    assert {Path(each.file or "").name for each in calls} == {"test_side_effects.py"}
+
+
+def wait_for_go(number: int) -> int:
+    Event("go").wait()
+    return number
 
 
 def test_a_program_that_succeeds_is_not_reported(rows: list[list[object]]) -> None:

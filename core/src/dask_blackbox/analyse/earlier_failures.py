@@ -51,6 +51,7 @@ from dask_blackbox.analyse.rule import read_page
 from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
     brief_command,
+    cancel_of_driver,
     ended_by_driver_at,
     failed_programs,
     files_of_task,
@@ -60,6 +61,7 @@ from dask_blackbox.analyse.side_effects import (
     one_file,
     sentence_on_reused,
     whose,
+    why_cancelled,
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -911,15 +913,17 @@ def _cancellations(case: Case) -> Iterator[_Earlier]:
     """Yield that the driver's own client had cancelled tasks, as the scheduler logs that."""
     own = {each.client for each in case.run.of(DriverAttached)}
     logs = case.run.logs.filter(pl.col("role") == "scheduler")
-    keys = logs["message"].str.extract(SCHEDULER_CANCELS.pattern).drop_nulls().unique()
+    keys = logs["message"].str.extract(SCHEDULER_CANCELS.pattern).drop_nulls()
     prefixes = sorted({case.prefix_of(str(key)) for key in keys.head(_MOST)})
     for row in logs.filter(printed_by(CLIENT_CANCELS)).sort("at").iter_rows(named=True):
         found = CLIENT_CANCELS.match(row["message"])
         if found is None or found["client"] not in own or not prefixes:
             continue
+        at = row["at"].timestamp()
         what = f"{counted(int(found['number']), 'task')} ({quoted(prefixes)})"
+        what += why_cancelled(cancel_of_driver(case, at))
         yield _Earlier(
-            at=row["at"].timestamp(),
+            at=at,
             text=f"The driver's own client had cancelled {what}",
             message=row["message"],
             source="logs",

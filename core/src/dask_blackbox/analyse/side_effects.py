@@ -30,6 +30,7 @@ from dask_blackbox.analyse.symptoms import is_wait
 from dask_blackbox.events import (
     DirectoryChange,
     DriverAttached,
+    DriverCancel,
     DriverClosing,
     DriverEnded,
     DriverLost,
@@ -66,6 +67,7 @@ from dask_blackbox.run_tables import RunTables
 
 _FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
 _LONG_AGO = 3_600.0
+_CANCELLED_WITHIN = 1.0  # seconds between a call of the client and the scheduler's line
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
 _DELIVERY = 1.0
 """Seconds that a graph may take to the scheduler after `submit` has returned."""
@@ -196,6 +198,23 @@ def _cancelled_by_driver(case: Case) -> bool:
     asked = [CLIENT_CANCELS.match(each) for each in messages]
     own = {each.client for each in case.run.of(DriverAttached)} - {None}
     return any(each is not None and each["client"] in own for each in asked)
+
+
+def cancel_of_driver(case: Case, at: float) -> DriverCancel | None:
+    """Return the call that had the scheduler cancel keys at a moment, where it is recorded."""
+    calls = [
+        e for e in case.run.of(DriverCancel) if abs(e.at - at) <= _CANCELLED_WITHIN
+    ]
+    return min(calls, key=lambda each: abs(each.at - at), default=None)
+
+
+def why_cancelled(call: DriverCancel | None) -> str:
+    """Return where the driver called `cancel`, and the reason that it gave, to put behind."""
+    if call is None:
+        return ""
+    reason = f" “{short(call.reason, 80)}”" if call.reason else ""
+    at = code_line(call, " at ", name_only=True)
+    return f"{at}, for the reason{reason}" if reason else at
 
 
 def ended_by_driver_at(case: Case) -> float | None:

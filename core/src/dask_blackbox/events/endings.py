@@ -76,6 +76,22 @@ class DriverRestart(UserCodeEvent, frozen=True, kw_only=True):
     pid: int | None = None
 
 
+class DriverCancel(UserCodeEvent, frozen=True, kw_only=True):
+    """The driver's own code called `client.cancel`, or `cancel` of a future.
+
+    Attributes:
+        pid: Process id of the driver.
+        futures: How many futures or collections it was given.
+        reason: The reason that it gave, which Dask adds to its message; null: none.
+    """
+
+    kind: ClassVar[str] = "driver-cancel"
+
+    pid: int | None = None
+    futures: int = 0
+    reason: str | None = None
+
+
 class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code sent a signal to a process.
 

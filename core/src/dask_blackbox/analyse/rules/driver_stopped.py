@@ -32,6 +32,7 @@ from dask_blackbox.analyse.run_state import (
     signal_of_driver,
 )
 from dask_blackbox.analyse.side_effects import (
+    cancel_of_driver,
     closings_of_driver,
     signal_of_a_task,
     signal_to_itself,
@@ -725,10 +726,17 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
     client, number = found["client"], int(found["number"])
     own = client in {each.client for each in case.run.of(DriverAttached)}
     in_a_task = client.startswith("Client-worker-")
+    at = row["at"].timestamp()
+    call = cancel_of_driver(case, at) if own else None
     if own:
-        by, who = " by the run's own driver", "the driver's own client"
+        by = f" by the run's own driver{code_line(call, ' at ', name_only=True)}"
+        who = "the driver's own client"
+        place = code_line(call)
         remedy = (
-            "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
+            f"Look at {place}, which cancels them: a watchdog, a time limit, or cleanup "
+            "after an error."
+            if place
+            else "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
             "watchdog, a time limit, or cleanup after an error."
             " Pass `reason=`; it will be shown here."
         )
@@ -746,7 +754,6 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
             " (`client.cancel(…, "
             "force=True)`). Don't share a cluster with it. Then retry."
         )
-    at = row["at"].timestamp()
     return _Asked(
         own=own,
         by=by,

@@ -46,6 +46,8 @@ _MOST_CHAINED = 20
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
+_CANCELLING = "_cancel"
+_LONGEST_REASON = 200
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
 Sink = Callable[[str, list[object]], None]
@@ -232,11 +234,15 @@ def _key(owner: object, error: BaseException) -> str | None:
 # What the driver ends
 
 
-def _closes(function: object) -> None:
+def _closes(
+    function: object, args: tuple[object, ...], kwargs: dict[str, object]
+) -> None:
     try:
         name = getattr(function, "__name__", "")
         if name == _RESTARTING:
             _note("driver-restart", place_of(users_frame(sys._getframe(1))))
+        if name == _CANCELLING:
+            _note_cancel(args, kwargs)
         if name not in _CLOSING:
             return
         owner = type(getattr(function, "__self__", None)).__name__
@@ -258,6 +264,20 @@ def _closes(function: object) -> None:
                 listener.exiting(handled)
     except Exception:
         pass
+
+
+def _note_cancel(args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    """Note a call of `Client.cancel`, or of `Future.cancel`, which calls it."""
+    reason = kwargs.get("reason")
+    futures = args[0] if args else ()
+    _note(
+        "driver-cancel",
+        {
+            "futures": len(futures) if isinstance(futures, (list, tuple, set)) else 1,
+            "reason": cut(reason, _LONGEST_REASON) if isinstance(reason, str) else None,
+            **place_of(users_frame(sys._getframe(2))),
+        },
+    )
 
 
 def _fails(error: BaseException | None) -> TypeGuard[SystemExit]:
@@ -392,7 +412,7 @@ def _watched_sync(inner: Any) -> object:
     @functools.wraps(inner)
     def sync(loop: object, func: object, *args: object, **kwargs: object) -> object:
         try:
-            _closes(func)
+            _closes(func, args, kwargs)
             return inner(loop, func, *args, **kwargs)
         except BaseException as error:
             # A bare `raise` adds no frame: with ours taken off, none is left.
