@@ -512,7 +512,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("unprintable", 1, ["OrderError in 'cancel_order': its text raises IndexError"], "high"),
         ("closes_client", 1, ["the check failed", "; then the client was closed while"], "medium"),
         ("again", 1, ["ZeroDivisionError in 'export'", "; then FileExistsError in 'export'"], "medium"),
-        ("uses_up", 1, ["A worker printed “strip is incomplete: [Errno 27]", "; then ValueError"], "medium"),
+        ("uses_up", 1, ["' printed “strip is incomplete: [Errno 27]", "; then ValueError"], "medium"),
         ("changed_timeout", 1, ["timeout of sockets in the worker's process had been changed from none to 0.5 s; then TimeoutError in 'listen_to'"], "medium"),
         ("shared_block", 1, ["A Python process that ended removed the shared memory", "then FileNotFoundError"], "medium"),
         ("lost_asyncio_task", 1, ["IndexError in the asyncio task 'feed' of the driver"], "medium"),
