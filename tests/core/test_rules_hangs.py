@@ -262,6 +262,32 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
 
 
 @pytest.mark.parametrize(
+    ("cpu", "lasted", "rule"),
+    [(0.1, 75.0, "stalled"), (50.0, 75.0, "driver-exception"), (0.1, 6.0, "driver-exception")],
+    ids=["polled", "computed", "polled for a moment"],
+)  # fmt: skip
+def test_an_exit_after_a_poll_at_one_line_is_the_hang(
+    cpu: float, lasted: float, rule: str
+) -> None:
+    line = '  File "/jobs/nightly.py", line 71, in wait_all\n    time.sleep(0.5)\n'
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    run = a_run(
+        a_worker(), a_graph(), stall,
+        an_event("driver-stood", "driver", at=96, lasted=lasted, stack=[line], pid=1),
+        an_event("driver-load", "driver", at=99, pid=1, seconds=99.0, cpu=cpu),
+        an_event("driver-exit", "driver", at=100, pid=1, code=7),
+        failed_with(None, exit_code=7, at=100),
+    )  # fmt: skip
+    found = verdict(run)
+
+    assert found.rule == rule
+    assert ("then the driver exited" in found.cause) == (rule == "stalled")
+
+
+@pytest.mark.parametrize(
     ("stall", "error", "rule"),
     [
         (

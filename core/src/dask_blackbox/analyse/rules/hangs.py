@@ -53,6 +53,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import (
     DriverAttached,
+    DriverLoad,
     DriverSignalled,
     GraphUpdated,
     SchedulerInfo,
@@ -166,10 +167,12 @@ def _exited_after_wait(case: Case, hang: Hang) -> bool:
         timed_out = class_of(survived[-1].exception) == "TimeoutError"
         return timed_out and not submits_after(case, survived[-1].at)
     wait = None if decided is None else wait_before(case.run, decided)
+    computed = max((load.cpu for load in case.run.of(DriverLoad)), default=0.0)
     return (
         not survived
         and wait is not None
         and wait.lasted >= _WAITED * hang.lasted
+        and computed < (1 - _WAITED) * wait.lasted
         and not submits_after(case, hang.since)
     )
 
