@@ -290,6 +290,25 @@ def test_the_line_of_a_worker_that_died_shows_where_its_task_was() -> None:
     )
 
 
+def test_the_line_of_a_worker_that_ran_no_task_shows_the_thread_of_the_signal() -> None:
+    waits = '  File "/lib/python3.12/queue.py", line 171 in get\n'
+    loop = '  File "/lib/python3.12/selectors.py", line 468 in select'
+    current = f"Current thread 0x02 (most recent call first):\n{loop}"
+    stack = (
+        "Fatal Python error: Segmentation fault\n\n"
+        f"Thread 0x01 (most recent call first):\n{waits}\n{current}\n"
+    )
+    detail = {"signal": "SIGSEGV", "exit_code": -11, "stack": stack}
+    updates = DriverUpdates(ProgressCounter())
+    updates.add_rows(
+        {"event": [(9.0, "worker-certificate", "tcp://w1", json.dumps(detail))]}
+    )
+
+    [line] = updates.report().lines
+
+    assert line.text == f"The worker died: SIGSEGV.\n{current}"
+
+
 def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
     moments = iter([100.0, 125.0, 130.0, 140.0, 900.0])
     counter = ProgressCounter(lambda: next(moments))

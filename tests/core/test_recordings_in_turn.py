@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 import pytest
-from dask_blackbox import Run, RunCard
+from dask_blackbox import Run, RunCard, recording
 from dask_blackbox.capture import logs
+from dask_blackbox.layout import RunAddress
+from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, begin, ended, run_scenario
 from stored_events import details
 
@@ -80,3 +85,30 @@ def test_the_numbers_of_lines_are_kept_of_the_newest_recordings_only() -> None:
 
     assert len(logs._COUNTS) <= logs._MOST_COUNTS
     assert next(again.numbered("worker")[1]) == 2
+
+
+def _warn(text: str) -> None:
+    logging.getLogger("distributed.scheduler").warning(text)
+
+
+def test_recordings_at_once_take_no_lines_of_each_others_schedulers(
+    tmp_path: Path,
+) -> None:
+    clients: dict[str, Client] = {}
+    with ExitStack() as stack:
+        for job in ("a", "b"):
+            cluster = stack.enter_context(
+                LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
+            )
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            stack.enter_context(
+                recording(client, store=tmp_path, job=job, run_id="one")
+            )
+            clients[job] = client
+        for job, client in clients.items():
+            client.run_on_scheduler(_warn, f"said by {job}")
+
+    for job in clients:
+        run = Run.open(str(tmp_path / RunAddress.of(job, "one", 1).folder))
+        messages = run.logs["message"].to_list()
+        assert [text for text in messages if "said by" in text] == [f"said by {job}"]

@@ -26,6 +26,7 @@ from runs_from_rows import (
     a_run,
     a_task,
     a_worker,
+    an_event,
     an_exception,
     failed_with,
 )
@@ -275,6 +276,34 @@ def test_a_failure_that_a_retry_cured_before_is_transient() -> None:
     assert advice(wrong, attempts([kind_of(wrong), None])) == ("transient", "medium")
     # Another kind of failure says nothing of this one.
     assert advice(odd, attempts(["e" * 12, None])) == ("unknown", "low")
+
+
+def test_tasks_that_their_host_gave_up_are_none_that_a_retry_cured() -> None:
+    run = failing(
+        "shop.Odd",
+        # To Dask they finished, as they returned the host's state of failure.
+        a_task("load-1"),
+        a_task("poll-1"),
+        an_event("task-retries", "load-1", retries=1),
+        an_event("task-timed-out", "poll-1", limit=2.0, setting="timeout_seconds"),
+    )
+
+    found = verdict(run)
+
+    assert found.retry_advice == "code"
+    assert not [each for each in found.evidence if each.source == "history"]
+
+
+def test_that_this_attempt_is_a_retry_itself_is_told_apart_from_earlier_ones() -> None:
+    odd = failing("shop.Odd")
+    first = name_of(night(1, 1, kind_of(odd)))
+
+    found = verdict(odd, History(tries=(first,)))
+
+    assert [each.text for each in found.evidence if each.source == "history"] == [
+        "This attempt is a retry, and failed in the same way as the one before."
+    ]
+    assert found.retry_advice == "code"
 
 
 def test_a_failure_that_retries_never_cured_stops_them() -> None:

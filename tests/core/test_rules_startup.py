@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import capital
 from runs_from_rows import (
     Piece,
     a_death,
@@ -723,14 +724,23 @@ def test_a_scheduler_that_its_script_killed_need_not_be_lost_by_the_recorder() -
         an_event("driver-attached", "driver", at=0, pid=1, boot="b"),
         an_event("scheduler-info", "tcp://s", at=1, pid=7, boot="b"),
         a_worker(),
-        an_event("driver-signalled", "driver", at=9.5, signal="SIGKILL", target=7),
+        an_event(
+            "driver-signalled",
+            "driver",
+            at=9.5,
+            signal="SIGKILL",
+            target=7,
+            file="/jobs/etl.py",
+            line=3,
+        ),
         failed_with(error, at=10),
     )
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
-    assert (
-        found.title == "The scheduler was lost: the run's own script ended it (SIGKILL)"
+    assert found.title == (
+        "The scheduler was lost: the run's own script ended it (SIGKILL at etl.py:3)"
     )
+    assert "ended it (SIGKILL at /jobs/etl.py:3)" in found.cause
     assert found.retry_advice == "code"
 
 
@@ -781,6 +791,7 @@ def test_a_main_module_that_each_worker_runs_again_is_named_with_its_line() -> N
         == "etl.py:32 runs again in each worker process: it has no main guard"
     )
     assert (found.retry_advice, found.retry_confidence) == ("code", "high")
+    assert capital(found.title) == found.title
 
 
 def test_a_main_module_without_a_guard_is_no_verdict_where_workers_started() -> None:

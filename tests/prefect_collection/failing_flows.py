@@ -217,6 +217,23 @@ def parent() -> None:
 
 
 @task
+def fetch_page() -> float:
+    raise ValueError("page 4 has no 'items'")
+
+
+@observed_flow(name="child-that-waits", task_runner=runner())
+def child_that_waits() -> None:
+    """Ask for a task that Prefect never runs: the exception is not that of the failed one."""
+    waits: Any = nap
+    waits.submit(fetch_page.submit()).result()
+
+
+@observed_flow(name="parent-of-one-that-waits")
+def parent_of_one_that_waits() -> None:
+    child_that_waits()
+
+
+@task
 def use_all_memory(flag: str) -> int:
     Path(flag).touch()
     held = []
@@ -353,6 +370,17 @@ def direct() -> int:
             found += sum(client.gather(client.map(lambda x: x + 1, range(5))))
     plain_subflow()
     return found
+
+
+@observed_flow(name="direct-crash")
+def direct_crash() -> Any:
+    """Lose a task of the flow's own Dask client."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(**ONE) as cluster,
+        Client(cluster) as client,
+    ):
+        return client.submit(os.abort).result()
 
 
 @task(task_run_name="count {day}")

@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 # Before 2026.7 Dask itself starts a worker that died at its start again forever.
 GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
-    "evicted", "async_evicted", "evicted_slowly", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls",
-    *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
+    "evicted", "async_evicted", "evicted_slowly", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls", "parent_of_one_that_waits",
+    *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task", "direct_crash",
     "waits_for_memory",
 )  # fmt: skip
 PATIENCE = 120.0
@@ -163,6 +163,16 @@ def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
     assert re.search(rf"failed subflow's page\]\(<http\S+/flow-run/{child.id}>\)", page)
 
 
+def test_a_subflow_that_asked_for_a_task_that_never_ran_is_its_parents_reason(
+    reported: RunFlow, prefect: Any
+) -> None:
+    store = reported("parent_of_one_that_waits")
+    seen = prefect.newest("parent-of-one-that-waits", store)
+
+    assert seen.card.verdict.rule == "part-failed"
+    assert "ValueError in 'fetch_page'" in seen.card.headline
+
+
 def test_how_a_worker_died_is_in_the_log_of_the_task_run(
     reported: RunFlow, prefect: Any
 ) -> None:
@@ -218,6 +228,15 @@ def test_dask_clients_of_the_flows_own_are_recorded(
     # 5 on each of two clusters, and the task of a subflow that nobody observes.
     assert seen.card.numbers["tasks"] == 11
     assert set(seen.artifacts) >= {"dask-run-direct"}
+
+
+def test_the_verdict_replaces_what_dask_says_of_a_client_of_the_flows_own(
+    reported: RunFlow, prefect: Any
+) -> None:
+    seen = prefect.newest("direct-crash", reported("direct_crash"))
+
+    assert (seen.state, seen.message) == ("FAILED", seen.card.headline)
+    assert seen.card.verdict.rule == "worker-abort"
 
 
 @pytest.mark.skipif(not GIVES_UP, reason="Dask starts such workers forever")

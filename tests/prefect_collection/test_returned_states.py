@@ -10,10 +10,12 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from distributed import Client
 from prefect import task
 from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
+from prefect_dask_blackbox.returned_states import is_dasks
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -121,3 +123,14 @@ def test_a_flow_that_returns_failed_states_follows_the_advice(
 @task
 def divided(by: int) -> float:
     return 1 / by
+
+
+def test_an_exception_is_dasks_if_its_class_is_or_if_its_code_raised_it() -> None:
+    with pytest.raises(OSError, match="Timed out trying to connect") as unreachable:
+        Client("tcp://127.0.0.1:9", timeout=0.2)
+    with pytest.raises(ValueError, match="day 1") as own:
+        refused.fn(1)
+
+    assert type(unreachable.value).__module__ == "builtins"
+    assert is_dasks(unreachable.value)
+    assert not is_dasks(own.value)

@@ -192,8 +192,13 @@ def _cut_path(path: re.Match[str]) -> str:
     return f"{path['host']}/…/{name}" if path["host"] else f"…/{folder}/{name}"
 
 
+_PLACE = re.compile(r"\S+\.\w+:\d")
+
+
 def capital(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Return a text that begins with a capital letter, unless with a place: `etl.py:9`."""
+    if _PLACE.match(text):
+        return text
     return text[:1].upper() + text[1:]
 
 

@@ -11,6 +11,7 @@ import concurrent.futures
 import sys
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -167,14 +168,14 @@ class FailedPart:
     """A flow run of this process that failed, and the exception that it raised.
 
     Attributes:
-        error: The exception object.
+        errors: The exception objects: what it raised, and what its recording ended with.
         flow_run_id: Of the flow run.
         name: Its name.
         card: Its card.
         url: Of its page.
     """
 
-    error: BaseException
+    errors: tuple[BaseException, ...]
     flow_run_id: UUID
     name: str
     card: RunCard
@@ -185,15 +186,19 @@ _failed: deque[FailedPart] = deque(maxlen=_REMEMBERED)
 
 
 def note_failed(
-    error: BaseException | None, flow_run: FlowRun, flow_name: str, card: RunCard | None
+    errors: Iterable[BaseException | None],
+    flow_run: FlowRun,
+    flow_name: str,
+    card: RunCard | None,
 ) -> None:
     """Remember that a flow run failed: another one may fail of the same exception."""
-    if error is None or card is None or card.verdict is None:
+    known = tuple(error for error in errors if error is not None)
+    if not known or card is None or card.verdict is None:
         return
     name = f"{flow_name} ({flow_run.name})"
     _failed.append(
         FailedPart(
-            error=error,
+            errors=known,
             flow_run_id=flow_run.id,
             name=name,
             card=card,
@@ -206,6 +211,7 @@ def failed_part(error: BaseException | None, flow_run_id: UUID) -> FailedPart | 
     """Return the other flow run that an exception comes from, if it comes from one."""
     for each in chained(error):
         for part in reversed(_failed):
-            if part.error is each and part.flow_run_id != flow_run_id:
+            own = part.flow_run_id == flow_run_id
+            if not own and any(error is each for error in part.errors):
                 return part
     return None

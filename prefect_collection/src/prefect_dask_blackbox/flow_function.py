@@ -21,7 +21,7 @@ from prefect_dask_blackbox.endings import interrupt_in
 from prefect_dask_blackbox.observed_run import ObservedRun
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered
-from prefect_dask_blackbox.returned_states import exception_in, say_why
+from prefect_dask_blackbox.returned_states import exception_in, is_dasks, say_why
 from prefect_dask_blackbox.task_runners import RecordedRunner, observed_here
 
 __all__ = ["Watch", "watching"]
@@ -130,11 +130,11 @@ class Watch:
         """Check as `landed` does, off the event loop."""
         await asyncio.to_thread(self.landed, result)
 
-    def _say_why(self, run: ObservedRun) -> None:
+    def _say_why(self, run: ObservedRun, error: BaseException | None = None) -> None:
         """Put the reason into the state that the engine is about to set."""
         context, card = self._context, run.card
         if context is not None and card is not None and card.verdict is not None:
-            say_why(context.client, run.flow_run.id, card.headline)
+            say_why(context.client, run.flow_run.id, card.headline, error)
 
     def _begin(self) -> None:
         if self._runner is not None:
@@ -150,7 +150,11 @@ class Watch:
                 self._run.end(exception=error)
                 self._run.follow_advice()
                 other = self._run.explained_exception(error)
-                if isinstance(error, TimeoutError) or not isinstance(error, Exception):
+                if other is None and is_dasks(error):
+                    self._say_why(self._run, error)
+                elif isinstance(error, TimeoutError) or not isinstance(
+                    error, Exception
+                ):
                     self._say_why(self._run)
                 if self._runner is None:  # else it does so, when all else is settled
                     self._run.report_eviction()

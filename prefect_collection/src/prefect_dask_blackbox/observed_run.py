@@ -304,6 +304,7 @@ class ObservedRun:
             if self.card is not None:
                 return
             self.ledger.flow_ended()
+            raised = exception
             self._failed = exception is not None or state not in (None, "succeeded")
             dying = exception is not None and not isinstance(exception, Exception)
             state = self._stopped(exception, state, dying=dying)
@@ -316,7 +317,8 @@ class ObservedRun:
                 if failure is None and exception is not None:
                     self._note_failure_elsewhere(exception)
                 exception = _as_prefect_sees_it(exception, self.flow_run)
-                part = failed_part(exception, self.flow_run.id)
+                own = self.flow_run.id
+                part = failed_part(raised, own) or failed_part(exception, own)
                 if part is not None:
                     self.recording.part_failed(
                         "subflow", part.name, part.card, part.url
@@ -329,7 +331,8 @@ class ObservedRun:
             own_clients.end_with(self)
             self._live.finish()
             if self._failed:
-                note_failed(exception, self.flow_run, self._flow_name, self.card)
+                errors = (raised, exception)  # a caller gets the first one
+                note_failed(errors, self.flow_run, self._flow_name, self.card)
             self._show_all()
 
     def _stopped(

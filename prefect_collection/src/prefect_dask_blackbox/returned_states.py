@@ -2,8 +2,9 @@
 
 Prefect sums up the states that a flow returns: “2/40 states failed.”  That is the message
 of the flow run's state, in the UI and in notifications, where a verdict is of more use.
-So it is of a task's time limit, of which Prefect says neither the task nor the limit, and
-of a signal: “Execution was aborted by a termination signal.”
+So it is of a task's time limit, of which Prefect says neither the task nor the limit, of a
+signal: “Execution was aborted by a termination signal.”, and of Dask's own exceptions where
+the flow uses Dask itself: “Inspecting worker logs is often a good next step.”
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import traceback
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -23,6 +25,7 @@ __all__ = [
     "exception_in",
     "exception_of",
     "exception_of_state",
+    "is_dasks",
     "readable",
     "reason_of",
     "say_why",
@@ -104,7 +107,21 @@ def exception_in(state: State[object]) -> BaseException:
     return exception_of(state) or FailedRun(state.message or "Run failed.")
 
 
-def say_why(client: Any, flow_run_id: UUID, why: str) -> None:
+def is_dasks(error: BaseException) -> bool:
+    """Return whether an exception is one of Dask's cluster, which tells what it noticed last.
+
+    Of one that a task raised, the innermost frame is the task's.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    where = [str(frame.f_globals.get("__name__")) for frame in frames[-1:]]
+    return any(
+        name.startswith("distributed.") for name in (type(error).__module__, *where)
+    )
+
+
+def say_why(
+    client: Any, flow_run_id: UUID, why: str, error: BaseException | None = None
+) -> None:
     """Give the final state that the engine is about to set a message that says why.
 
     The engine offers no place for it: what the flow returns decides on what its caller
@@ -114,13 +131,16 @@ def say_why(client: Any, flow_run_id: UUID, why: str) -> None:
         client: The engine's own, of this flow run.
         flow_run_id: Of the flow run.
         why: The message.
+        error: What the flow raised, if a message that quotes it is to be replaced, too.
     """
+    quoted = f"Flow run encountered an exception: {type(error).__name__}"
     plain = client.set_flow_run_state
 
     def set_flow_run_state(flow_run: Any, state: Any, *args: Any, **more: Any) -> Any:
         mine = str(flow_run) == str(flow_run_id)
         ends = mine and state.is_final()
-        if ends and _SUMMED_UP.match(state.message or ""):
+        said = state.message or ""
+        if ends and (_SUMMED_UP.match(said) or said.startswith(quoted)):
             state.message = why
         if ends:
             client.set_flow_run_state = plain

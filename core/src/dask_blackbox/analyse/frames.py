@@ -433,6 +433,12 @@ def task_stacks(stack: str) -> tuple[TaskStack, ...]:
     return tuple(found)
 
 
+def stack_of_signal(stack: str) -> str:
+    """Return the part of a stack that is of the thread that the signal came in, if it says so."""
+    first = next(iter(_texts_of_threads(stack)), "")
+    return first.rstrip() if _CURRENT.match(first) else stack
+
+
 def _at_task(frames: list[Frame]) -> int | None:
     """Return the place of Dask's frame that runs tasks."""
     return next(

@@ -40,17 +40,18 @@ class Retries(NamedTuple):
 
 def with_retry_history(case: Case, verdict: Finding) -> Finding:
     """Return a verdict whose retry advice agrees with what retries did before."""
-    past = _retries_in_earlier_runs(case, verdict)
+    past, again = _retries_before_this(case, verdict)
     here = _retries_in_this_run(case)
     reported = _reported(
         Advice(
             verdict.retry_advice, weaker(verdict.confidence, verdict.retry_confidence)
         ),
-        Retries(past.cured + here.cured, past.repeated + here.repeated),
+        Retries(past.cured + here.cured, past.repeated + here.repeated + again),
         raised=verdict.rule in _EXCEPTIONS,
     )
     evidence = [
-        Evidence(text=text, source="history") for text in _sentences(past, here)
+        Evidence(text=text, source="history")
+        for text in _sentences(past, here, again=again)
     ]
     return msgspec.structs.replace(
         verdict,
@@ -80,7 +81,7 @@ def _reported(reported: Advice, retries: Retries, *, raised: bool) -> Advice:
     return Advice(reported.advice, "high") if proven else reported
 
 
-def _sentences(past: Retries, here: Retries) -> Iterator[str]:
+def _sentences(past: Retries, here: Retries, *, again: bool) -> Iterator[str]:
     if here.cured:
         others = f"; {here.repeated:,} raised it again" if here.repeated else ""
         yield (
@@ -96,6 +97,8 @@ def _sentences(past: Retries, here: Retries) -> Iterator[str]:
         yield (
             f"Earlier, a retry failed in the same way {counted(past.repeated, 'time')}."
         )
+    if again:
+        yield "This attempt is a retry, and failed in the same way as the one before."
 
 
 def _retries_in_this_run(case: Case) -> Retries:
@@ -108,25 +111,26 @@ def _retries_in_this_run(case: Case) -> Retries:
         & (pl.col("exception") == failure.exception)
     )
     retried = {*alike.filter(pl.col("outcome") == "retried")["key"]}
-    retried |= host_retries(case.run).keys()
+    of_host = host_retries(case.run)
+    retried |= {key for key, retries in of_host.items() if retries}
     failed = {*alike.filter(pl.col("outcome") == "erred")["key"]}
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
     # To Dask, a task of the host's finishes also where the host says that it failed.
-    cured = retried & {*finished} - failed
+    cured = retried & {*finished} - failed - of_host.keys()
     return Retries(cured=len(cured), repeated=len(retried & failed))
 
 
-def _retries_in_earlier_runs(case: Case, verdict: Finding) -> Retries:
+def _retries_before_this(case: Case, verdict: Finding) -> tuple[Retries, bool]:
+    """Return what earlier retries did, and whether this attempt repeats the one before it."""
     fingerprint = sketch_of(case, verdict).fingerprint
     if fingerprint is None:
-        return Retries()
+        return Retries(), False
     history, kind = case.history, fingerprint.id
     attempts = _retries_before((*history.attempts, *history.tries), kind)
     runs = _reruns(history.sketches, kind)
     again = bool(history.tries) and alike(history.tries[-1], kind)
-    return Retries(
-        attempts.cured + runs.cured, attempts.repeated + runs.repeated + again
-    )
+    found = Retries(attempts.cured + runs.cured, attempts.repeated + runs.repeated)
+    return found, again
 
 
 def _retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:

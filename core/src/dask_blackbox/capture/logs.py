@@ -36,6 +36,10 @@ TakePrinted = Callable[[str, int], None]
 _COUNTS: dict[tuple[str, str, int], Iterator[int]]
 _COUNTS = vars(logging).setdefault("_dask_blackbox_counts", {})
 _MOST_COUNTS = 500
+# Schedulers of several clusters in one process (a flow and its subflow) use the same loggers,
+# each in the thread of its own event loop.
+_LOOPS: dict[int, list[str]] = vars(logging).setdefault("_dask_blackbox_loops", {})
+"""Threads in which recorded schedulers and nannies run, and the marks of their recordings."""
 # To ask the system for it takes as long as everything else about a line but its writing.
 PROCESS = [os.getpid()]
 """Id of this process, the only item: a call of the system for each line costs too much."""
@@ -135,10 +139,14 @@ class LogTap:
         self._streams: list[tuple[str, _Tee]] = []
         self._plain = logging.Formatter("%(message)s")
         self._floods: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._loop: int | None = None
 
     def attach(self, *names: str) -> None:
         """Listen to the loggers of these names and below (none: to all)."""
         self._names = names
+        if self._role in ("scheduler", "nanny"):
+            self._loop = get_ident()
+            _LOOPS.setdefault(self._loop, []).append(self._mark)
         _taps.append(self)
         _install()
 
@@ -167,6 +175,7 @@ class LogTap:
         """Stop listening."""
         if self in _taps:
             _taps.remove(self)
+        self._leave_loop()
         for kind in list(self._floods):
             self._flood_is_over(kind, time.time())
         _uninstall()
@@ -186,7 +195,7 @@ class LogTap:
             return
         if getattr(self._busy, "now", False) or record.__dict__.get(self._mark):
             return
-        if record.name.startswith(_OURS):
+        if record.name.startswith(_OURS) or self._is_of_another(record):
             return
         record.__dict__[self._mark] = True
         self._busy.now = True
@@ -202,6 +211,20 @@ class LogTap:
             pass
         finally:
             self._busy.now = False
+
+    def _is_of_another(self, record: logging.LogRecord) -> bool:
+        """Return whether it comes from a scheduler or nanny that only others record."""
+        marks = _LOOPS.get(record.thread or 0)
+        if not marks or self._mark in marks:
+            return False
+        return bool(role_of(record.name, ""))
+
+    def _leave_loop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            _LOOPS[loop].remove(self._mark)
+            if not _LOOPS[loop]:
+                del _LOOPS[loop]
 
     def _floods_us(self, record: logging.LogRecord) -> bool:
         """Return whether Dask has logged similar lines too often within this second."""

@@ -318,12 +318,12 @@ class DriverUpdates:
 
 
 def _stack_of_task(stack: str) -> str:
-    """Return where the task was; of all threads of the worker, if none is known to run one."""
-    from dask_blackbox.analyse.frames import task_stacks
+    """Return where the task was; the thread of the signal, if none is known to run one."""
+    from dask_blackbox.analyse.frames import stack_of_signal, task_stacks
 
     found = next(iter(task_stacks(stack)), None)
     if found is None:
-        return stack
+        return stack_of_signal(stack)
     return "\n".join(
         ["Its stack (most recent call first):"]
         + [f'  File "{e.file}", line {e.line}, in {e.function}' for e in found.frames]

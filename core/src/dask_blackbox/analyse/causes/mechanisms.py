@@ -272,7 +272,8 @@ MECHANISMS: tuple[Mechanism, ...] = (
         because="the workers left and were not replaced",
     ),
     Mechanism(
-        causes=_AllBut("task-exception", "driver-exception"),
+        # A stall is itself; and without its scheduler, a run has no tasks that could wait.
+        causes=_AllBut("task-exception", "driver-exception", STALLED, "scheduler-lost"),
         effects={STALL},
         because="tasks that cannot run block all tasks that depend on them",
     ),

@@ -132,11 +132,13 @@ def _finding(
 ) -> Finding:
     reason = _reason(case, closing)
     how, advice, remedy = _how_it_was_lost(case, reason)
+    briefly = how
     # Of one that said why it closed, its memory says nothing.
     memory = _memory(case) if reason is None and advice != "memory" else ""
     if (action := _act_of_the_script(case, [*closing, *lost])) is not None:
         at = code_line(action, " at ")
         how, advice = f"the run's own script ended it ({action.signal}{at})", "code"
+        briefly = how.replace(at, code_line(action, " at ", name_only=True))
         remedy = (
             f"Check why the script stops its scheduler{at} before the work is done."
         )
@@ -147,7 +149,7 @@ def _finding(
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     return SCHEDULER_LOST.found(
-        f"The scheduler was lost: {how}",
+        f"The scheduler was lost: {briefly}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
             f"{_of_scheduler(how)}{_asked_by(closing)}.{memory} Workers lost and connections "
