@@ -401,7 +401,10 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
     homes: Callable[[], Home], send: Callable[[int], None], code: int, says: str
 ) -> None:
     home = homes()
+    # Tests may run under `nohup`, and what is ignored here is ignored by their programs.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = begin_command(home, *run_of(home, sys.executable, SCRIPT, "wait"))
+    signal.signal(signal.SIGHUP, before)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
 
@@ -414,6 +417,26 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
     assert says in card_in(home).headline
     assert recording_in(home).state == "aborted"
     assert home.left_over() == []
+
+
+def test_a_closed_terminal_ends_no_command_that_ignores_it(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    process = begin_command(home, *run_of(home, sys.executable, SCRIPT, "wait"))
+    signal.signal(signal.SIGHUP, before)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+    os.killpg(process.pid, signal.SIGHUP)
+    os.kill(process.pid, signal.SIGTERM)
+    finished = ended(home, process)
+    home.quiet()
+
+    assert finished.code == 143
+    assert "ended by SIGTERM" in card_in(home).headline
+    assert not recording_in(home).events["detail"].str.contains("SIGHUP").any()
 
 
 def test_a_run_that_must_be_recorded_does_not_begin(homes: Callable[[], Home]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType
 
 import msgspec
 import pytest
@@ -164,6 +166,12 @@ def test_what_the_driver_cancels_is_reported_with_line_and_reason(
 def wait_for_go(number: int) -> int:
     Event("go").wait()
     return number
+
+
+def test_a_watched_function_is_pickled_by_its_name(rows: list[list[object]]) -> None:
+    assert isinstance(os.system, FunctionType)  # it is watched
+    assert pickle.loads(pickle.dumps(os.system)) is os.system
+    assert rows == []
 
 
 def test_a_program_that_succeeds_is_not_reported(rows: list[list[object]]) -> None:

@@ -183,6 +183,8 @@ def _watched_shell(inner: Any) -> Any:
                 pass
         return status
 
+    # Pickled by its name, as the wrapped function is, which calls itself `posix.system`.
+    system.__module__ = "os"
     return system
 
 

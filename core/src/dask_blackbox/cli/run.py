@@ -228,7 +228,9 @@ def _run(
             process.send_signal(number)
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, passed_on)
+        # What `nohup` ignores, the command ignores, too.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, passed_on)
     meanwhile()
     code = process.wait()
     lines = output.ended()
