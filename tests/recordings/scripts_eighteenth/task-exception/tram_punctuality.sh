@@ -2,7 +2,7 @@
 # Nightly gate of the tram punctuality report: make the sample data, run the tests on a cluster, report.
 set -u
 PY="${PYTHON:-$(command -v python || true)}"
-"$PY" -c 'import dask.dataframe, pytest' 2>/dev/null || PY=/work/wt-rec/.venvs/core/bin/python
+
 
 work="$(mktemp -d -t trams.XXXXXX)"
 trap 'rm -rf "$work"' EXIT
