@@ -25,7 +25,7 @@ _FIRST: Final = 15.0
 _DEFAULT: Final = 300.0
 _MOST_DEATHS: Final = 10
 _SOON: Final = 1.0
-"""Seconds; of less, nobody can say how long it takes."""
+"""Seconds; a shorter estimate says nothing."""
 
 
 def progress_interval() -> float:

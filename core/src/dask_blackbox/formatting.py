@@ -204,17 +204,8 @@ def capital(text: str) -> str:
 
 def uncapitalised(text: str) -> str:
     """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
-    articles = (
-        "The ",
-        "A ",
-        "An ",
-        "No ",
-        "Process ",
-        "Program ",
-        "Worker ",
-        "Workers ",
-    )
-    return text[0].lower() + text[1:] if text.startswith(articles) else text
+    words = ("The", "A", "An", "No", "Process", "Program", "Worker", "Workers")
+    return text[0].lower() + text[1:] if text.partition(" ")[0] in words else text
 
 
 def clean(text: str) -> str:

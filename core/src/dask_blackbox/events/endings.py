@@ -79,6 +79,8 @@ class DriverRestart(UserCodeEvent, frozen=True, kw_only=True):
 class DriverCancel(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code called `client.cancel`, or `cancel` of a future.
 
+    Calls of asynchronous clients are not seen.
+
     Attributes:
         pid: Process id of the driver.
         futures: How many futures or collections it was given.

@@ -269,11 +269,13 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         else f"Correct how the run starts its {who}"
     )
     hint = hint_on(ended.text)
+    # Nothing shows that anything waited for it where its own exception ended the run.
+    waited = "" if _raised_by_a_command(case) else " The driver waited for it."
     return WORKER_START_FAILED.found(
         f"A {who} failed to start: {short(ended.text, 80)}",
         cause=(
             f"{command}, which the run itself had started, ended before it was ready: "
-            f"{short(ended.text, 240).rstrip('.')}{where}. The driver waited for it."
+            f"{short(ended.text, 240).rstrip('.')}{where}.{waited}"
         ),
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",

@@ -23,7 +23,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,9 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     deadline = time.thread_time() + _SECONDS
     for name, file, code in own_modules(known):
         found[name] = signed(code_hash(code))
-        environment |= _environment_of(code)
+        for variable, value in _environment_of(code):
+            if len(environment) < _MOST_VARIABLES:
+                environment[variable] = value
         if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
             place = os.path.basename(file)
             for part, (line, digest) in parts_of(code).items():
@@ -77,24 +79,21 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     }
 
 
-def _environment_of(code: types.CodeType) -> dict[str, str]:
-    """Return the environment variables that a module's code names, but secrets.
+def _environment_of(code: types.CodeType) -> Iterator[tuple[str, str]]:
+    """Yield the environment variables that a module's code names, but secrets.
 
-    Returns:
-        By name, its value if that is a number; of anything else a digest, which shows only
-        that it has changed.
+    With its value if that is a number; of anything else a digest, which shows only that it has
+    changed.
     """
-    found: dict[str, str] = {}
     for held in code.co_consts:
         if type(held) is types.CodeType:
-            found |= _environment_of(held)
+            yield from _environment_of(held)
         elif type(held) is str and _VARIABLE.fullmatch(held) and held in os.environ:
             value = os.environ[held]
-            if not is_secret_name(held) and len(found) < _MOST_VARIABLES:
+            if not is_secret_name(held):
                 plain = _NUMBER.fullmatch(value) is not None
                 digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
-                found[held] = value if plain else f"digest {digest[:_DIGITS]}"
-    return found
+                yield held, value if plain else f"digest {digest[:_DIGITS]}"
 
 
 def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
