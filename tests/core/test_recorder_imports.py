@@ -47,6 +47,46 @@ def test_the_store_is_opened_before_what_the_beginning_does_not_need() -> None:
     assert loaded(f"{opened}; {little}", "numpy", "jinja2", "distributed") == []
 
 
+_LITTLE = (
+    "from dask_blackbox.recorder import late_imports as loading;"
+    "loading.import_little_of_distributed(); loading.puller()"
+)
+
+
+def test_a_recorder_loads_what_connects_to_a_scheduler_only() -> None:
+    found = loaded(
+        _LITTLE, "distributed.core", "distributed.client", "distributed.scheduler"
+    )
+
+    assert found == ["distributed.core"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "distributed.Client",
+        "distributed.__version__",
+        "distributed.versions.get_versions",
+    ],
+)
+def test_a_recorder_gets_all_of_distributed_when_it_asks_for_it(use: str) -> None:
+    check = (
+        f"{_LITTLE}; import distributed; from distributed import config; print({use})"
+    )
+
+    known = subprocess.run(
+        [sys.executable, "-c", f"import distributed; print({use})"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    got = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+
+    assert got.stdout.split(" at ")[0] == known.stdout.split(" at ")[0]
+
+
 @pytest.mark.parametrize(("performance", "found"), [(False, []), (True, ["bokeh"])])
 def test_bokeh_is_loaded_for_runs_with_a_performance_report_only(
     performance: bool,  # noqa: FBT001

@@ -26,6 +26,9 @@ def main(parent: str, *many: str) -> None:
     """
     # Before the imports that take time: until then, the driver has a child more.
     _detach()
+    from dask_blackbox.recorder.late_imports import import_little_of_distributed
+
+    import_little_of_distributed()
     if many:
         from pathlib import Path
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -40,9 +43,36 @@ def return_freed_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def import_little_of_distributed() -> None:
+    """Make imports of modules of distributed load these, and not the whole package.
+
+    A recorder only connects to a scheduler.  Client, scheduler, worker and nanny, which the
+    package itself imports, would be 15 MB of its memory.  Who asks the package for a name
+    that is no module of it gets the whole package.  Call it in a process of our own, before
+    distributed is imported.
+    """
+    spec = importlib.util.find_spec("distributed")
+    if "distributed" in sys.modules or spec is None or spec.loader is None:
+        return
+    package = importlib.util.module_from_spec(spec)
+    execute = spec.loader.exec_module
+
+    def attribute(name: str) -> object:
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(f"distributed.{name}")
+        package.__dict__.pop("__getattr__", None)
+        execute(package)
+        return getattr(package, name)
+
+    package.__dict__["__getattr__"] = attribute
+    sys.modules["distributed"] = package
+
+
 def puller() -> type[Puller]:
-    """Return the class that pulls; importing distributed takes a second."""
-    from dask_blackbox.recorder.pulling import Puller
+    """Return the class that pulls; importing what it needs of distributed takes a second."""
+    with without_collections():
+        importlib.import_module("distributed.config")  # Dask's defaults
+        from dask_blackbox.recorder.pulling import Puller
 
     return Puller
 
