@@ -20,6 +20,7 @@ from runs_from_rows import (
     a_sample,
     a_task,
     a_worker,
+    an_event,
     failed_with,
 )
 
@@ -70,6 +71,31 @@ def test_the_png_has_the_colours_of_the_work() -> None:
     pixels = np.asarray(image.convert("RGB")).astype(int)
     near = (abs(pixels - np.array(blue)).max(axis=2) < 12).sum()
     assert near > 1000
+
+
+def test_a_task_that_was_running_when_the_run_ended_is_shown_until_then() -> None:
+    waiting = {
+        "key": "wait-1", "prefix": "wait", "worker": "tcp://w1", "executing_for": 60.0,
+    }  # fmt: skip
+    run = a_run(
+        a_worker(at=0),
+        a_task("load-1", start=1),
+        an_event("stall", at=62.0, lasted=60.0, processing=[waiting]),
+        failed_with(at=82),
+    )
+
+    root = ET.fromstring(picture_svg(run, card_of(run, ())))
+
+    shown = [each for each in root.iter(f"{SVG}rect") if each.get("fill") == _blue()]
+    # 80 of the run's 82 seconds, of 858 pixels.
+    widths = [float(each.get("width") or 0.0) for each in shown]
+    assert max(widths) == pytest.approx(80 / 82 * 858, abs=15)
+
+
+def _blue() -> str:
+    """Return the colour of the prefix that took longest, as it is drawn."""
+    parts = [int(PALETTE[0][at : at + 2], 16) // 8 * 8 for at in (1, 3, 5)]
+    return "#{:02x}{:02x}{:02x}".format(*parts)
 
 
 def test_a_run_without_workers_has_a_picture_too() -> None:

@@ -21,6 +21,7 @@ from dask_blackbox.analyse.facts.executions import (
     executions_of,
     not_run_keys_of,
 )
+from dask_blackbox.analyse.hangs import hang_of
 from dask_blackbox.card import Overview, RunCard, TaskCost
 from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.report.axis import Axis, axis_of
@@ -172,7 +173,8 @@ def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
 
 
 def _placed(run: RunTables, processes: list[WorkerProcess], axis: Axis) -> pl.DataFrame:
-    executions = executions_of(run)
+    executions = executions_of(run).select("key", "prefix", "worker", "begin", "stop")
+    executions = pl.concat([executions, _unfinished(run, executions)])
     return (
         executions.with_columns(process_numbers(executions, processes))
         .filter(pl.col("begin").is_not_null())
@@ -182,6 +184,30 @@ def _placed(run: RunTables, processes: list[WorkerProcess], axis: Axis) -> pl.Da
             (pl.col("stop").dt.epoch("us") / 1e6 - axis.start).alias("stop"),
         )
     )  # fmt: skip
+
+
+def _unfinished(run: RunTables, executions: pl.DataFrame) -> pl.DataFrame:
+    """Return what was executing when the run ended in a stall: it has no row of its own."""
+    hang = hang_of(run)
+    if hang is None:
+        return executions.clear()
+    at, end = hang.at, hang.since + hang.lasted
+    later = executions.filter(pl.col("stop").dt.epoch("us") / 1e6 > at)
+    known = set(later["key"])
+    rows = [
+        (each.key, each.prefix, each.worker, at - each.executing_for, end)
+        for each in hang.executing
+        if each.executing_for is not None and each.key not in known
+    ]
+    columns = {"key": str, "prefix": str, "worker": str, "begin": float, "stop": float}
+    moments = [
+        pl.from_epoch((pl.col(name) * 1e6).cast(pl.Int64), time_unit="us")
+        .dt.replace_time_zone("UTC")
+        .alias(name)
+        for name in ("begin", "stop")
+    ]
+    unfinished = pl.DataFrame(rows, schema=columns, orient="row").with_columns(moments)
+    return unfinished.cast(executions.schema)
 
 
 def _row(
