@@ -184,6 +184,24 @@ async def async_interrupted() -> None:
         await asyncio.sleep(0.2)
 
 
+@observed_flow(name="shard", task_runner=runner())
+async def shard(number: int) -> None:
+    """Fail as the first one, once the second one waits for a task that never ends."""
+    flag = Path(os.environ["FLAG"])
+    waiting = signalled.submit(str(flag)) if number else None
+    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
+        await asyncio.sleep(0.05)
+    if waiting is None:
+        raise ValueError("shard 0 has no rows")
+    await asyncio.Event().wait()
+
+
+@observed_flow(name="gathered", task_runner=runner())
+async def gathered() -> None:
+    """End while a subflow still runs, which `asyncio.run` cancels then."""
+    await asyncio.gather(shard(0), shard(1))
+
+
 @observed_flow(name="endless", task_runner=runner())
 def endless() -> Any:
     """Run until somebody ends it: one task done, two running, one queued."""

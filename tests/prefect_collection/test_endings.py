@@ -20,7 +20,7 @@ GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
     "evicted", "async_evicted", "evicted_slowly", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls", "parent_of_one_that_waits",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task", "direct_crash",
-    "waits_for_memory",
+    "waits_for_memory", "gathered",
 )  # fmt: skip
 PATIENCE = 120.0
 
@@ -171,6 +171,24 @@ def test_a_subflow_that_asked_for_a_task_that_never_ran_is_its_parents_reason(
 
     assert seen.card.verdict.rule == "part-failed"
     assert "ValueError in 'fetch_page'" in seen.card.headline
+
+
+def test_a_subflow_that_asyncio_cancels_does_not_run_for_ever(
+    reported: RunFlow, prefect: Any
+) -> None:
+    """Its parent has ended by then, and closed the client that Prefect's engine uses."""
+    store = reported("gathered")
+    parent, shard = prefect.newest("gathered", store), prefect.newest("shard", store)
+
+    assert (parent.state, shard.state) == ("FAILED", "CRASHED")
+    assert "shard 0 has no rows" in parent.message
+    assert shard.message == shard.card.headline
+    assert shard.message.startswith("The event loop stopped this flow run after ")
+    assert shard.card.verdict.rule == "stopped-by-host"
+    assert "when gathered (" in shard.card.verdict.cause
+    assert [task.state for task in shard.all_tasks] == ["CRASHED"]
+    # To the parent, its subflows are task runs.
+    assert sorted(task.state for task in parent.all_tasks) == ["CRASHED", "FAILED"]
 
 
 def test_how_a_worker_died_is_in_the_log_of_the_task_run(

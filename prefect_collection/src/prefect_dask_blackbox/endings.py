@@ -1,4 +1,4 @@
-"""How Prefect itself ends a flow run: by a signal, a cancel or a time limit.
+"""How Prefect or asyncio ends a flow run: by a signal, a cancel or a time limit.
 
 To the flow each of them is an exception like any other; which of them it was stands in its
 class, in the flow's own settings and in the state that the server has.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dask_blackbox.card import RunCard
+from dask_blackbox.driver.run_end import as_interrupted
 from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
@@ -53,12 +54,14 @@ class HostStop:
 
     Attributes:
         reason: Why.
-        detail: Prefect's own words.
+        by: Who did: `prefect`, `host` or `event-loop`.
+        detail: Its own words.
         limit: Seconds that it was allowed to take.
         setting: Prefect's name of that limit.
     """
 
     reason: StopReason
+    by: str = "prefect"
     detail: str = ""
     limit: float | None = None
     setting: str = ""
@@ -70,14 +73,16 @@ def stop_of(
     *,
     limit: float | None,
     began: float,
+    parent_id: UUID | None = None,
 ) -> HostStop | None:
-    """Return how Prefect ended a flow run, if it did.
+    """Return how a flow run was ended that did not end by itself.
 
     Args:
         error: What ended the flow's function, or its state's exception.
         flow_run: The flow run.
         limit: Its `timeout_seconds`.
         began: When it began, by `time.monotonic`.
+        parent_id: Of the flow run that it is a subflow of.
     """
     # A pause waits in the flow's process, and raises nothing.
     if isinstance(error, Pause):
@@ -99,8 +104,27 @@ def stop_of(
     if over or words is not None:
         return HostStop(reason="cancelled", detail=words or CANCELLED)
     if isinstance(error, TerminationSignal) or _loop_got_sigterm():
-        return HostStop(reason="evicted", detail="its process got SIGTERM")
-    return None
+        # Prefect only hands SIGTERM on; who sent it is not known here.
+        return HostStop(reason="evicted", by="host", detail="its process got SIGTERM")
+    return _cancelled_by_the_loop(error, flow_run.id, parent_id)
+
+
+def _cancelled_by_the_loop(
+    error: BaseException | None, flow_run_id: UUID, parent_id: UUID | None
+) -> HostStop | None:
+    """Return that asyncio cancelled a flow run, and why, as far as is known.
+
+    `asyncio.run` cancels what still runs when its main flow has failed, and a task group
+    the others when one of them has.
+    """
+    if type(error) is not asyncio.CancelledError or as_interrupted(error) is not error:
+        return None
+    detail = str(error)
+    for part in _failed if parent_id is not None else ():
+        related = parent_id in (part.flow_run_id, part.parent_id)
+        if related and part.flow_run_id != flow_run_id:
+            detail = f"cancelled when {part.name} had failed: {part.card.headline}"
+    return HostStop(reason="cancelled", by="event-loop", detail=detail)
 
 
 def _loop_got_sigterm() -> bool:
@@ -170,6 +194,7 @@ class FailedPart:
     Attributes:
         errors: The exception objects: what it raised, and what its recording ended with.
         flow_run_id: Of the flow run.
+        parent_id: Of the flow run that it is a subflow of.
         name: Its name.
         card: Its card.
         url: Of its page.
@@ -177,6 +202,7 @@ class FailedPart:
 
     errors: tuple[BaseException, ...]
     flow_run_id: UUID
+    parent_id: UUID | None
     name: str
     card: RunCard
     url: str
@@ -190,6 +216,7 @@ def note_failed(
     flow_run: FlowRun,
     flow_name: str,
     card: RunCard | None,
+    parent_id: UUID | None = None,
 ) -> None:
     """Remember that a flow run failed: another one may fail of the same exception."""
     known = tuple(error for error in errors if error is not None)
@@ -200,6 +227,7 @@ def note_failed(
         FailedPart(
             errors=known,
             flow_run_id=flow_run.id,
+            parent_id=parent_id,
             name=name,
             card=card,
             url=page_of("flow-run", flow_run.id),

@@ -157,7 +157,7 @@ class Watch:
                 ):
                     self._say_why(self._run)
                 if self._runner is None:  # else it does so, when all else is settled
-                    self._run.report_eviction()
+                    self._run.report_end()
         return other
 
 

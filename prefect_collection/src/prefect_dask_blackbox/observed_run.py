@@ -132,6 +132,9 @@ class ObservedRun:
         self._options = options = options.with_settings()
         self._flow_name = context.flow.name
         self._limit = context.flow.timeout_seconds
+        self._engines_client: object = context.client
+        parent = own_clients.current_run()
+        self._parent_id = None if parent is None else parent.flow_run.id
         self._began = time.monotonic() if began is None else began
         self._stop: HostStop | None = None
         self._failed = False
@@ -332,7 +335,8 @@ class ObservedRun:
             self._live.finish()
             if self._failed:
                 errors = (raised, exception)  # a caller gets the first one
-                note_failed(errors, self.flow_run, self._flow_name, self.card)
+                name, card = self._flow_name, self.card
+                note_failed(errors, self.flow_run, name, card, self._parent_id)
             self._show_all()
 
     def _stopped(
@@ -342,13 +346,16 @@ class ObservedRun:
         with guard("the state in which the flow run ended"):
             if state != "succeeded":
                 self._stop = stop_of(
-                    exception, self.flow_run, limit=self._limit, began=self._began
+                    exception,
+                    self.flow_run,
+                    limit=self._limit,
+                    began=self._began,
+                    parent_id=self._parent_id,
                 )
         stop = self._stop
         if stop is not None:
             self.recording.stopped_by(
-                # Prefect only hands SIGTERM on; who sent it is not known here.
-                "host" if stop.reason == "evicted" else "prefect",
+                stop.by,
                 stop.reason,
                 detail=stop.detail,
                 limit=stop.limit,
@@ -518,17 +525,32 @@ class ObservedRun:
         )
         with guard("the attempts of failed task runs"):
             self._show_task_attempts()
-        self.report_eviction()
+        self.report_end()
 
-    def report_eviction(self) -> None:
-        """Set the state of a flow run that got SIGTERM, where Prefect does not live to."""
-        evicted = self._stop is not None and self._stop.reason == "evicted"
-        if not evicted or self.card is None or not dies_unreported():
+    def report_end(self) -> None:
+        """Set the final state of a flow run for an engine that can't."""
+        if self.card is None or not (self._dies_unreported() or self._is_cut_off()):
             return
-        with guard("the state of a flow run that got SIGTERM"):
+        with guard("the state of a flow run that Prefect can't set"):
             state: State[Any] = Crashed(message=self.card.headline)
             with prefect_client() as client:
                 client.set_flow_run_state(self.flow_run.id, state, force=True)
+            self.flow_run.state = state
+
+    def _dies_unreported(self) -> bool:
+        evicted = self._stop is not None and self._stop.reason == "evicted"
+        return evicted and dies_unreported()
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the engine has lost the client with which it sets the state.
+
+        Subflows use their parent's, which it closes when it ends: also while they still run,
+        as with `asyncio.gather` when one of several has failed.
+        """
+        state, closed = self.flow_run.state, False
+        with guard("the client of Prefect's engine"):
+            closed = bool(getattr(self._engines_client, "_closed", False))
+        return closed and not (state is not None and state.is_final())
 
     def _show_task_attempts(self) -> None:
         """Add to the card what each attempt of the failed task runs failed with."""
@@ -550,9 +572,11 @@ class ObservedRun:
 
     def _cancelled(self) -> str | None:
         stop = self._stop
-        if stop is not None and stop.reason == "suspended":
+        if stop is None or stop.by != "prefect":
+            return None
+        if stop.reason == "suspended":
             return _SUSPENDED
-        return stop.detail if stop is not None and stop.reason == "cancelled" else None
+        return stop.detail if stop.reason == "cancelled" else None
 
     def _why_unfinished(self) -> str | None:
         """Return why tasks had not ended when the flow run did; None: it did not wait."""

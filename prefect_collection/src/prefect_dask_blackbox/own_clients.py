@@ -19,7 +19,14 @@ from prefect_dask.client import PrefectDaskClient
 if TYPE_CHECKING:
     from prefect_dask_blackbox.observed_run import ObservedRun
 
-__all__ = ["begin_with", "end_with", "entered", "not_ours", "others_than"]
+__all__ = [
+    "begin_with",
+    "current_run",
+    "end_with",
+    "entered",
+    "not_ours",
+    "others_than",
+]
 
 _here: ContextVar[ObservedRun | None] = ContextVar("dask_blackbox_run", default=None)
 _ours: ContextVar[bool] = ContextVar("dask_blackbox_client", default=False)
@@ -56,6 +63,11 @@ def others_than(run: ObservedRun) -> list[ObservedRun]:
     """Return the other flow runs of this process that are recorded now."""
     with _lock:
         return [each for each in _live if each is not run]
+
+
+def current_run() -> ObservedRun | None:
+    """Return the run that clients which are made in this context belong to."""
+    return _here.get()
 
 
 def entered(run: ObservedRun | None) -> ObservedRun | None:

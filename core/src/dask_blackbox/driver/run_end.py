@@ -47,7 +47,7 @@ def end_of(
         state = (
             state if state == "succeeded" else "aborted"
         )  # it did not fail by itself
-    end = _end_of(_as_interrupted(exception), state)
+    end = _end_of(as_interrupted(exception), state)
     return msgspec.structs.replace(end, stopped=stopped)
 
 
@@ -74,7 +74,7 @@ def _code_of(exception: SystemExit) -> int:
     return code if isinstance(code, int) else int(code is not None)
 
 
-def _as_interrupted(exception: BaseException | None) -> BaseException | None:
+def as_interrupted(exception: BaseException | None) -> BaseException | None:
     """Return the interrupt that asyncio made a cancellation of; any other exception as it is.
 
     `asyncio.run` answers the first SIGINT by cancelling its main task, and raises

@@ -856,6 +856,14 @@ def _interrupted(case: Case) -> Finding:
 
 _TIME_MARGIN = 1.5
 
+_LOOP = "event-loop"
+
+_REMEDY_CANCELLED_BY_LOOP = (
+    "Fix what had failed before. `asyncio.run` and `asyncio.TaskGroup` cancel what still runs "
+    "when something else has failed; with `asyncio.gather(…, return_exceptions=True)`, all "
+    "of it runs to its end."
+)
+
 _LONG = 5.0
 
 
@@ -897,7 +905,9 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
             f"{_where_it_was(case)}"
         ),
         remedy=(
-            "If this was intended, no fix is needed: rerun it when you need the result."
+            _REMEDY_CANCELLED_BY_LOOP
+            if stopped.by == _LOOP
+            else "If this was intended, no fix is needed: rerun it when you need the result."
             if person
             else "Find why the host ended the process: an eviction, a deployment, a "
             "scale-down, a spot notice. Then rerun it."
@@ -1065,7 +1075,11 @@ def _moment(case: Case) -> float:
 
 
 def _host(stopped: Stopped) -> str:
-    names = {"person": "A person", "host": "The host"}
+    names = {
+        "person": "A person",
+        "host": "The host",
+        _LOOP: "The event loop",
+    }
     return names.get(stopped.by, stopped.by.capitalize())
 
 
