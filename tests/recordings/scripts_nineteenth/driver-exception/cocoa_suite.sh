@@ -77,7 +77,6 @@ def test_bags_weigh_what_they_should(client, intake):
 
 
 def test_negative_bags_are_refused(client):
-    client.register_plugin  # the session's client is up
     bad = client.submit(lambda: (_ for _ in ()).throw(ValueError("lot ab7 with -3 bags")))
     with pytest.raises(ValueError, match="-3 bags"):
         bad.result()

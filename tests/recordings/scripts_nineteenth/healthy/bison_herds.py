@@ -39,8 +39,8 @@ def count(frame):
 
 def count_all(client, folder):
     names = [f"{h}-{n}" for h in HERDS for n in range(1, 8)]
-    frames = client.map(download, [folder] * len(names), names, retries=2)
-    counts = client.map(count, frames)
+    frames = client.map(download, [folder] * len(names), names, retries=2, pure=False)
+    counts = client.map(count, frames, pure=False)
     totals, bad = {}, []
     for future in as_completed(counts):
         try:

@@ -111,9 +111,7 @@ def main():
             with Client(scheduler_file=pool.file) as client:
                 client.wait_for_workers(2, timeout=40)
                 log.info(
-                    client.submit(
-                        crash_once, folder, workers=["spot-2"], pure=False
-                    ).result(timeout=40)
+                    client.submit(crash_once, folder, pure=False).result(timeout=60)
                 )
                 client.wait_for_workers(2, timeout=40)
                 total = inspect(client, pool, range(40))
