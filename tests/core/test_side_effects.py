@@ -28,6 +28,7 @@ from dask_blackbox.events import (
     DriverCancel,
     DriverRaised,
     DriverSignalled,
+    DriverSkipped,
     FileRemoved,
     ProgramFailed,
     decoded,
@@ -138,6 +139,57 @@ def test_the_last_line_of_errors_that_the_driver_read_is_reported(
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
     assert [each.error for each in programs(rows)] == ["no licence"]
+
+
+def raises_on_odd(number: int) -> int:
+    if number % 2:
+        raise ValueError(number)
+    return number
+
+
+def skipped(rows: list[list[object]]) -> list[DriverSkipped]:
+    found = [decoded(*row) for row in rows if row[1] == "driver-skipped"]  # type: ignore[arg-type]
+    return [each for each in found if isinstance(each, DriverSkipped)]
+
+
+def test_results_that_the_driver_leaves_out_are_reported_with_line_and_keys(
+    rows: list[list[object]],
+) -> None:
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=""
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        futures = client.map(raises_on_odd, range(3))
+        assert client.gather(futures, errors="skip") == [0, 2]
+        assert client.gather(futures[:1], errors="skip") == [0]  # nothing is left out
+
+    assert [(each.skipped, each.of, each.keys) for each in skipped(rows)] == [
+        (1, 3, (futures[1].key,))
+    ]
+    assert [Path(each.file or "").name for each in skipped(rows)] == [
+        "test_side_effects.py"
+    ]
+
+
+def test_results_that_an_asynchronous_driver_leaves_out_are_reported(
+    rows: list[list[object]],
+) -> None:
+    async def drive() -> list[int]:
+        async with (
+            LocalCluster(
+                n_workers=1, processes=False, dashboard_address="", asynchronous=True
+            ) as cluster,
+            Client(cluster, asynchronous=True) as client,
+        ):
+            futures = client.map(raises_on_odd, range(3))
+            return list(await client.gather(futures, errors="skip"))
+
+    assert asyncio.run(drive()) == [0, 2]
+    assert [(each.skipped, each.of, each.file) for each in skipped(rows)] == [
+        (1, 3, None)
+    ]
 
 
 def test_what_the_driver_cancels_is_reported_with_line_and_reason(

@@ -77,6 +77,7 @@ from dask_blackbox.analyse.symptoms import (
     is_absence,
     is_incomplete,
     is_leftover,
+    is_of_a_system,
     is_refusal,
     is_symptom,
     is_wait,
@@ -88,6 +89,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverRaised,
     DriverRestart,
+    DriverSkipped,
     KeyReused,
     ProgramFailed,
 )
@@ -162,6 +164,7 @@ _SET_UP_AGAIN = (
     "the worker) is lost when the process is replaced: set it in the `setup` of a worker "
     "plugin (`client.register_plugin`), which each new process runs, or pass it to the tasks."
 )
+_NOT_RELEASED = "what its task held or had begun then (a lock, a file) was not released"
 _MOST_TEXTS = 200
 """Different texts of failed tasks that are looked for in lines."""
 _WARNING = 30
@@ -503,7 +506,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     if symptom or _ended_with(case, lacks_something):
         found += _restarts(case)
     if case.exception is not None and verdict.rule in _RAISED:
-        found += _cancellations(case)
+        found += [*_cancellations(case), *_skipped(case)]
     if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
         functions = tuple(_functions(case))
         known = {(each.name, each.message) for each in functions}
@@ -668,6 +671,11 @@ def _is_lacked_later(case: Case, earlier: TaskFailure) -> bool:
     failure = case.blame.failure
     if failure is None:
         return not case.outcome.call
+    return _began_after(case, failure, earlier)
+
+
+def _began_after(case: Case, failure: TaskFailure, earlier: TaskFailure) -> bool:
+    """Return whether no task like one that failed had run before another one failed."""
     alike = case.run.tasks.filter(pl.col("prefix") == failure.prefix)
     began = (alike["start"].dt.epoch("us") / 1e6).min()
     return isinstance(began, float) and earlier.at <= began + CLOCKS
@@ -687,8 +695,13 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
     exception that reports too few of something follows; a check that names how many failed
     reports these.
     """
-    exception = case.exception
-    if case.blame.failure is not None or case.outcome.call:
+    exception, received = case.exception, case.blame.failure
+    if received is not None:  # of a task that was given what there was
+        left_out = failure.key in case.unreceived and _began_after(
+            case, received, failure
+        )
+        return left_out and _ended_with(case, is_incomplete)
+    if case.outcome.call:
         return False
     if exception is None:
         # A `SystemExit` with a message: only what it prints is known.
@@ -836,15 +849,16 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
 
 
 def _deaths(case: Case) -> Iterator[_Earlier]:
-    """Yield the deaths of workers whose successor lacked something, whatever it was given.
+    """Yield the deaths of workers whose successor lacked something, or met what was begun.
 
-    What a process had been given (`client.run`, a global of a module) ends with it.
+    What a process had been given (`client.run`, a global of a module) ends with it; what its
+    task had begun or held (a file, a lock until its lease is over) does not.
     """
     failure = case.blame.failure
-    if failure is None or not lacks_something(
-        failure.raised.name, failure.raised.message
-    ):
+    if failure is None:
         return
+    lacks = lacks_something(failure.raised.name, failure.raised.message)
+    meets = is_leftover(failure.raised.name, failure.raised.message)
     own = case.run.tasks.filter(
         (pl.col("prefix") == failure.prefix)
         & (pl.col("worker") == failure.worker)
@@ -852,23 +866,30 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
     )
     joined = _joined(case, failure.worker)
     for death in case.deaths:
-        if len(own) or joined < death.at or failure.key in death.executing:
+        prefixes = dict.fromkeys(case.prefix_of(key) for key in death.executing)
+        met = meets and failure.prefix in prefixes
+        lost = lacks and joined >= death.at and not len(own)
+        # Of a task that was itself tried again, the verdict says so.
+        if failure.key in death.executing or not (met or lost):
             continue
         how, cause = how_died(case, [death]), case.cause_of(death)
-        prefixes = dict.fromkeys(case.prefix_of(key) for key in death.executing)
         running = f" while running {quoted(prefixes)}" if prefixes else ""
         yield _Earlier(
             at=death.at,
             text=(
-                f"{capital(name_of(case, death))} had died{how}{running}; the data "
-                "that only its process held was lost"
+                f"{capital(name_of(case, death))} had died{how}{running}; "
+                + (
+                    _NOT_RELEASED
+                    if met
+                    else "the data that only its process held was lost"
+                )
             ),
             message=f"{death.address} died{how}",
             source="workers",
             headline=f"A worker died{how}{running}",
             root=failure,
             rule=cause.slug if cause.slug != "unknown" else "",
-            remedy=f"{_memory_remedy(case, [death])} {_SET_UP_AGAIN}".strip(),
+            remedy=f"{_memory_remedy(case, [death])} {'' if met else _SET_UP_AGAIN}".strip(),
         )
 
 
@@ -931,6 +952,39 @@ def _cancellations(case: Case) -> Iterator[_Earlier]:
             rule="cancelled",
             remedy="Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
             "watchdog, a time limit, or cleanup after an error. What it cancels has no result.",
+        )
+
+
+def _skipped(case: Case) -> Iterator[_Earlier]:
+    """Yield the failed tasks whose results the driver left out by `gather(…, errors="skip")`.
+
+    Any exception about values may follow, as there are fewer of them; one of a system, or of
+    a service, has another reason.
+    """
+    if _ended_with(case, is_of_a_system):
+        return
+    for call in case.run.of(DriverSkipped):
+        failed = [each for each in case.failures if each.key in call.keys]
+        if not failed or case.blame.failure in failed:
+            continue
+        first = min(failed, key=lambda each: each.at)
+        name = class_of(first.exception)
+        line = code_line(call, " at ", name_only=True)
+        yield _Earlier(
+            at=first.at,
+            name=name,
+            text=f"{counted(call.skipped, 'task')} of {call.of} had failed, such as "
+            f"'{short(first.called, 40)}' with {name}: {short(first.message, 120)}; the driver "
+            f'left out their results{line} (`errors="skip"`)',
+            message=first.message,
+            source="driver",
+            headline=f"{name} in '{short(first.called, 40)}': {short_with_paths(first.message, 80)}",
+            advice=advice_on_text(first.exception, first.message, first.bases),
+            line=_line_of(first.frame),
+            root=first,
+            spoils=True,
+            remedy='`client.gather(…, errors="skip")` returns fewer results than it was given '
+            "futures: check how many, or leave it out.",
         )
 
 

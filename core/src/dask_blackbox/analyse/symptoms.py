@@ -60,6 +60,12 @@ _REFUSED = re.compile(
 """What systems and clients say of a service that is not there, or ended meanwhile."""
 _REFUSAL = re.compile(r"Refused|Reset|Aborted|BrokenPipe|Disconnected|IncompleteRead")
 
+_SYSTEM = re.compile(
+    r"^(?:\w*OSError|IOError|PermissionError|MemoryError|ModuleNotFoundError|ImportError|"
+    r"ClientError|KilledWorker)$|Connect|Credential|Timeout|HTTP|Memory"
+)
+"""Exceptions of a system or a service, whatever the values are."""
+
 _WAITS = re.compile(
     r"\b(?:timed?[ -]?out|within \d|(?:after|for|in) (?:waiting )?\d[\d.]* ?(?:s|sec\w*|m|min\w*)\b"
     r"|waited|waiting|busy|locked)\b",
@@ -92,6 +98,11 @@ def is_leftover(exception: str, message: str) -> bool:
     """Return whether an exception may be about what an earlier attempt had begun."""
     name = class_of(exception)
     return name == "FileExistsError" or bool(_BEGUN.search(message))
+
+
+def is_of_a_system(exception: str, message: str) -> bool:
+    """Return whether an exception is about a system or a service, not about values."""
+    return bool(_SYSTEM.search(class_of(exception))) or is_refusal(exception, message)
 
 
 def is_refusal(exception: str, message: str) -> bool:

@@ -94,6 +94,24 @@ class DriverCancel(UserCodeEvent, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class DriverSkipped(UserCodeEvent, frozen=True, kw_only=True):
+    """The driver's own code gathered results without those that failed (`errors="skip"`).
+
+    Attributes:
+        pid: Process id of the driver.
+        of: How many futures it was given.
+        skipped: How many of them had no result.
+        keys: Their keys, ten at most.
+    """
+
+    kind: ClassVar[str] = "driver-skipped"
+
+    pid: int | None = None
+    of: int = 0
+    skipped: int = 0
+    keys: tuple[str, ...] = ()
+
+
 class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code sent a signal to a process.
 

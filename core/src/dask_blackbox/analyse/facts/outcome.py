@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.driver_output import (
@@ -147,7 +148,7 @@ def outcome_of(run: RunTables) -> Outcome:
     )
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
-    exception = of_program or exception
+    exception = _with_handled(of_program or exception, received)
     exit_call = _exit_call(run, ending.exit_code)
     own = _identities(exception, exit_call)
     last: tuple[float, Source] = (ending.ended, "process-end")
@@ -182,6 +183,28 @@ def outcome_of(run: RunTables) -> Outcome:
         by=ending.stopped,
         signal=signal_of_driver(run),
     )
+
+
+def _with_handled(
+    exception: DriverException | None, received: tuple[DriverCallFailed, ...]
+) -> DriverException | None:
+    """Return an exception that was raised `from None` with the call's that it replaced in its chain.
+
+    Python hides that one from the traceback; it is what the driver was handling all the same.
+    """
+    if exception is None:
+        return None
+    for each in reversed(received):
+        if (
+            f"{each.exception}: {each.message}" in exception.handled
+            and each.identity not in exception.chain_ids
+        ):
+            return msgspec.structs.replace(
+                exception,
+                chain=(*exception.chain, each.exception),
+                chain_ids=(*exception.chain_ids, each.identity),
+            )
+    return exception
 
 
 def _kind(run: RunTables) -> OutcomeKind:

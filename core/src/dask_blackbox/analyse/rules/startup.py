@@ -960,8 +960,8 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
 def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
     """Return a finding as what followed from the death of the worker that a task asks for.
 
-    A worker that a nanny starts again has the same resources; one without a nanny does not
-    come back.
+    A worker that a nanny starts again has the same name and resources, but another address;
+    one without a nanny does not come back.
     """
     asked = {*task.hosts, *task.workers}
     had = {
@@ -971,7 +971,9 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         and (not asked or asked & {worker.subject, worker.name})
     }
     deaths = [
-        each for each in case.deaths if each.address in had and each.nanny is None
+        each
+        for each in case.deaths
+        if each.address in had and (each.nanny is None or each.address in asked)
     ]
     if not deaths:
         return finding
@@ -994,6 +996,10 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         remedy=(
             "Find out first why that worker died. It had no nanny; with one, it would have been "
             f"started again, with the same resources. {finding.remedy}"
+            if death.nanny is None
+            else "Find out first why that worker died. Its nanny started it again at another "
+            "address: ask for workers by name (`dask worker --name`, in a `LocalCluster` 0, 1, "
+            "and so on), which stays the same."
         ),
         confidence=weaker(finding.confidence, cause.confidence),
         evidence=(evidence, *finding.evidence),

@@ -48,6 +48,8 @@ _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
 _CANCELLING = "_cancel"
 _LONGEST_REASON = 200
+_WITHOUT_RESULT = ("error", "cancelled", "lost")
+_MOST_SKIPPED = 10
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
 Sink = Callable[[str, list[object]], None]
@@ -280,6 +282,27 @@ def _note_cancel(args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     )
 
 
+def _note_skipped(args: tuple[object, ...], frame: FrameType | None) -> None:
+    """Note which results a call of `Client.gather` left out, as it was asked to."""
+    try:
+        futures = args[0] if args else ()
+        given = futures if isinstance(futures, (list, tuple, set)) else ()
+        left_out = [
+            str(each.key)
+            for each in given
+            if getattr(each, "status", "finished") in _WITHOUT_RESULT
+        ]
+        if left_out:
+            detail: dict[str, object] = {
+                "of": len(given),
+                "skipped": len(left_out),
+                "keys": left_out[:_MOST_SKIPPED],
+            }
+            _note("driver-skipped", {**detail, **place_of(users_frame(frame))})
+    except Exception:
+        pass
+
+
 def _fails(error: BaseException | None) -> TypeGuard[SystemExit]:
     return isinstance(error, SystemExit) and error.code not in (None, 0)
 
@@ -413,7 +436,7 @@ def _watched_sync(inner: Any) -> object:
     def sync(loop: object, func: object, *args: object, **kwargs: object) -> object:
         try:
             _closes(func, args, kwargs)
-            return inner(loop, func, *args, **kwargs)
+            found = inner(loop, func, *args, **kwargs)
         except BaseException as error:
             # A bare `raise` adds no frame: with ours taken off, none is left.
             if error.__traceback__ is not None:
@@ -421,6 +444,9 @@ def _watched_sync(inner: Any) -> object:
             name = str(getattr(func, "__name__", "sync"))
             _failed(getattr(func, "__self__", None), name, error)
             raise
+        if kwargs.get("errors") == "skip":
+            _note_skipped(args, sys._getframe())
+        return found
 
     return sync
 
@@ -449,13 +475,16 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
     @functools.wraps(inner)
     async def call(self: object, *args: object, **kwargs: object) -> object:
         try:
-            return await inner(self, *args, **kwargs)
+            found = await inner(self, *args, **kwargs)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
             if getattr(client_of(self), "_asynchronous", False):
                 _failed(self, inner.__name__, error)
             raise
+        if kwargs.get("errors") == "skip" and getattr(self, "_asynchronous", False):
+            _note_skipped(args, None)
+        return found
 
     return call
 
