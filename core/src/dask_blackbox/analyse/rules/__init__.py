@@ -11,8 +11,7 @@ from dask_blackbox.analyse.rules import (
     environment,
     hangs,
     history,
-    memory_limits,
-    memory_use,
+    memory,
     performance_scheduler,
     performance_waiting,
     performance_work,
@@ -31,8 +30,7 @@ RULES: tuple[Rule, ...] = tuple(
     each
     for module in (
         worker_deaths,
-        memory_limits,
-        memory_use,
+        memory,
         serialization,
         environment,
         startup,

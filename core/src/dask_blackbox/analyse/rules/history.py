@@ -12,7 +12,7 @@ import numpy as np
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.rules.memory_limits import TERMINATED_AT
+from dask_blackbox.analyse.rules.memory import TERMINATED_AT
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
