@@ -15,7 +15,11 @@ from prefect import task
 from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
-from prefect_dask_blackbox.returned_states import is_dasks
+from prefect_dask_blackbox.returned_states import (
+    exception_of_state,
+    is_dasks,
+    readable,
+)
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -123,6 +127,26 @@ def test_a_flow_that_returns_failed_states_follows_the_advice(
 @task
 def divided(by: int) -> float:
     return 1 / by
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("n=5 is missing"), KeyError(5), ValueError("no 'id'")],
+)
+def test_an_exception_of_which_only_the_states_message_is_left_says_the_same(
+    error: Exception,
+) -> None:
+    said = f"Task run encountered an exception {type(error).__name__}: {error}"
+
+    found = exception_of_state(Failed(message=said))
+
+    assert (type(found), str(found)) == (type(error), str(error))
+
+
+def test_an_attempt_that_failed_is_shown_as_the_last_one() -> None:
+    error = KeyError("n=5 is missing")
+
+    assert readable(repr(error)) == f"KeyError: {error}"
 
 
 def test_an_exception_is_dasks_if_its_class_is_or_if_its_code_raised_it() -> None:

@@ -87,6 +87,8 @@ _DYING = 15.0
 """Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
+_UNHEARD = 3.0
+"""Seconds for the server to hear of a task run whose state the cluster has already."""
 _LOG_PATIENCE = 3.0
 """Seconds for lines of a task run's log: Prefect's workers send them every two."""
 _SUSPENDED = "Stopped before it finished, because its flow run was suspended."
@@ -277,7 +279,8 @@ class ObservedRun:
                 ask_for_blocker(self.ledger, entry, self._client)
             blocker = self.ledger.blocker_of(entry)
             if blocker is not None and blocker.state is not None:
-                self._read_names([blocker, entry], again=True)
+                # The state came from the cluster, and the server may not know it yet.
+                self._read_names([blocker, entry], again=True, timeout=_UNHEARD)
                 return self._never_ran(entry, blocker, error)
         return None
 
@@ -401,16 +404,25 @@ class ObservedRun:
         return lines
 
     def _read_names(
-        self, entries: Iterable[SubmittedTask], *, again: bool = False
+        self,
+        entries: Iterable[SubmittedTask],
+        *,
+        again: bool = False,
+        timeout: float = 0.0,
     ) -> None:
         """Ask Prefect for the names of tasks, as `without_name` has it."""
         unknown = without_name(entries, again=again)
+        deadline = time.monotonic() + timeout
         if not unknown:
             return
         with guard("the names of task runs"), prefect_client() as client:
-            for identity, run in read_runs(client, list(unknown)).items():
-                unknown[identity].name = run.name
-                unknown[identity].named = True
+            while True:
+                for identity, run in read_runs(client, list(unknown)).items():
+                    entry = unknown.pop(identity)
+                    entry.name, entry.named = run.name, True
+                if not unknown or time.monotonic() >= deadline:
+                    return
+                time.sleep(0.25)
 
     def _note_failures(self) -> BaseException | None:
         """Report tasks whose function raised to the recording: for Dask they succeeded.

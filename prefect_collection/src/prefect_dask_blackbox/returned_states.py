@@ -58,6 +58,9 @@ def exception_of_state(state: State[object]) -> BaseException | None:
         return found
     name, text = raised
     known = getattr(builtins, name, None)
+    if known is KeyError:  # its text is the `repr` of its key
+        with suppress(SyntaxError, ValueError):
+            return KeyError(ast.literal_eval(text))
     if isinstance(known, type) and issubclass(known, Exception):
         with suppress(TypeError):  # of the few that want more than a text
             return known(text)
@@ -86,7 +89,7 @@ def readable(error: str) -> str:
     with suppress(SyntaxError, ValueError):
         text = ast.literal_eval(f"({rest}")
         if isinstance(text, str):
-            return f"{name}: {text}"
+            return f"{name}: {text!r}" if name == "KeyError" else f"{name}: {text}"
     return error
 
 
