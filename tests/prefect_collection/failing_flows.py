@@ -54,10 +54,17 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def kill_once_it_works(number: int) -> list[Any]:
-    """Submit tasks that never end, and signal this process once the first one runs."""
+def kill_once_it_works(number: int, *, recorded: int = 0) -> list[Any]:
+    """Submit tasks that never end, and signal this process once the first one runs.
+
+    Args:
+        number: Of the signal.
+        recorded: Of how many tasks the recorder has to know by then.
+    """
     flag = Path(os.environ["FLAG"])
     futures = [signalled.submit(str(flag)) for _ in range(3)]
+    while recorded and recorded_tasks("submitted") < recorded:
+        time.sleep(0.1)
     _kill_once_there_is(flag, number)
     return [future.result() for future in futures]
 
@@ -121,19 +128,20 @@ async def async_evicted() -> None:
         await asyncio.sleep(30)
 
 
-def recorded_tasks() -> int:
-    """Return how many finished tasks the recorder has reported to this flow run."""
+def recorded_tasks(what: str) -> int:
+    """Return how many finished or submitted tasks the recorder has reported to this flow run."""
     context: Any = FlowRunContext.get()
     progress = context.task_runner._observed._live._progress
-    return 0 if progress is None else int(progress.finished)
+    return 0 if progress is None else int(getattr(progress, what))
 
 
 @observed_flow(name="killed", task_runner=runner())
 def killed() -> Any:
     nap.submit(0.1).result()
-    while not recorded_tasks():  # what it has not pulled ends with the scheduler
+    while not recorded_tasks("finished"):
         time.sleep(0.1)
-    return kill_once_it_works(signal.SIGKILL)
+    # What the recorder has not pulled ends with the scheduler.
+    return kill_once_it_works(signal.SIGKILL, recorded=4)
 
 
 @observed_flow(name="killed-before-its-card", task_runner=runner())
