@@ -179,6 +179,7 @@ def served(host: Any, tmp_path: Path) -> Iterator[str]:
     with (tmp_path / "served.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(script)],
+            cwd=tmp_path,  # Prefect 3.4 serves only what is below its working directory
             env={
                 **host.environ,
                 "PREFECT_RUNNER_POLL_FREQUENCY": "1",

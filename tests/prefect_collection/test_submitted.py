@@ -41,6 +41,11 @@ def found(rule: str, **more: object) -> Finding:
 
 VERDICT = found("worker-signalled", severity="failure", subject=Subject(key="die-1"))
 WASTE = found("recomputed-work", cost=Cost(amount=5.0))
+OF_ANOTHER = found(
+    "worker-memory-limit",
+    severity="failure",
+    subject=Subject(key="load-2", prefix="load"),
+)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +56,11 @@ WASTE = found("recomputed-work", cost=Cost(amount=5.0))
         (VERDICT, found("event-loop-blocked"), None),
         (VERDICT, found("workers-died"), "workers-died"),
         (None, found("worker-segfault"), "worker-segfault"),
+        (OF_ANOTHER, WASTE, "worker-memory-limit"),
+        (OF_ANOTHER, found("worker-segfault", subject=Subject(key="x-1")), None),
     ],
 )
-def test_a_task_was_not_lost_of_what_only_cost_time(
+def test_a_task_was_lost_of_what_ended_workers_and_not_of_what_cost_time(
     verdict: Finding | None, other: Finding, reason: str | None
 ) -> None:
     known = () if verdict is None else (verdict,)

@@ -42,6 +42,7 @@ _RELEASED = (
 )
 _MOST_LINES = 200
 _WORKERS_DIED = "workers-died"
+_OF_WORKERS = ("worker-", "kernel-oom", _WORKERS_DIED)
 _RERUN = "It had completed, and was executed again, because its result was lost with its worker."
 _UNHEARD = "It ended, but its result was lost with its worker."
 
@@ -225,7 +226,22 @@ def finding_about(card: RunCard | None, key: str) -> Finding | None:
         return None
     found = [card.verdict] if card.verdict is not None else []
     found += [each for each in card.findings if _is_reason(each, card)]
-    return next((each for each in found if _is_about(each, key)), None)
+    about = next((each for each in found if _is_about(each, key)), None)
+    return about or _death_of_its_like(card, key)
+
+
+def _death_of_its_like(card: RunCard, key: str) -> Finding | None:
+    """Return the verdict if it is why workers died that ran tasks of a kind, and nothing else is.
+
+    It names one of the tasks; those that ran beside it, or were tried in turn, died of it, too.
+    """
+    verdict = card.verdict
+    others = (each for each in card.findings if each != verdict)
+    if verdict is None or any(each.rule.startswith(_OF_WORKERS) for each in others):
+        return None
+    prefix = verdict.subject.prefix
+    alike = prefix is not None and key.startswith(f"{prefix}-")
+    return verdict if alike and verdict.rule.startswith(_OF_WORKERS) else None
 
 
 def _is_reason(finding: Finding, card: RunCard) -> bool:
