@@ -112,3 +112,24 @@ def test_recordings_at_once_take_no_lines_of_each_others_schedulers(
         run = Run.open(str(tmp_path / RunAddress.of(job, "one", 1).folder))
         messages = run.logs["message"].to_list()
         assert [text for text in messages if "said by" in text] == [f"said by {job}"]
+
+
+def test_what_a_cluster_logs_after_its_recording_is_in_no_other_one(
+    tmp_path: Path,
+) -> None:
+    """As when the cluster of a subflow closes while its parent is recorded."""
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as outer,
+        Client(outer, set_as_default=False) as client,
+        recording(client, store=tmp_path, job="outer", run_id="one"),
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as inner,
+        Client(inner, set_as_default=False) as other,
+    ):
+        with recording(other, store=tmp_path, job="inner", run_id="one"):
+            other.submit(int).result()
+        other.run_on_scheduler(_warn, "said by inner, when it closes")
+        client.run_on_scheduler(_warn, "said by outer")
+
+    run = Run.open(str(tmp_path / RunAddress.of("outer", "one", 1).folder))
+    messages = run.logs["message"].to_list()
+    assert [text for text in messages if "said by" in text] == ["said by outer"]

@@ -38,8 +38,12 @@ _COUNTS = vars(logging).setdefault("_dask_blackbox_counts", {})
 _MOST_COUNTS = 500
 # Schedulers of several clusters in one process (a flow and its subflow) use the same loggers,
 # each in the thread of its own event loop.
-_LOOPS: dict[int, list[str]] = vars(logging).setdefault("_dask_blackbox_loops", {})
-"""Threads in which recorded schedulers and nannies run, and the marks of their recordings."""
+_LOOPS: dict[int, tuple[threading.Thread, list[str]]]
+_LOOPS = vars(logging).setdefault("_dask_blackbox_loop_threads", {})
+"""Threads in which recorded schedulers and nannies run, and the marks of their recordings.
+
+They stay when their recordings have ended: what a cluster logs as it closes is nobody else's.
+"""
 # To ask the system for it takes as long as everything else about a line but its writing.
 PROCESS = [os.getpid()]
 """Id of this process, the only item: a call of the system for each line costs too much."""
@@ -139,14 +143,13 @@ class LogTap:
         self._streams: list[tuple[str, _Tee]] = []
         self._plain = logging.Formatter("%(message)s")
         self._floods: dict[tuple[str, str], tuple[int, int, int]] = {}
-        self._loop: int | None = None
+        self._marks: list[str] = []  # of the recordings of this thread's event loop
 
     def attach(self, *names: str) -> None:
         """Listen to the loggers of these names and below (none: to all)."""
         self._names = names
         if self._role in ("scheduler", "nanny"):
-            self._loop = get_ident()
-            _LOOPS.setdefault(self._loop, []).append(self._mark)
+            self._enter_loop()
         _taps.append(self)
         _install()
 
@@ -214,17 +217,23 @@ class LogTap:
 
     def _is_of_another(self, record: logging.LogRecord) -> bool:
         """Return whether it comes from a scheduler or nanny that only others record."""
-        marks = _LOOPS.get(record.thread or 0)
-        if not marks or self._mark in marks:
+        thread, marks = _LOOPS.get(record.thread or 0, (None, ()))
+        # Of a thread that has ended, another one may have the number by now.
+        if thread is None or self._mark in marks or not thread.is_alive():
             return False
         return bool(role_of(record.name, ""))
 
+    def _enter_loop(self) -> None:
+        for number, (thread, _) in list(_LOOPS.items()):
+            if not thread.is_alive():
+                _LOOPS.pop(number, None)
+        own: tuple[threading.Thread, list[str]] = (threading.current_thread(), [])
+        _, self._marks = _LOOPS.setdefault(get_ident(), own)
+        self._marks.append(self._mark)
+
     def _leave_loop(self) -> None:
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            _LOOPS[loop].remove(self._mark)
-            if not _LOOPS[loop]:
-                del _LOOPS[loop]
+        if self._mark in self._marks:
+            self._marks.remove(self._mark)
 
     def _floods_us(self, record: logging.LogRecord) -> bool:
         """Return whether Dask has logged similar lines too often within this second."""
