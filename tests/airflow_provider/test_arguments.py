@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox.arguments import OperatorConfigurationError, native
+from airflow_dask_blackbox.clusters import prepared
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from dask_blackbox.errors import ConfigurationError
@@ -117,6 +118,20 @@ def test_a_cluster_may_be_what_another_task_returns(airflow: Any) -> None:
     states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
     assert states["chosen"] == "success"
     assert states["forgotten"] == "failed"
+
+
+def test_a_local_cluster_that_is_named_by_its_class_is_started_as_one_without() -> None:
+    named = prepared({"class": "distributed.LocalCluster"}, {"n_workers": 1}, None)
+    unnamed = prepared(None, {"n_workers": 1}, None)
+
+    assert not isinstance(named, str)
+    assert not isinstance(unnamed, str)
+    ours = [
+        [type(each) for each in one.keywords.pop("plugins")] for one in (named, unnamed)
+    ]
+    assert ours[0] == ours[1]
+    assert (named.func, named.keywords) == (unnamed.func, unnamed.keywords)
+    assert named.keywords["dashboard_address"] == "127.0.0.1:0"
 
 
 @pytest.mark.parametrize(

@@ -353,6 +353,37 @@ def test_dasks_own_log_of_a_plain_task_is_in_a_fold(
     assert "a note" not in caplog.messages
 
 
+def test_worker_processes_of_a_plain_task_print_two_failed_tasks(
+    airflow_of_module: Any, store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dag = airflow_of_module.load(
+        """
+        from airflow.sdk import task
+
+        def refuse(number):
+            raise ValueError(f"row {number} is wrong")
+
+        with DAG("many_failed"):
+            @task
+            def work():
+                from distributed import Client, wait
+
+                with Client(
+                    n_workers=1, threads_per_worker=1, dashboard_address=":0"
+                ) as client:
+                    return len(wait(client.map(refuse, range(20))).done)
+
+            work()
+        """,
+        "many_failed",
+    )
+
+    ran = airflow_of_module.run_dag(dag)
+
+    assert ran.value == 20
+    assert capfd.readouterr().err.count("Compute Failed") == 2
+
+
 def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_task(
     airflow: Any, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

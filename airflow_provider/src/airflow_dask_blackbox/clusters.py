@@ -329,11 +329,13 @@ def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:
     # else's browser reaches a dashboard that has no login.
     kwargs = {"dashboard_address": "127.0.0.1:0", **cluster_kwargs}
     if kwargs.get("processes", True) and "worker_class" not in kwargs:
+        from airflow_dask_blackbox.worker_log import FewerWarnings
         from airflow_dask_blackbox.worker_secrets import AirflowSecrets
 
         kwargs["env"] = {**importable_airflow(), **(kwargs.get("env") or {})}
         # Whatever client they get: with that database, defaults would be given for values.
-        kwargs["plugins"] = (*(kwargs.get("plugins") or ()), AirflowSecrets())
+        ours = (AirflowSecrets(), FewerWarnings())
+        kwargs["plugins"] = (*(kwargs.get("plugins") or ()), *ours)
     return kwargs
 
 

@@ -1,7 +1,9 @@
 """Dask's own log lines in a fold of the task's log, so that the task's own can be found.
 
 A small cluster says some fifty lines of level INFO when it starts and when it is closed.
-They are all recorded; warnings and errors are shown at once, as ever.
+Warnings and errors are shown at once, but only the first ones of a kind: two hundred failed
+tasks, or a worker that is restarted again and again, would bury the verdict.
+All lines are recorded.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import logging
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -18,23 +21,59 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.task_log import Log
 
-__all__ = ["DaskLines", "folded_dask_log"]
+__all__ = ["SHOWN", "DaskLines", "Repeats", "folded_dask_log"]
+
+SHOWN: Final = 2
+"""How many similar warnings of a process are shown at once."""
 
 _DASK: Final = ("distributed", "dask", "dask_kubernetes", "dask_cloudprovider")
 _MOST: Final = 500
+_SHOWN: Final = "_dask_blackbox_shown"
 
 _PRINTED: Final = re.compile(
-    rf"[\d-]+ [\d:,.]+ - (?:{'|'.join(_DASK)})(?:\.\w+)* - (?:DEBUG|INFO) - "
+    rf"[\d-]+ [\d:,.]+ - (?P<name>(?:{'|'.join(_DASK)})(?:\.\w+)*) - "
+    r"(?P<level>[A-Z]+) - (?P<text>.*)"
 )
-"""The beginning of such a line in Dask's own format, as a process without other logging prints it."""
+"""A line in Dask's own format, as a process without other logging prints it."""
+
+_VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]*[0-9][0-9a-f]*")
+_RAISED: Final = re.compile(r"^Exception: [\"']*(\w+)", re.MULTILINE)
+_LONGEST_KIND: Final = 80
+
+
+class Repeats:
+    """Counts similar lines of this process."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def count(self, name: str, text: str) -> int:
+        """Return how many lines of a logger have been similar so far, this one included.
+
+        Similar lines differ in numbers and quoted values only.  Failed tasks are similar
+        if they raised the same class of exception.
+        """
+        raised = _RAISED.search(text)
+        first = raised[1] if raised else text.partition("\n")[0]
+        kind = (name, _VARYING.sub("#", first)[:_LONGEST_KIND])
+        self._seen[kind] += 1
+        return self._seen[kind]
 
 
 class DaskLines:
-    """Lines that Dask has logged below WARNING, as far as they fit into a fold."""
+    """Lines that Dask has logged and that are not shown at once, as far as they fit."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._left_out = 0
+        self._repeats = Repeats()
+        self._repeated = 0
+
+    def repeats(self, name: str, text: str) -> bool:
+        """Count a warning; return whether enough similar ones have been shown."""
+        found = self._repeats.count(name, text) > SHOWN
+        self._repeated += found
+        return found
 
     def add(self, line: str) -> None:
         """Keep a line."""
@@ -45,7 +84,12 @@ class DaskLines:
 
     def add_if_dasks(self, printed: str) -> bool:
         """Keep a line that a process has printed, if it is such a line; return whether."""
-        if _PRINTED.match(printed) is None:
+        line = _PRINTED.match(printed)
+        if line is None:
+            return False
+        if line["level"] not in {"DEBUG", "INFO"} and not self.repeats(
+            line["name"], line["text"]
+        ):
             return False
         self.add(printed)
         return True
@@ -54,7 +98,10 @@ class DaskLines:
         """Print what was kept, in a fold."""
         if not self._lines:
             return
-        log.info("::group::Dask's own log")
+        repeated = (
+            f", with {self._repeated} repeated warnings" if self._repeated else ""
+        )
+        log.info("::group::Dask's own log%s", repeated)
         for line in self._lines:
             log.info("%s", line)
         if self._left_out:
@@ -63,21 +110,31 @@ class DaskLines:
 
 
 class _Fold(logging.Filter):
-    """Keeps lines of Dask's below WARNING from a handler."""
+    """Keeps lines of Dask's from a handler: those below WARNING, and repeated warnings."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: DaskLines | None = DaskLines()
-        self._last: object = None
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.WARNING or not _is_dasks(record.name):
+        if not _is_dasks(record.name):
             return True
         # Root may have several handlers.
-        if record is not self._last and self.lines is not None:
-            self._last = record
-            at = time.strftime("%H:%M:%S", time.gmtime(record.created))
-            self.lines.add(f"{at} {record.name}: {record.getMessage()}")
+        shown = record.__dict__.get(_SHOWN)
+        if shown is None:
+            shown = record.__dict__[_SHOWN] = self._is_shown(record)
+        return bool(shown)
+
+    def _is_shown(self, record: logging.LogRecord) -> bool:
+        warns = record.levelno >= logging.WARNING
+        if self.lines is None:
+            return warns
+        text = record.getMessage()
+        if warns and not self.lines.repeats(record.name, text):
+            return True
+        at = time.strftime("%H:%M:%S", time.gmtime(record.created))
+        level = f" {record.levelname}" if warns else ""
+        self.lines.add(f"{at}{level} {record.name}: {text}")
         return False
 
     def show(self, log: Log) -> None:
@@ -100,7 +157,7 @@ def _open_clusters() -> set[object]:
 
 @contextmanager
 def folded_dask_log(log: Log) -> Iterator[None]:
-    """Print what Dask logs inside the block at its end, warnings and errors excepted.
+    """Print what Dask logs inside the block at its end, except the first warnings of a kind.
 
     A cluster that was interrupted while it started, or that nobody closes, is closed by Dask
     when the process exits: what it logs then would stand below Airflow's traceback, and is

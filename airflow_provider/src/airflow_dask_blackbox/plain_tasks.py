@@ -67,6 +67,19 @@ def watch(ti: object) -> None:
         task.execute = _recorded_callable(task, task.execute)
 
 
+async def _print_fewer_warnings(client: Any) -> None:
+    """Limit what worker processes print that were started in this process."""
+    from distributed import LocalCluster, Nanny
+
+    workers = getattr(client.cluster, "workers", None) or {}
+    if isinstance(client.cluster, LocalCluster) and any(
+        isinstance(each, Nanny) for each in workers.values()
+    ):
+        from airflow_dask_blackbox.worker_log import FewerWarnings
+
+        await client.register_plugin(FewerWarnings())
+
+
 def _is_command(task: object) -> bool:
     return hasattr(task, "bash_command") and hasattr(task, "get_env")
 
@@ -143,6 +156,8 @@ class _TaskRun:
         # Its workers have the task's environment, in which Airflow cannot be imported.
         with guard("refusing Airflow's variables on workers"):
             await refuse_secrets_on_workers(client)
+        with guard("fewer warnings of workers in the task's log"):
+            await _print_fewer_warnings(client)
         return await asyncio.to_thread(self._begun)
 
     def _begun(self) -> Any:
