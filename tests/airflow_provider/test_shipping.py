@@ -252,8 +252,11 @@ def test_everything_is_as_it_was_after_the_task(dag_file: Any) -> None:
     reducers = dict(copyreg.dispatch_table)
     with shipped_by_value(dag_file):
         stand_in: Any = sys.modules[dag_file.__name__]
-        with shipped_by_value(stand_in):
-            pass
+        # As a task inside another, or a hook in a task whose clients are recorded.
+        for module in (stand_in, dag_file):
+            with shipped_by_value(module):
+                assert sys.modules[dag_file.__name__] is stand_in
+        assert sys.modules[dag_file.__name__] is stand_in
         assert stand_in.ANSWER == 42
         assert not hasattr(stand_in, "f")
         assert vars(stand_in) is vars(dag_file)

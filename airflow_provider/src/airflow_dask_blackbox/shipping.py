@@ -88,8 +88,8 @@ def unimportable_module_of(function: Callable[..., object]) -> types.ModuleType 
 @contextmanager
 def shipped_by_value(module: types.ModuleType | None) -> Iterator[None]:
     """Have what `module` defines pickled by value inside the block; None: change nothing."""
-    if module is None or isinstance(module, _StandIn):  # one such task inside another
-        yield
+    if module is None or isinstance(sys.modules.get(module.__name__), _StandIn):
+        yield  # somebody around this block has it shipped, and ends that
         return
     import cloudpickle  # as heavy as pickle, but not needed to parse DAGs
 
