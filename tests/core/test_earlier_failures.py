@@ -374,6 +374,61 @@ def test_a_death_comes_before_what_the_process_that_came_after_it_lacks() -> Non
     )
 
 
+HELD = "the index is locked by another writer"
+
+
+@pytest.mark.parametrize(
+    ("killed", "message", "title"),
+    [
+        ("pack-1", HELD, "A worker died because of a crash in native code while running 'pack'; then"),
+        ("pack-1", "the index has no page 9", "RuntimeError in 'pack'"),
+        ("shade-1", HELD, "RuntimeError in 'pack'"),
+    ],
+    ids=["what it held", "something else", "another task's"],
+)  # fmt: skip
+def test_what_a_killed_task_held_is_met_by_others_of_its_kind(
+    killed: str, message: str, title: str
+) -> None:
+    other = a_worker("tcp://w2", at=1.0, pid=101)
+    death = a_death(exit_code=-11, at=5.0, executing=[killed])
+    failed = raised_in(
+        "pack-9", an_exception("RuntimeError", message), worker="tcp://w2"
+    )
+    run = a_run(WORKER, other, death, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(title)
+
+
+def test_results_that_the_driver_left_out_come_before_what_then_failed() -> None:
+    left_out = an_event(
+        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=1, keys=["read-3"],
+        file="/jobs/nightly.py", line=77, function="collect",
+    )  # fmt: skip
+    zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
+    failed = raised_in("score-9", an_exception("ZeroDivisionError", "by zero"))
+    run = a_run(WORKER, zone, left_out, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("KeyError in 'read': 'lon'; then ZeroDivisionError")
+    assert 'nightly.py:77 (`errors="skip"`)' in found.cause
+
+
+def test_results_that_the_driver_left_out_are_no_reason_of_a_service() -> None:
+    left_out = an_event(
+        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=1, keys=["read-3"]
+    )
+    zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
+    failed = raised_in("score-9", an_exception("PermissionError", "denied: /out"))
+    run = a_run(WORKER, zone, left_out, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("PermissionError in 'score'")
+
+
 def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one() -> (
     None
 ):

@@ -127,6 +127,17 @@ def test_a_task_that_is_executed_again_is_one_task() -> None:
     assert (now.done, now.submitted, now.total) == (8, 8, 8)
 
 
+def test_of_many_tasks_the_first_hundred_thousand_count_once() -> None:
+    counter = ProgressCounter(lambda: 0.0)
+    many = [_task(1.0, key=f"m-{number}") for number in range(100_500)]
+
+    counter.add({"task": many})
+    counter.add({"task": many})
+
+    # The others are counted by execution: a run of any length takes no more memory.
+    assert counter.progress().done == 100_500 + 500
+
+
 def test_no_total_is_known_of_graphs_from_before_the_recording() -> None:
     counter = ProgressCounter()
     counter.add({"event": [_graph(load=2)], "task": [_task(100.0) for _ in range(5)]})

@@ -262,6 +262,29 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
 
 
 @pytest.mark.parametrize(
+    ("handled", "rule"),
+    [(("TimeoutError: ",), "stalled"), ((), "driver-exception")],
+    ids=["while it handled the timeout", "on its own"],
+)
+def test_what_a_driver_raises_for_a_timeout_of_dasks_is_the_hang(
+    handled: tuple[str, ...], rule: str
+) -> None:
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=100.0, call="wait", exception="TimeoutError",
+        identity="1", pid=1,
+    )  # fmt: skip
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    error = msgspec.structs.replace(
+        an_exception("RuntimeError", "0 of 5 blocks cut"), handled=handled
+    )
+
+    assert verdict(hung(stall, gave_up, error=error)).rule == rule
+
+
+@pytest.mark.parametrize(
     ("cpu", "lasted", "rule"),
     [(0.1, 75.0, "stalled"), (50.0, 75.0, "driver-exception"), (0.1, 6.0, "driver-exception")],
     ids=["polled", "computed", "polled for a moment"],
@@ -361,6 +384,20 @@ def test_a_worker_that_is_asked_for_by_name_is_named() -> None:
     found = verdict(hung(of_resources(resources={}, workers=["tcp://gone"])))
 
     assert found.title == "No worker could run 'train': it asks for worker tcp://gone"
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule"), [("tcp://w1", "worker-segfault"), ("1", "no-valid-worker")]
+)
+def test_the_address_of_a_worker_that_died_is_gone_though_its_nanny_starts_another(
+    asked: str, rule: str
+) -> None:
+    death = a_death(exit_code=-11, at=5.0, executing=["load-1"])
+    again = a_worker("tcp://w2", at=7.0, name="1", pid=101)
+    found = verdict(hung(death, again, of_resources(resources={}, workers=[asked])))
+
+    assert found.rule == rule
+    assert ("ask for workers by name" in found.remedy) == (rule == "worker-segfault")
 
 
 def test_workers_that_all_left_in_order_are_missed() -> None:

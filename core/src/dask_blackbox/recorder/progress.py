@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,6 +37,10 @@ _WINDOW = 30.0
 _MOST_KEYS = 100_000
 """Tasks that are known by their keys, to count each once; later ones count by execution."""
 
+_SLOT_BITS = 18
+_SLOTS = 1 << _SLOT_BITS
+"""Of the table of these keys, so that two in five are taken at most."""
+
 _SETTLED = 10.0
 """Seconds after which every worker of an earlier recorder has been learned of, or is gone."""
 
@@ -62,6 +67,31 @@ class KeptProgress(msgspec.Struct, kw_only=True, frozen=True):
 
 
 _KEPT = msgspec.json.Decoder(KeptProgress)
+
+
+class _Keys:
+    """The keys that were counted: a table of 1 MB, where a set of Python's would have 8."""
+
+    def __init__(self) -> None:
+        self._table = array("I", bytes(4 * _SLOTS))
+        self._number = 0
+
+    def is_first(self, key: int) -> bool:
+        """Return whether a hash is seen for the first time, and remember it."""
+        # Two keys are taken for one if their slots and 32 more bits are the same.
+        mark, slot, table = (
+            (key >> _SLOT_BITS) & 0xFFFFFFFF or 1,
+            key % _SLOTS,
+            self._table,
+        )
+        while table[slot]:
+            if table[slot] == mark:
+                return False
+            slot = (slot + 1) % _SLOTS
+        if self._number < _MOST_KEYS:
+            table[slot] = mark
+            self._number += 1
+        return True
 
 
 class ProgressCounter:
@@ -91,7 +121,7 @@ class ProgressCounter:
         self._gone: set[str] = set()  # while there are unnamed ones
         self._submitted = before.submitted
         self._done = before.done
-        self._keys: set[int] = set()
+        self._keys = _Keys()
         self._failed = before.failed
         self._deaths = before.lost_workers
         self._limits: dict[str, int] = {}
@@ -141,19 +171,12 @@ class ProgressCounter:
 
     def _add_tasks(self, tasks: Sequence[Sequence[object]]) -> None:
         finished = [row for row in tasks if row[_OUTCOME] == "finished"]
-        self._done += sum(self._is_first(hash(row[_KEY])) for row in finished)
+        self._done += sum(self._keys.is_first(hash(row[_KEY])) for row in finished)
         self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
         if finished:
             now = self._clock()
             self._first = now if self._first is None else self._first
             self._recent.append((now, len(finished)))
-
-    def _is_first(self, key: int) -> bool:
-        if key in self._keys:
-            return False
-        if len(self._keys) < _MOST_KEYS:
-            self._keys.add(key)
-        return True
 
     def _add_event(self, kind: str, subject: str, detail: str) -> None:
         if kind == "worker-added":
