@@ -565,6 +565,34 @@ def test_an_input_that_cannot_be_pickled_is_named() -> None:
     assert found.subject.key == "lock-1"
 
 
+def test_an_input_that_cannot_be_unpickled_is_named_with_the_line() -> None:
+    refused = (
+        "Failed to deserialize\nTraceback (most recent call last):\n"
+        f'  File "{LIB}/distributed/protocol/pickle.py", line 9, in loads\n'
+        '    return pickle.loads(x)\n  File "/jobs/nightly.py", line 28, in __getattr__\n'
+        "    if name in self._columns:\nRecursionError: maximum recursion depth exceeded"
+    )
+    found = verdict(hung(a_log_line(refused), of_a_lock()))
+
+    assert (found.rule, found.confidence) == ("dependency-not-serializable", "high")
+    assert found.title == (
+        "A result of 'lock' cannot be read by another worker: RecursionError in '__getattr__'"
+    )
+    assert found.remedy.startswith("Look at nightly.py:28")
+
+
+def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        a_task_at("fetch-2"),
+        a_task_at("count-1"),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+
+    cause = verdict(hung(stall)).cause
+    assert "2 tasks of 'fetch' and 'count' had been assigned but did not start" in cause
+
+
 @pytest.mark.parametrize(
     "pieces",
     [

@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.autorecord import command
+from dask_blackbox.cli.run import KeptLines
 from scenario_runs import (
     SCENARIOS,
     Home,
@@ -515,3 +516,36 @@ def test_a_cluster_that_closes_need_not_wait_for_the_next_pull(
 
     assert card_in(home).completeness == {"recorded": True, "complete": True}
     assert len(details(recording_in(home), "scheduler-closing")) == 1
+
+
+def _kept(lines: list[str]) -> list[str]:
+    kept = KeptLines()
+    for number, line in enumerate(lines):
+        kept.add(float(number), line)
+    return [text for _, text in kept.lines()]
+
+
+def test_few_lines_of_a_command_are_all_kept() -> None:
+    few = [f"line {number}" for number in range(500)]
+
+    assert _kept(few) == few
+
+
+def test_of_many_lines_the_first_and_the_last_and_those_of_a_failed_thread_are_kept() -> (
+    None
+):
+    failure = [
+        "Exception in thread publisher:",
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 43, in parse',
+        "ValueError: could not convert string to float: '1,07'",
+    ]
+    before, after = ([f"line {number}" for number in range(2_000)] for _ in range(2))
+
+    assert _kept([*before, *failure, *after]) == [
+        *before[:100],
+        "dask-blackbox: 1,900 lines are left out here",
+        *failure,
+        "dask-blackbox: 1,600 lines are left out here",
+        *after[-400:],
+    ]

@@ -20,6 +20,7 @@ from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.driver_output import (
     NOISE,
     OF_DASK,
+    PrintedFailure,
     last_output,
     own_lines,
     printed_failures,
@@ -87,6 +88,7 @@ from dask_blackbox.analyse.symptoms import (
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverAttached,
+    DriverCancel,
     DriverRaised,
     DriverRestart,
     DriverSkipped,
@@ -168,6 +170,9 @@ _NOT_RELEASED = "what its task held or had begun then (a lock, a file) was not r
 _MOST_TEXTS = 200
 """Different texts of failed tasks that are looked for in lines."""
 _WARNING = 30
+_OF_A_COMMAND = re.compile(r"/(?:dask/cli|distributed/cli/\w+)\.py")
+_DEATH_TIMEOUT = re.compile(r"--death-timeout[ =](?P<seconds>\S+)")
+_WORKERS_COMMAND = re.compile(r"\bdask[ -](?:worker|spec)\b")
 _TELLING = 12
 """Characters from which on the text of an exception is found in a line by no accident."""
 _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
@@ -507,7 +512,8 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         found += _restarts(case)
     if case.exception is not None and verdict.rule in _RAISED:
         found += [*_cancellations(case), *_skipped(case)]
-    if symptom or _ended_with(case, is_refusal) or _ended_with(case, is_leftover):
+    refused = _ended_with(case, is_refusal) or _ended_with(case, is_leftover)
+    if symptom or refused or _cancelled_after_a_wait(case):
         functions = tuple(_functions(case))
         known = {(each.name, each.message) for each in functions}
         printed = (e for e in _printed(case) if (e.name, e.message) not in known)
@@ -930,6 +936,20 @@ def _joined(case: Case, worker: str | None) -> float:
     return float(joined) if isinstance(joined, int | float) else 0.0
 
 
+def _cancelled_after_a_wait(case: Case) -> bool:
+    """Return whether the driver cancelled what it had waited for in vain: its results are lacking."""
+    waits = [
+        each.at
+        for each in case.outcome.survived
+        if is_wait(each.exception, each.message)
+    ]
+    return any(
+        0 <= call.at - at <= _AT_ONCE
+        for call in case.run.of(DriverCancel)
+        for at in waits
+    )
+
+
 def _cancellations(case: Case) -> Iterator[_Earlier]:
     """Yield that the driver's own client had cancelled tasks, as the scheduler logs that."""
     own = {each.client for each in case.run.of(DriverAttached)}
@@ -1036,7 +1056,26 @@ def _printed(case: Case) -> Iterator[_Earlier]:
             headline=f"{short(each.text, 80)} in {where}",
             advice=advice_on_text(each.exception, each.message),
             line=_line_of(frame),
+            rule="worker-start-failed" if _ended_a_worker(case, each) else "",
         )
+
+
+def _patience(program: ProgramFailed) -> str:
+    """Return for how long a command of a worker waits for a scheduler, if it ends then."""
+    given = _DEATH_TIMEOUT.search(program.command)
+    if given is None or not _WORKERS_COMMAND.search(program.command):
+        return ""
+    return (
+        f"; a worker that is given `--death-timeout {given['seconds']}` ends by itself where no "
+        "scheduler answers for that long"
+    )
+
+
+def _ended_a_worker(case: Case, printed: PrintedFailure) -> bool:
+    """Return whether an exception ended a command that was to start workers."""
+    return _OF_A_COMMAND.search(printed.traceback) is not None and any(
+        _WORKERS_COMMAND.search(each.command) for each in failed_programs(case)
+    )
 
 
 def _programs(case: Case) -> Iterator[_Earlier]:
@@ -1050,7 +1089,8 @@ def _programs(case: Case) -> Iterator[_Earlier]:
         yield _Program(
             program=each,
             at=each.at,
-            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, {had}",
+            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, {had}"
+            f"{_patience(each)}",
             message=each.error or f"{each.command} {how}",
             source="driver" if each.subject == "driver" else "tasks",
             headline=name if related else "",

@@ -467,7 +467,7 @@ class Recording:
                 self._supervisor.event(kind, detail)
 
     def command_lines(self, lines: Iterable[tuple[float, str]]) -> None:
-        """Record the last lines that the command wrote.
+        """Record lines that the command wrote: the first, the last, and those of failed threads.
 
         Args:
             lines: Each with the time at which it was written, epoch seconds.

@@ -58,7 +58,7 @@ def tag_with_lock(tag):
 
 
 def try_tags(client):
-    office = Lock("tag-list", client=client)
+    office = Lock("tag-list")
     office.acquire()
     busy = client.gather(client.map(tag_with_lock, range(3), pure=False))
     office.release()

@@ -56,7 +56,7 @@ def vendor_decoder(firing, folder):
 
 
 def slow_simulation(firing):
-    for _ in range(600):
+    for _ in range(50):
         time.sleep(0.1)
     return firing
 
@@ -96,6 +96,7 @@ def simulate_a_little(client):
         client.gather(futures)
     except FutureCancelledError as e:
         log.warning("as expected: %s", type(e).__name__)
+    time.sleep(5)  # the threads of cancelled tasks run to their end
     client.restart(timeout=120)
     client.wait_for_workers(2, timeout=120)
 

@@ -19,7 +19,7 @@ def inspections(region, seed, n=400):
     rng = np.random.default_rng(seed)
     size = rng.gamma(4.0, 0.7, n)
     if region == "dor":
-        size = np.full(n, 3.0)
+        size = np.full(n, 2.0)
     damage = np.clip(0.04 * size + rng.normal(0, 0.02, n), 0, 1)
     return size, damage
 

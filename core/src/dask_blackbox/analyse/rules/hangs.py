@@ -391,8 +391,10 @@ def _who_waits_for_whom(
     if held:
         first = held[0]
         on = _with_states(first.waits_for)
+        prefixes = dict.fromkeys(short(task.prefix, 40) for task in held)
+        of = f" of {quoted(prefixes, most=3)}" if len(prefixes) > 1 else ""
         sentences.append(
-            f"{counted(len(held), 'task')} had been assigned but did not start, such as "
+            f"{counted(len(held), 'task')}{of} had been assigned but did not start, such as "
             f"{quoted_key(first.key, 60)} on {case.name_of(first.worker)}"
             + (f", in state {first.state}" if first.state else "")
             + (f", which waits for {on}" if on else "")

@@ -32,6 +32,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     GRAPH_NOT_DESERIALIZED,
+    NOT_DESERIALIZED,
     NOT_SERIALIZED,
     PICKLE_FAILED,
 )
@@ -588,7 +589,10 @@ def DEPENDENCY_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
         return
     message = lines_of(case.run, NOT_SERIALIZED, by=["worker"])
     stuck = _stuck(hang)
-    if not len(message) or stuck is None:
+    if stuck is None:
+        return
+    if not len(message):
+        yield from _unreadable_findings(case, hang, *stuck)
         return
     task, dependency = stuck
     # The worker that asked for it logs it too; the one that has the word has the trouble.
@@ -616,6 +620,46 @@ def DEPENDENCY_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
             key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
         ),
         evidence=(*log_evidence(case, NOT_SERIALIZED), *evidence_of_hang(case, hang)),
+    )
+
+
+def _unreadable_findings(
+    case: Case, hang: Hang, task: HangingTask, dependency: str
+) -> Iterator[Finding]:
+    """Yield that the worker of a task could not unpickle the input that it waits for."""
+    lines = lines_of(case.run, NOT_DESERIALIZED, by=["worker"])
+    own = lines.filter(pl.col("source") == task.worker)["message"].to_list()
+    raised = next((found for text in own if (found := raised_at_end(text))), None)
+    if raised is None:
+        return
+    frame = next((at for text in own if (at := user_frame(text))), None)
+    name, message = class_of(raised[0]), short(raised[1], 120)
+    where = f" in '{frame.function}'" if frame else ""
+    made_by = short(case.prefix_of(dependency), 40)
+    yield DEPENDENCY_NOT_SERIALIZABLE.found(
+        f"A result of '{made_by}' cannot be read by another worker: {name}{where}",
+        cause=(
+            f"{quoted_key(task.key)} on {case.name_of(task.worker)} waits for "
+            f"{quoted_key(dependency)}, which is on another worker and cannot be unpickled "
+            f"there: {name}: {message}{f', at {frame}' if frame else ''}. Dask logs that and "
+            f"waits forever. {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            (f"Look at {code_line(frame)}: " if frame else "")
+            + f"make the class of what '{made_by}' returns survive "
+            "`pickle.loads(pickle.dumps(result))`, or return plain data. While an object is "
+            "unpickled, `__init__` has not run and it has no attributes yet: `__getattr__` must "
+            "raise `AttributeError` then. On a single worker it works only because nothing is "
+            "sent."
+        ),
+        confidence=case.hang_confidence,
+        subject=Subject(
+            key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
+        ),
+        evidence=(
+            *log_evidence(case, NOT_DESERIALIZED),
+            *evidence_of_hang(case, hang),
+        ),
     )
 
 
