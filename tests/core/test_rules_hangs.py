@@ -578,7 +578,7 @@ def test_an_input_that_cannot_be_unpickled_is_named_with_the_line() -> None:
     assert found.title == (
         "A result of 'lock' cannot be read by another worker: RecursionError in '__getattr__'"
     )
-    assert found.remedy.startswith("Look at nightly.py:28")
+    assert found.remedy.startswith("Look at /jobs/nightly.py:28")
 
 
 def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:

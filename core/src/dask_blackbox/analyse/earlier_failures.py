@@ -1044,19 +1044,25 @@ def _printed(case: Case) -> Iterator[_Earlier]:
         frame = user_frame(each.traceback)
         if each.traceback and frame is None:
             continue
+        of_worker = _ended_a_worker(case, each)
         where = (
-            f"{each.place} of the driver" if each.place else "a program of the driver"
+            f"{each.place} of the driver"
+            if each.place
+            else "a command that was to start a worker"
+            if of_worker
+            else "a program of the driver"
         )
+        at = f", at {_line_of(frame)}" if of_worker and frame else ""
         yield _Earlier(
             at=each.at,
             name=each.exception,
-            text=f"{short(each.text, 160)} had been raised in {where}",
+            text=f"{short(each.text, 160)} had been raised in {where}{at}",
             message=each.message,
             source="logs",
             headline=f"{short(each.text, 80)} in {where}",
             advice=advice_on_text(each.exception, each.message),
             line=_line_of(frame),
-            rule="worker-start-failed" if _ended_a_worker(case, each) else "",
+            rule="worker-start-failed" if of_worker else "",
         )
 
 

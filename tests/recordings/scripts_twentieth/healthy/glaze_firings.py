@@ -96,9 +96,6 @@ def simulate_a_little(client):
         client.gather(futures)
     except FutureCancelledError as e:
         log.warning("as expected: %s", type(e).__name__)
-    time.sleep(5)  # the threads of cancelled tasks run to their end
-    client.restart(timeout=120)
-    client.wait_for_workers(2, timeout=120)
 
 
 def main(argv=None):
