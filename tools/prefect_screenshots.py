@@ -36,7 +36,7 @@ SCHEMES = ("light", "dark")
 HEIGHT = 2000
 """Pixels: both UIs scroll a part of their pages, which a full page does not show."""
 PATIENCE = 120.0
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 
 ENDED = {
     "failed": ROOT / "flows" / "out_of_memory.py",
@@ -202,7 +202,7 @@ def shoot(
     page = opened(browser, scheme)
     page.goto(f"{host.url}{UIS[ui]}/artifacts/artifact/{identity}")
     sign = data.split(maxsplit=2)[1]  # of its state, which no other heading has
-    page.locator("h2", has_text=sign).first.wait_for(timeout=PATIENCE_MS)
+    page.locator("h2", has_text=sign).first.wait_for()
     take(page, target)
 
 
@@ -219,9 +219,9 @@ def shoot_run(
     page.goto(f"{host.url}{UIS[ui]}/runs/flow-run/{run.id}")
     # v1 reads no tab from the address, and its tabs have no role.
     tab = page.get_by_text("Artifacts", exact=True).locator("visible=true")
-    tab.first.click(timeout=PATIENCE_MS)
+    tab.first.click()
     card = page.get_by_text("dask-run-").locator("visible=true").first
-    card.wait_for(timeout=PATIENCE_MS)
+    card.wait_for()
     take(page, target)
 
 
@@ -239,6 +239,7 @@ def opened(browser: Any, scheme: str) -> Any:
     page = browser.new_page(
         color_scheme=scheme, viewport={"width": 1280, "height": HEIGHT}
     )
+    page.set_default_timeout(PATIENCE_MS)
     # v1 is dark until somebody chooses, whatever the browser prefers.
     page.add_init_script(f"localStorage.setItem('color-scheme', '\"{scheme}\"')")
     return page

@@ -192,22 +192,29 @@ async def async_interrupted() -> None:
         await asyncio.sleep(0.2)
 
 
-@observed_flow(name="shard", task_runner=runner())
-async def shard(number: int) -> None:
-    """Fail as the first one, once the second one waits for a task that never ends."""
-    flag = Path(os.environ["FLAG"])
-    waiting = signalled.submit(str(flag)) if number else None
-    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
+async def until_it_works() -> None:
+    while not Path(os.environ["FLAG"]).exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
         await asyncio.sleep(0.05)
-    if waiting is None:
-        raise ValueError("shard 0 has no rows")
-    await asyncio.Event().wait()
+
+
+@observed_flow(name="failing-shard", task_runner=runner())
+async def failing_shard() -> None:
+    await until_it_works()
+    raise ValueError("shard 0 has no rows")
+
+
+@observed_flow(name="waiting-shard", task_runner=runner())
+async def waiting_shard() -> None:
+    waiting = [signalled.submit(os.environ["FLAG"])]
+    await until_it_works()
+    while waiting:  # noqa: ASYNC110 - until it is cancelled
+        await asyncio.sleep(30)
 
 
 @observed_flow(name="gathered", task_runner=runner())
 async def gathered() -> None:
-    """End while a subflow still runs, which `asyncio.run` cancels then."""
-    await asyncio.gather(shard(0), shard(1))
+    """Fail with a subflow while another one waits, which `asyncio.run` cancels then."""
+    await asyncio.gather(failing_shard(), waiting_shard())
 
 
 @observed_flow(name="endless", task_runner=runner())

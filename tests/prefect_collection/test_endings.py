@@ -178,7 +178,8 @@ def test_a_subflow_that_asyncio_cancels_does_not_run_for_ever(
 ) -> None:
     """Its parent has ended by then, and closed the client that Prefect's engine uses."""
     store = reported("gathered")
-    parent, shard = prefect.newest("gathered", store), prefect.newest("shard", store)
+    parent = prefect.newest("gathered", store)
+    shard = prefect.newest("waiting-shard", store)
 
     assert (parent.state, shard.state) == ("FAILED", "CRASHED")
     assert "shard 0 has no rows" in parent.message
