@@ -39,6 +39,8 @@ AUTOMATIONS = ROOT / "prefect_collection" / "automations.yaml"
 CHROMIUM = "/usr/bin/chromium"
 HAS_V2 = (Path(prefect.__file__).parent / "server" / "ui-v2").is_dir()
 """Whether this Prefect has its second UI: 3.4 has only the first one."""
+NO_INVITATION = "localStorage.setItem('join-the-community-modal-dismissed', 'true')"
+"""The first UI covers each page with an invitation until somebody closes it, up to 3.4."""
 
 
 def _demo(name: str) -> Any:
@@ -136,6 +138,7 @@ def test_the_flow_runs_page_shows_the_card(
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.add_init_script(NO_INVITATION)
         page.set_default_timeout(60_000)
         ui = "/v2" if HAS_V2 else ""
         page.goto(f"{host.url}{ui}/runs/flow-run/{failed.id}")
@@ -276,6 +279,7 @@ def test_a_flow_run_that_somebody_cancels_in_the_browser_reports_it(
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.add_init_script(NO_INVITATION)
         address = f"{host.url}{ui}/runs/flow-run/{run_id}"
         _cancel(page, address)
         _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
