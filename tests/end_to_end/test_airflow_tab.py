@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conditions import flag_of
+from conditions import flag_of, until
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
@@ -292,6 +292,34 @@ def test_a_task_that_fails_while_nothing_records_gives_the_reason(
     expect(_inside(page).locator("body")).to_contain_text(title)
     expect(_inside(page).locator(".logged")).to_contain_text(says)
     _pictures(page, screenshots, dag)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("kill", "says"),
+    [
+        (True, "Process terminated by signal"),
+        (False, "Airflow stopped this task (marked failed) while its cluster"),
+    ],
+    ids=["killed", "marked"],
+)
+def test_a_task_that_is_ended_while_its_cluster_closes_shows_who_ended_it(
+    host: Any, ada: BrowserContext, tmp_path: Path, *, kill: bool, says: str
+) -> None:
+    flag = tmp_path / "pid"
+    run = host.trigger("moments", conf={"flag": str(flag), "moment": "closing"})
+    pid = int(flag_of(flag))
+    if kill:
+        os.kill(pid, signal.SIGKILL)
+    else:
+        host.set_state(run, "work", "failed")
+    assert host.wait(run) == "failed"
+    until(lambda: "signal" in (said := str(host.log(run, "work"))) or "killed!" in said)
+    page = ada.new_page()
+    page.goto(_tab(host, run, "work"))
+
+    expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("succeeded"))
+    expect(_inside(page).locator(".logged")).to_contain_text(says)
     page.close()
 
 

@@ -21,10 +21,12 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.task_log import Log
 
-__all__ = ["SHOWN", "DaskLines", "Repeats", "folded_dask_log"]
+__all__ = ["DaskLines", "Repeats", "folded_dask_log"]
 
-SHOWN: Final = 2
-"""How many similar warnings of a process are shown at once."""
+_FIRST: Final = 2
+"""How many similar warnings are shown at once."""
+_LONGEST: Final = 1_000
+"""Characters of a line; a scheduler that loses a worker lists all of its results."""
 
 _DASK: Final = ("distributed", "dask", "dask_kubernetes", "dask_cloudprovider")
 _MOST: Final = 500
@@ -71,7 +73,7 @@ class DaskLines:
 
     def repeats(self, name: str, text: str) -> bool:
         """Count a warning; return whether enough similar ones have been shown."""
-        found = self._repeats.count(name, text) > SHOWN
+        found = self._repeats.count(name, text) > _FIRST
         self._repeated += found
         return found
 
@@ -130,6 +132,9 @@ class _Fold(logging.Filter):
         if self.lines is None:
             return warns
         text = record.getMessage()
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
+            record.msg, record.args = text, ()
         if warns and not self.lines.repeats(record.name, text):
             return True
         at = time.strftime("%H:%M:%S", time.gmtime(record.created))

@@ -1,4 +1,4 @@
-"""Has worker processes of a task print only the first warnings of a kind.
+"""Has worker processes of a task print only the first warning of a kind.
 
 They inherit the task's standard error, so all that they print stands in the task's log: seven
 lines "Compute Failed" for each failed task, and as many for each lost heartbeat.
@@ -7,16 +7,12 @@ lines "Compute Failed" for each failed task, and as many for each lost heartbeat
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from airflow_dask_blackbox.dask_log import SHOWN, Repeats
+from airflow_dask_blackbox.dask_log import Repeats
 
 __all__ = ["FewerWarnings"]
-
-_LOGGERS: Final = ("", "distributed")
-"""Those with handlers, as Dask configures a new process."""
 
 
 class FewerWarnings(WorkerPlugin):
@@ -40,7 +36,7 @@ class FewerWarnings(WorkerPlugin):
 
 
 class _FirstOnly(logging.Filter):
-    """Lets the first records of a kind pass, and announces with the last that it is the last."""
+    """Lets the first record of a kind pass, and announces with it that it is the last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,14 +48,18 @@ class _FirstOnly(logging.Filter):
         ):
             return True
         text = record.getMessage()
-        count = self._repeats.count(record.name, text)
-        if count == SHOWN:
-            record.msg = (
-                f"{text.rstrip()}\n(This worker prints no more warnings like this.)"
-            )
-            record.args = ()
-        return count <= SHOWN
+        if self._repeats.count(record.name, text) > 1:
+            return False
+        record.msg = (
+            f"{text.rstrip()}\n(This worker prints no more warnings like this.)"
+        )
+        record.args = ()
+        return True
 
 
 def _handlers() -> list[logging.Handler]:
-    return [each for name in _LOGGERS for each in logging.getLogger(name).handlers]
+    return [
+        each
+        for name in ("", "distributed")
+        for each in logging.getLogger(name).handlers
+    ]

@@ -175,7 +175,7 @@ def _reason(config: Config, opening: Opening, outcome: Outcome) -> str | None:
 
 def _waiting(config: Config, what: str = "it waits") -> str:
     again = command("sync", "--spool", str(Path(config.spool).parent))
-    return f"{what} in {config.spool}, from where `{again}` uploads it"
+    return f"{what} in {config.spool}; `{again}` uploads the recording"
 
 
 def _card(

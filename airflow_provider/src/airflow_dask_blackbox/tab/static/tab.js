@@ -185,25 +185,29 @@ async function showLoggedError() {
   if (!answer.ok) return;
   const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  // An exception, if there is one: what programs print counts as an error, too.
-  const found = { raised: "", said: "" };
+  const found = { raised: "", said: "", printed: "" };
   for (let part = await text.read(); !part.done; part = await text.read()) {
     const lines = (rest + part.value).split("\n");
     rest = lines.pop().slice(-1e6);
     for (const line of lines) Object.assign(found, errorIn(line));
   }
   Object.assign(found, errorIn(rest));
-  const error = found.raised || found.said;
+  const error = found.raised || found.said || found.printed;
   if (!error) return;
   place.querySelector("code").textContent = error;
   place.hidden = false;
 }
 
+// What a line gives as the reason: an exception or Airflow's own word on a signal, an error
+// that was logged, or what a program printed, which counts as an error, too.
 function errorIn(line) {
   if (!/"level": ?"(error|critical)"/.test(line)) return {};
-  const { event, error_detail: errors } = JSON.parse(line);
-  if (!errors?.length) return { said: String(event).slice(0, 600) };
-  return { raised: `${errors[0].exc_type}: ${errors[0].exc_value}`.slice(0, 600) };
+  const { event, level, logger, error_detail: errors } = JSON.parse(line);
+  const text = String(event).slice(0, 600);
+  if (errors?.length) return { raised: `${errors[0].exc_type}: ${errors[0].exc_value}`.slice(0, 600) };
+  if (level === "critical") return { raised: text };
+  if (logger === "task.stderr" || event === "Task killed!") return { printed: text };
+  return { said: text };
 }
 
 followTheme();
