@@ -646,8 +646,8 @@ def _unreadable_findings(
         ),
         remedy=(
             (f"Look at {code_line(frame)}: " if frame else "")
-            + f"make the class of what '{made_by}' returns survive "
-            "`pickle.loads(pickle.dumps(result))`, or return plain data. While an object is "
+            + f"make what '{made_by}' returns survive pickling and unpickling, or return plain "
+            "data. While an object is "
             "unpickled, `__init__` has not run and it has no attributes yet: `__getattr__` must "
             "raise `AttributeError` then. On a single worker it works only because nothing is "
             "sent."
