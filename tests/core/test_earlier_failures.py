@@ -416,6 +416,19 @@ def test_results_that_the_driver_left_out_come_before_what_then_failed() -> None
     assert 'nightly.py:77 (`errors="skip"`)' in found.cause
 
 
+def test_results_that_are_left_out_after_a_failure_are_no_reason_of_it() -> None:
+    left_out = an_event(
+        "driver-skipped", "driver", at=15.0, pid=1, of=12, skipped=1, keys=["read-3"]
+    )
+    zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
+    failed = raised_in("score-9", an_exception("ZeroDivisionError", "by zero"), at=10.0)
+    run = a_run(WORKER, zone, left_out, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("ZeroDivisionError in 'score'")
+
+
 def test_results_that_the_driver_left_out_are_no_reason_of_a_service() -> None:
     left_out = an_event(
         "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=1, keys=["read-3"]

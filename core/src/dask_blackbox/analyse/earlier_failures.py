@@ -983,9 +983,13 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
     """
     if _ended_with(case, is_of_a_system):
         return
+    failure, decided = case.blame.failure, case.outcome.decided_at
+    ended = decided if failure is None else failure.at
+    latest = float("inf") if ended is None else ended + case.outcome.clocks
     for call in case.run.of(DriverSkipped):
         failed = [each for each in case.failures if each.key in call.keys]
-        if not failed or case.blame.failure in failed:
+        # What had failed by then, or is only gathered while the run ends, does not follow.
+        if not failed or failure in failed or call.at > latest:
             continue
         first = min(failed, key=lambda each: each.at)
         name = class_of(first.exception)
