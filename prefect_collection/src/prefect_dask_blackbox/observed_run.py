@@ -88,7 +88,8 @@ _DYING = 15.0
 _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
 _UNHEARD = 3.0
-"""Seconds for the server to hear of a task run whose state the cluster has already."""
+"""Seconds in all for the server to hear of task runs whose states the cluster has already: a
+flow may ask for the results of hundreds that never ran."""
 _LOG_PATIENCE = 3.0
 """Seconds for lines of a task run's log: Prefect's workers send them every two."""
 _SUSPENDED = "Stopped before it finished, because its flow run was suspended."
@@ -134,6 +135,7 @@ class ObservedRun:
         self._options = options = options.with_settings()
         self._flow_name = context.flow.name
         self._limit = context.flow.timeout_seconds
+        self._unheard = _UNHEARD
         self._engines_client: object = context.client
         parent = own_clients.current_run()
         self._parent_id = None if parent is None else parent.flow_run.id
@@ -280,7 +282,9 @@ class ObservedRun:
             blocker = self.ledger.blocker_of(entry)
             if blocker is not None and blocker.state is not None:
                 # The state came from the cluster, and the server may not know it yet.
-                self._read_names([blocker, entry], again=True, timeout=_UNHEARD)
+                began = time.monotonic()
+                self._read_names([blocker, entry], again=True, timeout=self._unheard)
+                self._unheard = max(self._unheard - (time.monotonic() - began), 0.0)
                 return self._never_ran(entry, blocker, error)
         return None
 
