@@ -1,11 +1,14 @@
 """What a plugin brings with it to a process that has never heard of us."""
 
 import ast
+import importlib.util
+import logging
 import pickle
 import sys
+from typing import Any
 
 import pytest
-from dask_blackbox.capture import shipping
+from dask_blackbox.capture import logs, shipping
 
 PLUGINS = {
     "worker.worker": "WorkerCapture",
@@ -64,3 +67,42 @@ def test_a_second_plugin_adds_its_modules_to_those_of_the_first() -> None:
     named = [name for name, _ in sys.modules[package].shipment["sources"]]
     assert len(named) == len(set(named))
     assert "worker.worker" in named
+
+
+def a_copy_of_the_module() -> Any:
+    """Return the module once more, as workers and schedulers get it from the driver."""
+    spec = importlib.util.spec_from_file_location(
+        f"{logs.__package__}.logs_that_were_sent", logs.__file__
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+def test_taps_of_two_copies_that_end_in_any_order_wrap_the_logger_once_each() -> None:
+    before: Any = logging.Logger.callHandlers
+    sent = a_copy_of_the_module()
+    rows: list[list[Any]] = []
+
+    for number in range(5):
+        taps = [
+            module.LogTap(
+                f"{number} {module.__name__}", "worker", lambda role: "w", rows.append
+            )
+            for module in (logs, sent)
+        ]
+        for tap in taps:
+            tap.attach("job")
+        logging.getLogger("job").warning("number %d", number)
+        for tap in taps:  # the first one is below the other
+            tap.detach()
+
+    hook: Any = logging.Logger.callHandlers
+    depth = 0
+    while hook is not before:
+        depth, hook = depth + 1, hook._below
+    assert depth <= 2
+    assert len(rows) == 10
+    logging.Logger.callHandlers = before  # type: ignore[method-assign]

@@ -86,9 +86,21 @@ _taps: list[LogTap] = []
 _inner: Any = None
 
 
+def _is_installed() -> bool:
+    """Return whether the hook of this module is in place, perhaps below that of another copy.
+
+    The driver's and the one that a scheduler or worker in its process was sent end in any
+    order: each would be wrapped again and again.
+    """
+    hook: Any = logging.Logger.callHandlers
+    while hook is not None and getattr(hook, "_taps", None) is not _taps:
+        hook = getattr(hook, "_below", None)
+    return hook is not None
+
+
 def _install() -> None:
     global _inner
-    if getattr(logging.Logger.callHandlers, "_taps", None) is _taps:
+    if _is_installed():
         return
     inner = logging.Logger.callHandlers
 
@@ -97,7 +109,7 @@ def _install() -> None:
             tap.consider(record)
         inner(self, record)
 
-    call_handlers._taps = _taps  # type: ignore[attr-defined]
+    call_handlers._taps, call_handlers._below = _taps, inner  # type: ignore[attr-defined]
     _inner, logging.Logger.callHandlers = inner, call_handlers  # type: ignore[method-assign]
 
 
