@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -17,7 +16,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -479,13 +478,12 @@ def test_only_what_has_stalled_for_the_whole_time_is_cancelled(
         host.ask("flow_runs/", running)["id"] for _ in range(4)
     )
     sooner = {"within": 30}
+    first = [_stall(over), _stall(again)]
+    their_ends = [_end_of(each) for each in first]
 
-    with automation(host, "Dask: cancel what stalls", tmp_path, trigger=sooner) as made:
-        _send(host, _stall(at_work, kind="running"), _stall(over), _stall(again))
-        _soon(lambda: _counted(host, made) == [0, 0])
-        _send(host, _stall(over, "stall-over"), _stall(again, "stall-over"))
-        _soon(lambda: _counted(host, made) == [1, 1])
-        _send(host, _stall(again), _stall(stalled))
+    with automation(host, "Dask: cancel what stalls", tmp_path, trigger=sooner):
+        _send(host, _stall(at_work, kind="running"), *first, *their_ends)
+        _send(host, _stall(again, number=2), _stall(stalled))
         # Those before them had their time by then.
         _soon(lambda: host.flow_run(stalled).state == "CANCELLING")
         _soon(lambda: host.flow_run(again).state == "CANCELLING")
@@ -494,34 +492,32 @@ def test_only_what_has_stalled_for_the_whole_time_is_cancelled(
     assert host.flow_run(at_work).state == "RUNNING"
 
 
-def _counted(host: Any, made: dict[str, Any]) -> list[int]:
-    """Return how many events an automation has counted of each flow run that has stalled.
-
-    No API tells; and of events that come at once, the server may take any one first.
-    """
-    database = f"file:{host.environ['PREFECT_HOME']}/prefect.db?mode=ro"
-    with closing(sqlite3.connect(database, uri=True, timeout=30)) as connection:
-        query = "SELECT count FROM automation_bucket WHERE automation_id = ?"
-        found = connection.execute(query, [made["id"]])
-        return sorted(count for (count,) in found)
-
-
-def _stall(
-    run_id: str, event: str = "stalled", kind: str = "no-workers"
-) -> dict[str, Any]:
-    """Return an event as flow runs emit it."""
+def _stall(run_id: str, kind: str = "no-workers", number: int = 1) -> dict[str, Any]:
+    """Return an event as flow runs emit it when they stall."""
     related = {
         "prefect.resource.id": f"prefect.flow-run.{run_id}",
         "prefect.resource.role": "flow-run",
     }
     return {
-        "event": f"dask.run.{event}",
+        "event": "dask.run.stalled",
         "resource": {
             "prefect.resource.id": f"dask.run.{run_id}.1",
             "dask.stall": kind,
+            "dask.stall_number": str(number),
         },
         "related": [related],
         "id": str(uuid.uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+    }
+
+
+def _end_of(stall: dict[str, Any]) -> dict[str, Any]:
+    """Return the event that follows when a stall is over."""
+    return {
+        **stall,
+        "event": "dask.run.stall-over",
+        "id": str(uuid.uuid4()),
+        "follows": stall["id"],
         "occurred": datetime.now(UTC).isoformat(),
     }
 

@@ -28,7 +28,7 @@ def test_each_automation_is_accepted_with_its_trigger_and_action() -> None:
 
     assert [sorted(each.trigger.expect) for each in found[:2]] == [  # type: ignore[union-attr]
         ["dask.run.diagnosed"],
-        ["dask.run.stall-over", "dask.run.stalled"],
+        ["dask.run.stall-over"],
     ]
     assert [each.actions[0].type for each in found] == [
         "run-deployment",

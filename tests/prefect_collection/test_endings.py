@@ -216,6 +216,8 @@ def test_a_stall_is_an_event_with_its_reason(reported: RunFlow, prefect: Any) ->
     assert "s) is running" in payload["headline"]
     assert kind == "running"
     assert prefect.labels("dask.run.stall-over", "dask.stall", seen.id) == ["running"]
+    for kind in ("dask.run.stalled", "dask.run.stall-over"):
+        assert prefect.labels(kind, "dask.stall_number", seen.id) == ["1"]
 
 
 def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(

@@ -67,7 +67,8 @@ def test_a_time_limit_is_the_verdict(reported: RunFlow, prefect: Any) -> None:
 
     assert seen.state_name == "TimedOut"
     assert seen.card.verdict.rule == "stopped-by-host"
-    assert seen.card.headline.startswith("Reached its timeout_seconds of 20 s with ")
+    # What comes next depends on how long the cluster took to start.
+    assert seen.card.headline.startswith("Reached its timeout_seconds of 20 s ")
 
 
 def test_a_transient_failure_is_retried(reported: RunFlow, prefect: Any) -> None:

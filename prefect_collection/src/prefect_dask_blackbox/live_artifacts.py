@@ -201,7 +201,11 @@ class Live(threading.Thread):
             event,
             self._card(),
             self._flow_run_id,
-            labels={"dask.stall": kind, **(labels or {})},
+            labels={
+                "dask.stall": kind,
+                "dask.stall_number": str(self._stalls),
+                **(labels or {}),
+            },
             payload={"headline": text},
             mark=str(self._stalls),
             follows=STALLED if event == STALL_OVER else None,
