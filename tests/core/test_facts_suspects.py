@@ -200,6 +200,26 @@ def test_the_thread_of_the_fault_reports_who_crashed(thread: int | None) -> None
     assert frame.function == "load"
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_task_that_went_on_after_the_signal_was_at_no_known_line(
+    elsewhere: bool,
+) -> None:
+    main = "Current thread 0x01 (most recent call first):\n"
+    main += '  File "/lib/python3.12/asyncio/runners.py", line 9 in run\n\n'
+    stack = a_stack(LOADER, "/lib/python3.12/threading.py:8:notify")
+    run = a_killed_pair(
+        watch={"start": 15, "thread": WATCHER},
+        load={"start": 15, "thread": LOADER},
+        memory=STEADY,
+        stack=main + stack if elsewhere else stack,
+        exit_code=-11,
+        restarted=False,
+    )
+
+    [death] = deaths_of(run)
+    assert (frame_at_exit(death) is None) is elsewhere
+
+
 def test_a_fused_task_is_known_by_its_thread() -> None:
     stack = a_stack(LOADER, "/lib/blosc.py:8:decode", current=True) + a_stack(
         WATCHER, "/jobs/nightly.py:4:watch"

@@ -739,6 +739,24 @@ def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that(
     assert "start its cluster earlier, or keep one running" in found.remedy
 
 
+@pytest.mark.parametrize("more", [False, True])
+def test_a_time_limit_reports_whether_the_driver_was_still_submitting(
+    more: bool,
+) -> None:
+    last = 25.0 if more else 20.0
+    graphs = [a_graph(1, at=last - n / 2) for n in range(20)]
+    tasks = [a_task(f"draw-{n}", start=20 + n) for n in range(4)]
+    limited = stopped_by("prefect", "run-timeout", at=25.1, limit=25.0)
+
+    found = verdict(a_run(a_worker(), *graphs, *tasks, limited))
+
+    title = "Reached its time limit of 25 s with 4 of 20 tasks done"
+    assert (found.title == f"{title} and more to submit") is more
+    assert found.title.startswith(f"{title}, at this rate ") is not more
+    assert ("of 20 tasks submitted so far had ended" in found.cause) is more
+    assert ("to more than " in found.remedy) is more
+
+
 def test_a_time_limit_that_is_over_before_there_is_a_client_has_the_drivers_line() -> (
     None
 ):

@@ -376,16 +376,9 @@ def frame_of_stack(stack: str) -> Frame | None:
     It writes every thread, the innermost frame first; the one that ran a task counts, in
     its user's code if it has some: the one of the crash, if that ran a task.
     """
-    best: Frame | None = None
-    for frames in map(_stacked, _texts_of_threads(stack)):
-        at_task = _at_task(frames)
-        if not at_task:
-            continue
-        own = [frame for frame in frames[:at_task] if is_the_users(frame)]
-        if own:
-            return within(own)
-        best = best or frames[0]
-    return best
+    lines = [line for each in task_stacks(stack) if (line := each.line) is not None]
+    own = (line for line in lines if is_the_users(line))
+    return next(own, next(iter(lines), None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,18 +388,22 @@ class TaskStack:
     Attributes:
         thread: Its identifier.
         faulted: Whether the signal came in this thread.
+        elsewhere: Whether it came in another one: then this one may have gone on meanwhile.
         frames: What the task had called, the innermost first.
     """
 
     thread: int
     faulted: bool
+    elsewhere: bool
     frames: tuple[Frame, ...]
 
     @property
-    def line(self) -> Frame:
-        """Where the task was, in its user's code if it went through some."""
+    def line(self) -> Frame | None:
+        """Where the task was, in its user's code if it went through some; None if unknown."""
         own = [frame for frame in self.frames if is_the_users(frame)]
-        return within(own) if own else self.frames[0]
+        if own:
+            return within(own)
+        return None if self.elsewhere else next(iter(self.frames), None)
 
     @property
     def waits(self) -> bool:
@@ -418,15 +415,17 @@ class TaskStack:
 
 def task_stacks(stack: str) -> tuple[TaskStack, ...]:
     """Return the threads of a stack that ran a task; the one of the signal comes first."""
-    found = []
+    found, said = [], bool(_CURRENT.search(stack))
     for text in _texts_of_threads(stack):
         header, frames = _THREAD.match(text), _stacked(text)
         at_task = _at_task(frames)
         if header is not None and at_task is not None:
+            faulted = bool(_CURRENT.match(text))
             found.append(
                 TaskStack(
                     thread=int(header["ident"] or "0", 16),
-                    faulted=bool(_CURRENT.match(text)),
+                    faulted=faulted,
+                    elsewhere=said and not faulted,
                     frames=tuple(frames[:at_task]),
                 )
             )

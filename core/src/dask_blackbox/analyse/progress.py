@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 import polars as pl
@@ -16,6 +18,8 @@ _RECENT = 5.0
 _ESTIMATED = 0.05  # seconds by which workers misjudge the delay of their clocks
 _FEW = 3
 _SHARE = 0.3
+_STEADY = 10
+"""After so many graphs, one by one, another one is expected within the longest pause."""
 
 
 class Pace(NamedTuple):
@@ -25,13 +29,15 @@ class Pace(NamedTuple):
         done: How many tasks had ended.
         sent: How many there were.
         rest: Seconds that the others need at the same pace.
-        reported: That, in a sentence without its full stop.
+        sentence: That, without its full stop.
+        submitting: Whether the driver was still submitting more.
     """
 
     done: int
     sent: int
     rest: float
     sentence: str
+    submitting: bool
 
 
 def pace_of(case: Case) -> Pace | None:
@@ -41,7 +47,8 @@ def pace_of(case: Case) -> Pace | None:
         return None
     finished = finished_by(case.run, end)
     done = finished["key"].n_unique()
-    sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
+    graphs = case.run.of(GraphUpdated)
+    sent = sum(map(new_tasks, graphs))
     begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
     if begun is None or last is None or not 0 < done < sent:
         return None
@@ -49,12 +56,24 @@ def pace_of(case: Case) -> Pace | None:
     if took <= 0 or idle > max(_RECENT, _SHARE * took):
         return None
     rest = took / done * (sent - done)
+    submitting = _was_submitting([each.at for each in graphs], end)
+    submitted, others, more = "", "the others need", ""
+    if submitting:
+        submitted, others = " submitted so far", "the others of these need"
+        more = ", and the driver was still submitting tasks"
     sentence = (
-        f"Tasks were progressing: {done:,} of {counted(sent, 'task')}{_of(case)} had "
-        f"ended, the last of them {duration(max(idle, 0.0))} before; at that rate the "
-        f"others need about {duration(rest)} more"
+        f"Tasks were progressing: {done:,} of {counted(sent, 'task')}{_of(case)}{submitted} "
+        f"had ended, the last of them {duration(max(idle, 0.0))} before; at that rate "
+        f"{others} about {duration(rest)} more{more}"
     )
-    return Pace(done, sent, rest, sentence)
+    return Pace(done, sent, rest, sentence, submitting)
+
+
+def _was_submitting(moments: Sequence[float], end: float) -> bool:
+    """Return whether the driver was submitting graphs, one by one, until the end."""
+    last = sorted(moments)[-_STEADY - 1 :]
+    pauses = [b - a for a, b in pairwise(last)]
+    return len(pauses) == _STEADY and end - last[-1] <= max(pauses)
 
 
 def finished_by(run: RunTables, moment: float) -> pl.DataFrame:

@@ -143,7 +143,7 @@ def frame_at_exit(death: WorkerExit) -> Frame | None:
     suspects = set(suspects_of(death))
     for task in death.running:
         stack = _stack_of(task, stacks) if task.key in suspects else None
-        if stack is not None and stack.frames:
+        if stack is not None and stack.line is not None:
             return stack.line
     return frame_of_stack(death.stack)
 

@@ -963,7 +963,11 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         needs = max(_moment(case) - case.run.manifest.started, 0) + pace.rest
     if pace is not None and needs is not None:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
-        title += f", at this rate {duration(needs)}"
+        title += (
+            " and more to submit"
+            if pace.submitting
+            else f", at this rate {duration(needs)}"
+        )
     starting = started is None and _was_starting_a_cluster(case)
     none_yet = starting or case.clusterless
     closing = not none_yet and _was_closing_a_cluster(case)
@@ -987,7 +991,12 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         remedy=(
             f"Find out what delays the {delays} of the cluster, or raise `{name}`."
             if closing or (none_yet and not starting)
-            else _remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet)
+            else _remedy_stopped_by_host(
+                name,
+                needs,
+                cluster_is_slow=slow or none_yet,
+                at_least=pace is not None and pace.submitting,
+            )
         ),
         confidence="high" if pace is not None else "medium",
         # It would reach the same limit again, unless nothing is known of its pace.
@@ -1015,9 +1024,12 @@ _CLOSING_CLUSTER = re.compile(
 
 
 def _remedy_stopped_by_host(
-    name: str, needs: float | None, *, cluster_is_slow: bool
+    name: str, needs: float | None, *, cluster_is_slow: bool, at_least: bool
 ) -> str:
-    raised = f" to {duration(_TIME_MARGIN * needs)} or more" if needs else ""
+    raised = ""
+    if needs:
+        enough = duration(_TIME_MARGIN * needs)
+        raised = f" to more than {enough}" if at_least else f" to {enough} or more"
     sooner = (
         "; start its cluster earlier, or keep one running" if cluster_is_slow else ""
     )
