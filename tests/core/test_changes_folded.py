@@ -241,6 +241,15 @@ def test_a_value_that_a_function_captured_is_a_parameter_and_no_code() -> None:
     assert found.past.blame == "data"
 
 
+def test_a_global_is_called_by_its_module() -> None:
+    source = "LEAST = {}\ndef tidy(least):\n    return lambda rows: rows[LEAST]\n"
+    before, after = (captured(source.format(n), n, n) for n in (3, 4))
+
+    [change] = card_changes(before, after).changes
+
+    assert change.what == "LEAST (global of job)"
+
+
 def test_a_parameter_of_the_run_explains_the_value_that_a_function_captured() -> None:
     asked = [{"parameters": {"--least": value}} for value in ("3", "4")]
     before, after = (

@@ -377,6 +377,14 @@ def test_a_death_comes_before_what_the_process_that_came_after_it_lacks() -> Non
 HELD = "the index is locked by another writer"
 
 
+def test_a_failure_on_an_unknown_worker_is_explained() -> None:
+    failed = a_failed_task("relabel-9", "KeyError", "'tue'", worker="")
+    found = verdict_of(findings_in(run := a_run(WORKER, failed, failed_with())), run)
+
+    assert found is not None
+    assert found.title == "KeyError in 'relabel': 'tue'"
+
+
 @pytest.mark.parametrize(
     ("killed", "message", "title"),
     [

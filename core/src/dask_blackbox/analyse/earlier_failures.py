@@ -867,7 +867,7 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
     meets = is_leftover(failure.raised.name, failure.raised.message)
     own = case.run.tasks.filter(
         (pl.col("prefix") == failure.prefix)
-        & (pl.col("worker") == failure.worker)
+        & pl.col("worker").eq_missing(failure.worker)
         & (pl.col("outcome") == "finished")
     )
     joined = _joined(case, failure.worker)

@@ -109,9 +109,9 @@ def _prefix_differences(
 
 
 def _name_of(given: str) -> str:
-    """Return how a value is called: `least (given to job:tidy)`."""
-    function, _, name = given.rpartition(":")
-    return f"{name} (given to {function})"
+    """Return how a value is called: `least (given to job:tidy)`, `LEAST (global of job)`."""
+    owner, _, name = given.rpartition(":")
+    return f"{name} ({'given to' if ':' in owner else 'global of'} {owner})"
 
 
 def _placed(change: Difference, places: Places) -> Difference:
