@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -120,3 +121,54 @@ def test_a_line_is_recorded_once_where_workers_are_threads_of_the_driver() -> No
 
     assert [row[7] for row in workers] == ["shared"]
     assert lines(rows) == []
+
+
+def _end_a_thread(name: str) -> None:
+    def parse() -> float:
+        return float("1,07")
+
+    thread = threading.Thread(target=parse, name=name)
+    thread.start()
+    thread.join()
+
+
+def test_an_exception_that_ends_a_thread_is_recorded_and_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passed_on = list[str]()
+    monkeypatch.setattr(
+        threading, "excepthook", lambda args: passed_on.append(args.thread.name)
+    )
+    before = threading.excepthook
+    rows = list[list[Any]]()
+    tap = DriverTap("a recording", lambda _, row: rows.append(row), threads=True)
+    tap.start()
+    _end_a_thread("publisher")
+    tap.stop()
+    _end_a_thread("later")
+
+    stderr = [row[7] for row in rows if len(row) > 7 and row[5] == "stderr"]
+    assert stderr[:2] == [
+        "Exception in thread publisher:",
+        "Traceback (most recent call last):",
+    ]
+    assert stderr[-1] == "ValueError: could not convert string to float: '1,07'"
+    assert passed_on == ["publisher", "later"]
+    assert threading.excepthook is before
+
+
+def test_of_many_threads_that_exceptions_end_the_rest_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    rows = list[list[Any]]()
+    tap = DriverTap("a recording", lambda _, row: rows.append(row), threads=True)
+    tap.start()
+    for number in range(25):
+        _end_a_thread(f"t{number}")
+    tap.stop()
+
+    stderr = [row[7] for row in rows if len(row) > 7 and row[5] == "stderr"]
+    assert "Exception in thread t19:" in stderr
+    assert "Exception in thread t20:" not in stderr
+    assert stderr[-1] == "dask-blackbox: exceptions ended 5 more threads"

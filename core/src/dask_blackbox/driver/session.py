@@ -650,6 +650,7 @@ class Recording:
                 self._manifest.recording,
                 supervisor.row,
                 printed=bool(setting("capture.stdout")) and not self._is_in_host(),
+                threads=True,
             )
             self._driver.start()
             facts = describe_driver(

@@ -24,9 +24,11 @@ from ..process import ancestry, image_variables, installed
 from ..user_frames import FOREIGN, is_ours
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
+from .patches import Patches
 
 _LONGEST = 20_000
 _SHORT = 2_000
+_MOST_THREADS, _LINES = 20, 200  # threads that exceptions end, and lines of each
 _REGISTERING = ("register_plugin", "register_worker_plugin")
 _ABOUT = "dask_blackbox_about"
 """Attribute of an integration's exception: the user's function that it is about."""
@@ -219,6 +221,8 @@ class DriverTap:
         recording: Id of the recording.
         sink: Takes a kind and a row; must not block.
         printed: Whether to take what is printed to standard output, too.
+        threads: Whether to take the exceptions that end threads, which Python prints, as
+            the lines of standard error that they are.
     """
 
     def __init__(
@@ -227,13 +231,16 @@ class DriverTap:
         sink: Callable[[str, list[object]], None],
         *,
         printed: bool = False,
+        threads: bool = False,
     ) -> None:
-        self._sink, self._prints = sink, printed
+        self._sink, self._prints, self._threads = sink, printed, threads
         self._tap = LogTap(
             recording, "driver", lambda role: role, lambda row: sink("log", row)
         )
         self._printed = DriverPrintedLines(self._tap)
         self._showwarning: Any = None
+        self._hooked = Patches()
+        self._ended_threads = 0
         self._begun = (time.monotonic(), _main_thread())
 
     def start(self) -> None:
@@ -254,11 +261,45 @@ class DriverTap:
         self._shown = show
         hook: Any = show
         warnings.showwarning = hook
+        if self._threads:
+            self._watch_threads()
+
+    def _watch_threads(self) -> None:
+        before = threading.excepthook
+
+        def excepthook(args: threading.ExceptHookArgs, /) -> None:
+            try:
+                if self._hooked:  # else a later hook still calls this one
+                    self._thread_ended(args)
+            except Exception:  # it would hide the user's
+                pass
+            before(args)
+
+        self._hooked.replace(threading, "excepthook", before, excepthook)
+
+    def _thread_ended(self, args: threading.ExceptHookArgs) -> None:
+        error, thread = args.exc_value, args.thread
+        if error is None or isinstance(error, SystemExit):
+            return
+        self._ended_threads += 1
+        if self._ended_threads > _MOST_THREADS:
+            return
+        name = threading.get_ident() if thread is None else thread.name
+        text = "".join(traceback.format_exception(error))
+        for line in (f"Exception in thread {name}:", *text.splitlines()[-_LINES:]):
+            if line.strip():
+                self._threads_line(line)
+
+    def _threads_line(self, line: str) -> None:
+        self._tap.take(time.time(), "driver", "stderr", logging.INFO, line, None)
 
     def stop(self) -> None:
         """Stop listening."""
         self.report_times()
         self._printed.flush()
+        self._hooked.restore()
+        if (more := self._ended_threads - _MOST_THREADS) > 0:
+            self._threads_line(f"dask-blackbox: exceptions ended {more} more threads")
         self._tap.detach()
         if warnings.showwarning is self._shown:
             warnings.showwarning = self._showwarning
