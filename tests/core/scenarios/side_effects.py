@@ -162,6 +162,21 @@ def another_module(folder: str) -> None:
         c.submit(price, "A7").result()
 
 
+def hidden_module(folder: str) -> None:
+    """Send the workers a helper that has the name of a module of Python's."""
+    helper = Path(folder, "statistics.py")
+    helper.write_text("def weighted(values):\n    return sum(values)\n")
+    with client() as c:
+        c.upload_file(str(helper))
+        c.submit(middle, [3, 1, 2]).result()
+
+
+def middle(values: list[int]) -> float:
+    from statistics import median
+
+    return median(values)
+
+
 def unprintable(folder: str) -> None:
     """Raise an exception whose text cannot be made, because of another one."""
     assert folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -34,7 +35,13 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
 from dask_blackbox.events import DriverCode, SchedulerInfo, WorkerCode
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, quoted_key, short
+from dask_blackbox.formatting import (
+    class_of,
+    counted,
+    quoted_key,
+    short,
+    short_with_paths,
+)
 from dask_blackbox.manifest import DriverException
 
 # environment-mismatch
@@ -202,7 +209,8 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
         return
     ours = driver_has_package(case, module)
     hiding = NAME_NOT_IN_FILE.search(failure.message)
-    if ours is not None and hiding and not _INSTALLED.search(hiding["file"]):
+    known = ours is not None or _is_pythons(module)
+    if known and hiding and not _INSTALLED.search(hiding["file"]):
         yield _shadowing_file_finding(case, failure, module, hiding["file"])
         return
     theirs = worker_has_package(case, failure.worker, module)
@@ -285,26 +293,35 @@ def _is_involved(failure: TaskFailure, module: str, file: str) -> bool:
     )
 
 
+def _is_pythons(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
 def _shadowing_file_finding(
     case: Case, failure: TaskFailure, module: str, file: str
 ) -> Finding:
-    """Return that a file on the workers hides a package that the driver has installed."""
+    """Return that a file on the workers hides an installed package, or a module of Python."""
     name = package_of(case, module.partition(".")[0])
+    other = (
+        f"'{name}' is a module of Python"
+        if _is_pythons(module)
+        else f"The driver has the package '{name}' installed"
+    )
+    hidden = f"Python's '{name}'" if _is_pythons(module) else f"the installed '{name}'"
     found = verdict_on_failure(
         case,
         ENVIRONMENT_MISMATCH,
         failure,
-        f"import another '{module}' than the driver: {short(file, 60)}",
+        f"import another '{module}' than the driver: {short_with_paths(file, 60)}",
         cause=(
             f"{quoted_key(failure.key)} failed on "
-            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. The "
-            f"driver has the package '{name}' installed; the worker imported "
-            f"{short(file, 120)} instead, which is not in a folder of installed "
-            "packages."
+            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. {other}; "
+            f"the worker imported {short_with_paths(file, 120)} instead, which is not in a folder of "
+            "installed packages."
         ),
         remedy=(
-            f"Remove or rename {short(file, 120)} on the workers, or start them in "
-            f"another folder: it takes precedence over the installed '{name}'."
+            f"Remove or rename {short_with_paths(file, 120)} on the workers, or start them in "
+            f"another folder: it takes precedence over {hidden}."
         ),
     )
     return msgspec.structs.replace(found, confidence="medium")
