@@ -28,6 +28,7 @@ _CLOCK = ("forward", "back")
 BEHIND_A_PROXY = ("commands", "no-nanny", "nworkers")
 """Clusters whose scheduler can be reached by way of a proxy."""
 _BY_NETWORK_OR_CLOCK = 0.15
+_WITH_A_SMALL_SPOOL = 0.15
 _SPOOLS = ("spool deleted", "spool full", "temporary folder deleted")
 
 
@@ -49,6 +50,7 @@ class Round:
         ttl: Seconds until the scheduler gives up who is silent; 0: minutes.
         s3: Whether the store is an S3 server.
         two: Whether the second half of the work has a client of its own.
+        small_spool: Whether the spool is limited to 1 MiB.
     """
 
     seed: int
@@ -64,11 +66,13 @@ class Round:
     ttl: int
     s3: bool
     two: bool
+    small_spool: bool = False
 
     def __str__(self) -> str:
         more = f" +{self.again:.1f}" if self.again else ""
         more += f" ttl {self.ttl}" if self.ttl else ""
         more += " two" if self.two else ""
+        more += " small spool" if self.small_spool else ""
         return (
             f"{self.victim} · {self.how} · {self.moment}+{self.after:.1f}{more} · "
             f"{self.cluster} · {self.recorded} · {self.work}"
@@ -78,8 +82,17 @@ class Round:
 
 def drawn(seed: int) -> Round:
     """Draw a round."""
+    # With dice of their own: published seeds keep victim, cluster and moment.
+    dice = random.Random(f"small spool {seed}")
+    small = dice.random() < _WITH_A_SMALL_SPOOL
+    round_ = replace(_with_network_or_clock(seed), small_spool=small)
+    if round_.victim != "recorder" or round_.how != "SIGKILL" or not small:
+        return round_
+    return replace(round_, again=dice.uniform(0.5, 4))
+
+
+def _with_network_or_clock(seed: int) -> Round:
     round_ = _drawn(seed)
-    # With dice of their own: seeds that were published stay what they were.
     dice = random.Random(f"network or clock {seed}")
     if dice.random() > _BY_NETWORK_OR_CLOCK or round_.victim in ("store", "spool"):
         return round_

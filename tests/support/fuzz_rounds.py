@@ -120,6 +120,8 @@ def _environment(round: Round, home: Home) -> dict[str, str]:  # noqa: A002
     }
     if "PYTHONPATH" in os.environ:  # to fly another tree than the one installed
         settings["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    if round.small_spool:
+        settings["DASK_BLACKBOX__SPOOL_LIMIT"] = "1 MiB"
     if round.ttl:
         settings["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = f"{round.ttl}s"
     return home.environment(**settings)
