@@ -202,6 +202,7 @@ def test_the_thread_of_the_fault_reports_who_crashed(thread: int | None) -> None
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_task_that_went_on_after_the_signal_was_at_no_known_line(
+    *,
     elsewhere: bool,
 ) -> None:
     main = "Current thread 0x01 (most recent call first):\n"

@@ -741,6 +741,7 @@ def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that(
 
 @pytest.mark.parametrize("more", [False, True])
 def test_a_time_limit_reports_whether_the_driver_was_still_submitting(
+    *,
     more: bool,
 ) -> None:
     last = 25.0 if more else 20.0
