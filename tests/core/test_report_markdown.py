@@ -198,6 +198,20 @@ def test_a_line_of_code_stays_one_piece_whatever_it_is(code: str) -> None:
     assert list(pieces(cause))[1::2] == [(code, True), ("twice", True)]
 
 
+def test_backticks_of_a_message_take_no_line_of_code_apart() -> None:
+    cause = f"It raised E: a ` `` ``` b, at shop.py:3 ({as_code('raise E(x)')})."
+
+    assert [code for code, is_code in pieces(cause) if is_code] == ["raise E(x)"]
+
+
+def test_what_no_browser_breaks_is_cut() -> None:
+    shown = rendered(a_card_that_says(f"cannot read {'y' * 300}")).text
+
+    assert f"cannot read {'y' * 60}… " in " ".join(shown.split("\n"))
+    path = "/".join(["long-folder"] * 30)
+    assert path in rendered(a_card_that_says(f"cannot read {path}")).text
+
+
 def test_what_one_could_type_is_code_in_every_rendering() -> None:
     rendered = (
         "Set `retries=3` on <it>: `client.submit(f, retries=3)`, or `a|b` and 3` more."

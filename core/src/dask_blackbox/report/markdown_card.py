@@ -49,6 +49,9 @@ _MARKUP = re.compile(r"([\\`*\[\]|~$<>&]|(?<![^\W_])_|_(?![^\W_]))")
 _OPENING = re.compile(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
 _AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.|@")
 _UNBROKEN = re.compile(r"[^\s“”]*[^\s“”,.;:]")
+_NO_BREAK = re.compile(r"[^\s/-]{100,}")
+"""No browser breaks these: they hide what is beside a card."""
+_MOST_UNBROKEN = 60
 _SPACES = re.compile(r"\s+")
 _BACKTICKS = re.compile(r"`+")
 _OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
@@ -278,6 +281,7 @@ def _escaped_inside(text: str) -> str:
     What a renderer would make a link of is code: no escape prevents that everywhere.
     """
     text = _SPACES.sub(" ", plain(text)).strip()
+    text = _NO_BREAK.sub(lambda found: f"{found[0][:_MOST_UNBROKEN]}…", text)
     result, end = "", 0
     for found in _UNBROKEN.finditer(text):
         if not _AUTOLINK.search(found[0]):

@@ -214,7 +214,11 @@ def missing_data(card: RunCard) -> list[str]:
     return parts
 
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`)([^\n]+?)(?<!`)\1(?!`)")
+_CODE = re.compile(
+    r"(?<!`)(?:`(?![`\s])(?P<plain>[^`\n]*[^`\s])`"
+    r"|(?P<fence>``+)(?!`)(?P<ticked>[^\n]+?)(?<!`)(?P=fence))(?!`)"
+)
+"""As `as_code` writes it: other backticks are those of somebody's message."""
 
 
 def pieces(text: str) -> Iterator[tuple[str, bool]]:
@@ -223,7 +227,7 @@ def pieces(text: str) -> Iterator[tuple[str, bool]]:
     for found in _CODE.finditer(text):
         if end < found.start():
             yield text[end : found.start()], False
-        code, end = found[2], found.end()
+        code, end = found["plain"] or found["ticked"], found.end()
         padded = code.startswith(" ") and code.endswith(" ") and code.strip()
         yield (code[1:-1] if padded else code), True
     if end < len(text):
