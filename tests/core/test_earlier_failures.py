@@ -574,3 +574,80 @@ def test_what_a_driver_met_or_counted_of_failed_tasks_is_their_failure(
     assert found.rule == f"{rule}-exception"
     title = "ValueError in 'publish': bad price 'n/a'; then" if rule == "task" else ""
     assert found.title.startswith(title or f"{exception} in the driver")
+
+
+def a_killed_task(*, received: float) -> list[Piece]:
+    """Return a task that killed its worker, and that the driver received its exception."""
+    message = "Attempted to run task 'melt-9' on 1 different workers"
+    return [
+        WORKER,
+        *a_death(exit_code=74, at=5.0, executing=["melt-9"]),
+        a_failed_task(
+            "melt-9", "distributed.scheduler.KilledWorker", message, at=5.1, outcome="killed"
+        ),
+        an_event(
+            "driver-call-failed", "driver", at=received, call="Future.result",
+            exception="KilledWorker", message=message, key="melt-9", identity="1", pid=1,
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("received", "more", "exception", "first"),
+    [
+        (19.0, [], "KeyError", True),
+        (19.0, [a_graph(at=19.5)], "KeyError", False),
+        (9.0, [], "KeyError", False),
+        (19.0, [], "ZeroDivisionError", False),
+    ],
+    ids=["at once", "it went on", "later", "nothing is lacking"],
+)
+def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
+    received: float, more: list[Piece], exception: str, *, first: bool
+) -> None:
+    ended = an_exception(exception, "'summary'")
+    run = a_run(*a_killed_task(received=received), *more, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    died = "because a task's code exited the process with code 74 while running 'melt'; then"
+    assert (died in found.title) == first
+    assert found.rule == ("worker-exit" if first else "driver-exception")
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [("reel 9: KilledWorker", True), ("reel 9 is blank", False)],
+)
+def test_an_exception_that_the_driver_named_as_it_gave_up_is_what_it_counts(
+    line: str, *, first: bool
+) -> None:
+    ended = an_exception(
+        "Incomplete", "1 reel(s) left to do", traceback=f"{RAISES}Incomplete"
+    )
+    logged = a_log_line(
+        line, at=19.9, role="driver", source="driver", logger="reels", level=40
+    )
+    run = a_run(*a_killed_task(received=9.0), logged, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == ("worker-exit" if first else "driver-exception")
+
+
+def test_of_several_kinds_of_failures_the_most_frequent_begins_the_headline() -> None:
+    missing = a_failed_task("publish-1", "FileNotFoundError", "farm-07.csv", at=4.9)
+    bad = [
+        a_failed_task(f"publish-{n}", "ValueError", "bad price 'n/a'", at=5.0 + n / 10)
+        for n in (2, 3, 4)
+    ]
+    ended = an_exception(
+        "ValueError",
+        "mean requires at least one data point",
+        traceback=f"{RAISES}ValueError",
+    )
+    run = a_run(WORKER, missing, *bad, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("ValueError in 'publish': bad price 'n/a'; then")

@@ -459,6 +459,20 @@ def test_a_lost_actor_is_named_with_what_its_worker_died_of() -> None:
     assert rules_of(*an_actor()) == ["actor-lost"]
 
 
+def test_an_actor_whose_worker_was_closed_on_purpose_is_named_with_the_reason() -> None:
+    closed = a_departure(
+        stimulus="retire-workers-1", closing="retire-workers-1795276909.5"
+    )
+    found = verdict(a_worker(), *closed, *an_actor()[-2:])
+
+    assert (found.rule, found.confidence) == ("actor-lost", "high")
+    assert found.title.endswith("with its worker, which had been closed on purpose")
+    assert (
+        "closed on purpose (retire-workers): the cluster was scaled down" in found.cause
+    )
+    assert found.retry_advice == "unknown"
+
+
 def test_a_driver_that_waited_for_a_lost_actor_is_less_sure() -> None:
     found = verdict(*an_actor(end=TIMED_OUT))
 

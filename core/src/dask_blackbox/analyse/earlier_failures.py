@@ -92,6 +92,7 @@ from dask_blackbox.events import (
     DriverRaised,
     DriverRestart,
     DriverSkipped,
+    GraphUpdated,
     KeyReused,
     ProgramFailed,
 )
@@ -200,6 +201,7 @@ class _Earlier:
             headline.
         spoils: Results were wrong after it, so that any exception of the job's may follow.
         remedy: What helps against it; empty: nothing more than its line.
+        number: How many tasks failed so.
     """
 
     at: float
@@ -215,6 +217,7 @@ class _Earlier:
     known: bool = False
     spoils: bool = False
     remedy: str = ""
+    number: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,11 +268,13 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     return _following(case, max(at_once, key=_tells), verdict, evidence)
 
 
-def _tells(earlier: _Earlier) -> int:
-    """Return how specific a failure is, to choose among those of one process at a time."""
-    if earlier.name:
-        return 2
-    return 1 if isinstance(earlier, _Program) else 0
+def _tells(earlier: _Earlier) -> tuple[int, int]:
+    """Return how specific a failure is, to choose among those of one time, and how frequent.
+
+    What failed more often leaves more out.
+    """
+    specific = 2 if earlier.name else 1 if isinstance(earlier, _Program) else 0
+    return specific, earlier.number
 
 
 def with_doubt(case: Case, verdict: Finding) -> Finding:
@@ -600,6 +605,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             line=_line_of(first.frame),
             root=first if cancelled or again or lacked or missed or starved else None,
             spoils=missed,
+            number=number,
         )
 
 
@@ -636,6 +642,7 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         _is_lacked_later(case, first)
         or _is_missed(case, first, {len(killed)})
         or _is_restarted_after(case, verdict, first)
+        or _ended_upon(case, first)
     ):
         return
     deaths = [each for each in case.deaths if first.key in each.executing]
@@ -687,6 +694,24 @@ def _began_after(case: Case, failure: TaskFailure, earlier: TaskFailure) -> bool
     return isinstance(began, float) and earlier.at <= began + CLOCKS
 
 
+def _ended_upon(case: Case, failure: TaskFailure) -> bool:
+    """Return whether a failure that the driver handled was the last it had of its cluster.
+
+    It then submits nothing more, and lacks something a moment later.
+    """
+    decided = case.outcome.decided_at
+    received = [
+        each.at
+        for each in case.outcome.survived
+        if each.key == failure.key or each.message == failure.message
+    ]
+    if decided is None or not received or case.blame.failure is not None:
+        return False
+    went_on = any(each.at > received[-1] for each in case.run.of(GraphUpdated))
+    at_once = decided - received[-1] <= _AT_ONCE
+    return at_once and not went_on and _ended_with(case, is_symptom)
+
+
 def _is_restarted_after(case: Case, verdict: Finding, earlier: TaskFailure) -> bool:
     """Return whether data was lost by a restart that the driver asked for after a failure."""
     return verdict.rule == "data-lost" and any(
@@ -720,9 +745,22 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
         and (
             number > 1
             or re.search(rf"{_ERROR_WORDS}|\b1 of \d", exception.message) is not None
+            or _was_printed_at_the_end(case, failure)
         )
         for number in numbers
     )
+
+
+def _was_printed_at_the_end(case: Case, failure: TaskFailure) -> bool:
+    """Return whether the driver's own code named the exception of a task just before it ended."""
+    name, decided = class_of(failure.exception), case.outcome.decided_at
+    if decided is None:
+        return False
+    at = pl.col("at").dt.epoch("us") / 1e6
+    lines = own_lines(case.run).filter(
+        (pl.col("role") == "driver") & at.is_between(decided - _AT_ONCE, decided)
+    )
+    return any(re.search(rf"\b{re.escape(name)}\b", each) for each in lines["message"])
 
 
 def _is_met_again(case: Case, earlier: TaskFailure) -> bool:

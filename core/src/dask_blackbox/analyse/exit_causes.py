@@ -62,18 +62,22 @@ class ExitCause:
         confidence: How sure.
         because: The evidence, as a clause ("it …").
         by_script: Whether the job's own code, or one of its tasks, ended the process.
+        code: With which exit code it ended, where that is the evidence.
     """
 
     slug: str
     confidence: Confidence
     because: str
     by_script: bool = False
+    code: int | None = None
 
     @property
     def died(self) -> str:
         """The cause, as a clause that follows "died"."""
         if self.by_script and self.slug == "worker-signalled":
             return "because of a signal that the job itself sent"
+        if self.code is not None:
+            return f"because a task's code exited the process with code {self.code}"
         return DIED[self.slug]
 
 
@@ -285,7 +289,9 @@ def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
         return ExitCause(slug="unknown", confidence="low", because=because)
     because = f"its process exited with code {death.exit_code}"
     sure: Confidence = "high" if death.executing else "medium"
-    return ExitCause(slug="worker-exit", confidence=sure, because=because)
+    return ExitCause(
+        slug="worker-exit", confidence=sure, because=because, code=death.exit_code
+    )
 
 
 def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:

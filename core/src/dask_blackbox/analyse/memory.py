@@ -387,7 +387,7 @@ class RetainedMemory:
     def sentence(self) -> str:
         """Return a sentence on it."""
         return (
-            f"At least {size(self.kept)} of its memory was retained from the "
+            f"At least {size(self.kept)} of unmanaged memory had accumulated over the "
             f"{counted(self.tasks, 'task')} that it had run before; no result accounts "
             "for it."
         )

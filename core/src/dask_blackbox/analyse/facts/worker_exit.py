@@ -11,6 +11,7 @@ cluster closed.  None of these is a death.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,6 +47,14 @@ EndedBy = Literal[
 `host`: a signal to its nanny, which ended with it; `signal`: one to the process alone;
 `script`: the job's own code sent it, in the driver or in a task; `orderly`: retired, restarted or closed on request.
 """
+
+
+_MOMENT = re.compile(r"-\d{9,}[\d.]*$")
+
+
+def without_moment(reason: str) -> str:
+    """Return the reason why a worker closed, without the moment that Dask adds to it."""
+    return _MOMENT.sub("", reason)
 
 
 @dataclass(frozen=True, kw_only=True)

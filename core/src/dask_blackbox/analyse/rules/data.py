@@ -13,7 +13,7 @@ from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.facts.outcome import CLOCKS
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit, without_moment
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
 from dask_blackbox.analyse.signatures import lines_of
@@ -160,10 +160,6 @@ def _left_with(
     return [fact for fact in removed if fact.at <= at + CLOCKS]
 
 
-_MOMENT = re.compile(r"-\d{9,}[\d.]*$")
-"""What Dask adds to the reason of a call of the client: when it was made."""
-
-
 def _left_in_order(case: Case, key: str, removed: list[WorkerRemoved]) -> Finding:
     """Return that workers were restarted, retired or closed with the only copies."""
     worker = removed[-1].subject
@@ -171,7 +167,7 @@ def _left_in_order(case: Case, key: str, removed: list[WorkerRemoved]) -> Findin
     reasons = {each.subject: each.reason for each in case.run.of(WorkerClosing)}
     holders = dict.fromkeys(case.name_of(fact.subject) for fact in removed)
     was = "was" if len(holders) == 1 else "were"
-    reason = _MOMENT.sub("", reasons.get(worker) or "")
+    reason = without_moment(reasons.get(worker) or "")
     why = f"which {was} closed on purpose ({short(reason, 60)})"
     return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {quoted(lost)}",

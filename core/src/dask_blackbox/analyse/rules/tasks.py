@@ -32,7 +32,8 @@ from dask_blackbox.analyse.explanations import (
     hint_on,
     in_one_line,
 )
-from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
+from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit, without_moment
+from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.failures import (
     NoneResult,
     TaskFailure,
@@ -624,23 +625,37 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     death = _death_with(case, worker, actor)
     who = f"the actor {quoted_key(key)}" if key else "an actor"
     why = f": {case.cause_of(death).because}" if death else ""
+    closed = None if death else _closed_with(case, worker)
     where = (
         f"{name_of(case, death)}, which held it, died{why}"
         if death
+        else f"{case.name_of(worker)}, which held it, had been closed on purpose "
+        f"({short(without_moment(closed.closing or 'without a reason'), 60)}): the cluster was scaled down, or "
+        "the worker was retired, restarted or closed"
+        if closed
         else f"{case.name_of(worker)}, which held it, is gone"
         if worker
         else "the worker that held it is gone"
     )
     prefix = case.prefix_of(key) if key else None
     running, advice = _running_at(death), _advice_actor_lost(case, death)
+    if closed:
+        advice = "unknown"  # who closed it may do so again
     sure: Confidence = "high" if match and (death or actor) else "medium"
     yield ACTOR_LOST.found(
-        f"{capital(who)} was lost with its worker",
+        f"{capital(who)} was lost with its worker"
+        + (", which had been closed on purpose" if closed else ""),
         cause=(
             f"The driver needed {who}, and {where}{running}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
-        remedy=_remedy_actor_lost(case, death),
+        remedy=_remedy_actor_lost(case, death)
+        + (
+            " Don't scale down, and don't restart, retire or close that worker, while the "
+            "actor is used: find who did."
+            if closed
+            else ""
+        ),
         confidence=sure,
         retry_advice=advice,
         retry_confidence="medium" if advice else None,
@@ -649,6 +664,18 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
             *_reported(actor),
             *(evidence_of(case, (death,)) if death else ()),
+            *(
+                [
+                    Evidence(
+                        text=f"{capital(name_of(case, closed))} closed"
+                        + (f": {closed.closing}." if closed.closing else "."),
+                        source="events",
+                        at=closed.at,
+                    )
+                ]
+                if closed
+                else ()
+            ),
         ),
     )
 
@@ -673,6 +700,18 @@ def _death_with(
         if death.address == worker and abs(death.at - at) <= WINDOW
     ]
     return near[-1] if near else None
+
+
+def _closed_with(case: Case, worker: str | None) -> WorkerExit | None:
+    """Return how the worker of an actor ended, if it was closed as somebody had requested."""
+    return next(
+        (
+            each
+            for each in worker_exits_of(case.run)
+            if each.address == worker and each.ended_by == "orderly"
+        ),
+        None,
+    )
 
 
 def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
