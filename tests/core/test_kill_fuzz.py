@@ -20,6 +20,7 @@ SEEDS_THAT_WENT_WRONG = {
     "scheduler killed, whose workers share a process": 1795490007,
     "recorder of the preload killed as the run ends": 1795490030,
     "scheduler of a SubprocessCluster crashed, and was closed in vain": 1795610021,
+    "file where the spool's folder was": 1797100004,
     "scheduler crashed before its preload's recorder was there": 1795500026,
 }
 

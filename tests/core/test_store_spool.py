@@ -409,6 +409,37 @@ def test_a_store_that_comes_late_is_checked_before_it_is_written(
     assert Run.open(two).errors["key"].to_list() == ["boom-2"]
 
 
+def test_a_segment_that_cannot_be_read_again_does_not_keep_the_ending_from_the_store(
+    tmp_path: Path,
+) -> None:
+    spool, mount = tmp_path / "spool", tmp_path / "mount"
+    mount.write_text("a file, where a folder is wanted")
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        [folder] = spool.iterdir()
+        log = folder / "recorder.log"
+        until(lambda: "the store fails" in log.read_text(), "the trouble")
+        until(lambda: segments(folder), "the first segment")
+
+        def closed() -> bool:
+            failing(rec, 2)  # the next segment begins once the first one is closed
+            return len(segments(folder)) > 1
+
+        until(closed, "the second segment")
+        shutil.rmtree(folder / "segments")
+        (folder / "segments").write_text("a file, where a folder is wanted")
+        mount.unlink()
+
+    rec = recorded(mount / "store", spool, during)
+    run = Run.open(rec.card.links["recording"])
+
+    assert rec.card.completeness["recorded"]
+    assert "error row" in str(rec.card.completeness["missing"]["spool"])
+    assert run.ending is not None
+    assert run.ending.state == "succeeded"
+
+
 def test_a_spool_that_another_user_has_prepared_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,7 +116,10 @@ class Uploader(threading.Thread):
     def _upload(self, name: str) -> None:
         try:
             blob = self._spool.read(name)
-        except FileNotFoundError:
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+            if not gone and not self._stopped.is_set():
+                raise  # the disk may recover; at the end, the others must not wait for this one
             self._spool.lost(name)
             return
         self._put(f"segments/{name}", blob, "application/octet-stream")
