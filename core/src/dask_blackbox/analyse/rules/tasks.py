@@ -589,7 +589,7 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
             remedy=(
                 "If a service fails occasionally, keep the retries and watch their "
                 "number. If this is a random bug, it still exists, and at least "
-                f"{attempts - 1} retries are needed to hide it."
+                f"{counted(attempts - 1, 'retry is', 'retries are')} needed to hide it."
             ),
             confidence="high",
             subject=Subject(
