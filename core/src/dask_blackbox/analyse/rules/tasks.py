@@ -629,7 +629,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     where = (
         f"{name_of(case, death)}, which held it, died{why}"
         if death
-        else f"{case.name_of(worker)}, which held it, had been closed on purpose "
+        else f"{name_of(case, closed)}, which held it, had been closed on purpose "
         f"({short(without_moment(closed.closing or 'without a reason'), 60)}): the cluster was scaled down, or "
         "the worker was retired, restarted or closed"
         if closed
