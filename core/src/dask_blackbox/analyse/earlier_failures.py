@@ -705,7 +705,9 @@ def _ended_upon(case: Case, failure: TaskFailure) -> bool:
         for each in case.outcome.survived
         if each.key == failure.key or each.message == failure.message
     ]
-    if decided is None or not received or case.blame.failure is not None:
+    if decided is None or not received or case.exception is None:
+        return False  # an exit code alone says nothing of what had been handled
+    if case.blame.failure is not None:
         return False
     went_on = any(each.at > received[-1] for each in case.run.of(GraphUpdated))
     at_once = decided - received[-1] <= _AT_ONCE

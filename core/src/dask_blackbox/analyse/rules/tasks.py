@@ -625,13 +625,11 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     death = _death_with(case, worker, actor)
     who = f"the actor {quoted_key(key)}" if key else "an actor"
     why = f": {case.cause_of(death).because}" if death else ""
-    closed = None if death else _closed_with(case, worker)
+    closed = None if death else _closed_with(case, actor)
     where = (
         f"{name_of(case, death)}, which held it, died{why}"
         if death
-        else f"{name_of(case, closed)}, which held it, had been closed on purpose "
-        f"({short(without_moment(closed.closing or 'without a reason'), 60)}): the cluster was scaled down, or "
-        "the worker was retired, restarted or closed"
+        else _closing_text(case, closed)
         if closed
         else f"{case.name_of(worker)}, which held it, is gone"
         if worker
@@ -649,13 +647,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
             f"The driver needed {who}, and {where}{running}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
-        remedy=_remedy_actor_lost(case, death)
-        + (
-            " Don't scale down, and don't restart, retire or close that worker, while the "
-            "actor is used: find who did."
-            if closed
-            else ""
-        ),
+        remedy=_remedy_actor_lost(case, death) + (_WHO_CLOSED_IT if closed else ""),
         confidence=sure,
         retry_advice=advice,
         retry_confidence="medium" if advice else None,
@@ -664,18 +656,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
             *_reported(actor),
             *(evidence_of(case, (death,)) if death else ()),
-            *(
-                [
-                    Evidence(
-                        text=f"{capital(name_of(case, closed))} closed"
-                        + (f": {closed.closing}." if closed.closing else "."),
-                        source="events",
-                        at=closed.at,
-                    )
-                ]
-                if closed
-                else ()
-            ),
+            *_closing_evidence(case, closed),
         ),
     )
 
@@ -702,16 +683,35 @@ def _death_with(
     return near[-1] if near else None
 
 
-def _closed_with(case: Case, worker: str | None) -> WorkerExit | None:
+_WHO_CLOSED_IT = (
+    " Don't scale down, and don't restart, retire or close that worker, while the actor is "
+    "used: find who did."
+)
+
+
+def _closed_with(case: Case, actor: ActorLost | None) -> WorkerExit | None:
     """Return how the worker of an actor ended, if it was closed as somebody had requested."""
-    return next(
-        (
-            each
-            for each in worker_exits_of(case.run)
-            if each.address == worker and each.ended_by == "orderly"
-        ),
-        None,
+    if actor is None:
+        return None
+    exits = worker_exits_of(case.run)
+    theirs = (each for each in exits if each.address == actor.worker)
+    near = (each for each in theirs if abs(each.at - actor.at) <= WINDOW)
+    return next((each for each in near if each.ended_by == "orderly"), None)
+
+
+def _closing_text(case: Case, closed: WorkerExit) -> str:
+    reason = short(without_moment(closed.closing or "without a reason"), 60)
+    return (
+        f"{name_of(case, closed)}, which held it, had been closed on purpose ({reason}): the "
+        "cluster was scaled down, or the worker was retired, restarted or closed"
     )
+
+
+def _closing_evidence(case: Case, closed: WorkerExit | None) -> Iterator[Evidence]:
+    if closed is not None:
+        reason = f": {closed.closing}" if closed.closing else ""
+        text = f"{capital(name_of(case, closed))} closed{reason}."
+        yield Evidence(text=text, source="events", at=closed.at)
 
 
 def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
