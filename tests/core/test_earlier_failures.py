@@ -612,6 +612,9 @@ def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
     assert found is not None
     died = "because a task's code exited the process with code 74 while running 'melt'; then"
     assert (died in found.title) == first
+    assert (
+        "`dask blackbox rules worker-exit` says what to do" in found.remedy
+    ) == first
     assert found.rule == ("worker-exit" if first else "driver-exception")
 
 

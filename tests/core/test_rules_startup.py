@@ -149,6 +149,22 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert "let Dask choose the port" in found.remedy
 
 
+def test_a_name_that_another_worker_has_is_named() -> None:
+    reply = (
+        "{'status': 'error', 'message': 'name taken, ripener', 'time': 1795747203.4}"
+    )
+    failed = a_log_line(
+        f"Failed to start process\nValueError: Unexpected response from register: {reply}",
+        role="nanny",
+    )
+    found = verdict(failed, not_started(), recorded=False)
+
+    assert found.title == (
+        "A worker failed to start: ValueError: another worker has the name 'ripener'"
+    )
+    assert "give each a unique `--name`" in found.remedy
+
+
 def test_what_a_cluster_object_raises_when_it_starts_a_job_is_no_tasks() -> None:
     trace = (
         'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    SLURMCluster()\n'

@@ -794,6 +794,21 @@ def test_what_answers_and_is_no_scheduler_is_reported_as_none() -> None:
     assert "tcp://gateway:8080 is not a Dask scheduler" in found.title
 
 
+def test_a_driver_that_cannot_allocate_what_it_makes_is_to_reduce_it_on_the_workers() -> (
+    None
+):
+    message = "Unable to allocate 618. MiB for an array with shape (9000, 9000)"
+    error = an_exception(
+        "numpy._core._exceptions._ArrayMemoryError",
+        message,
+        traceback='  File "/jobs/nightly.py", line 67, in dense_table\n    np.zeros(n)\n',
+    )
+    found = verdict(a_run(a_worker(), a_task(), failed_with(error)))
+
+    assert found.rule == "driver-exception"
+    assert "The driver itself needed that much memory at once" in found.remedy
+
+
 def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> None:
     text = "match-1 cancelled for reason: lost dependencies."
     run = driver_got(

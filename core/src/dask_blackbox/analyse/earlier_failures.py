@@ -662,15 +662,18 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         root=first,
         rule=slug,
         spoils=True,
-        remedy=_memory_remedy(case, deaths),
+        remedy=_remedy_of_deaths(case, deaths),
     )
 
 
-def _memory_remedy(case: Case, deaths: list[WorkerExit]) -> str:
-    """Return how much memory would have been enough; empty if workers did not die of it."""
-    if case.cause_of(deaths[-1]).slug != "worker-memory-limit":
+def _remedy_of_deaths(case: Case, deaths: list[WorkerExit]) -> str:
+    """Return what helps against deaths: how much memory, or which rule says what to do."""
+    slug = case.cause_of(deaths[-1]).slug
+    if slug == "worker-memory-limit":
+        return memory_need(case, tuple(deaths)).advice()
+    if slug == "unknown":
         return ""
-    return memory_need(case, tuple(deaths)).advice()
+    return f"`dask blackbox rules {slug}` says what to do about such deaths."
 
 
 def _is_lacked_later(case: Case, earlier: TaskFailure) -> bool:
@@ -935,7 +938,7 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
             headline=f"A worker died{how}{running}",
             root=failure,
             rule=cause.slug if cause.slug != "unknown" else "",
-            remedy=f"{_memory_remedy(case, [death])} {'' if met else _SET_UP_AGAIN}".strip(),
+            remedy=f"{_remedy_of_deaths(case, [death])} {'' if met else _SET_UP_AGAIN}".strip(),
         )
 
 

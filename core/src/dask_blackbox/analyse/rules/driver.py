@@ -438,13 +438,20 @@ def _released(case: Case) -> str:
 
 
 _NO_PATH = ", and check that the path exists where the driver runs."
+_TOO_LARGE = (
+    ". The driver itself needed that much memory at once: reduce the data on the workers, make "
+    "it in pieces, use a smaller or a sparse type, or give the driver's host or container more "
+    "memory."
+)
 _MISSING = {
     "ModuleNotFoundError": ". Install the module in the environment of the Python that runs "
     "the command, or run the command with the Python that has it.",
     "FileNotFoundError": _NO_PATH,
     "NotADirectoryError": _NO_PATH,
+    "MemoryError": _TOO_LARGE,
+    "_ArrayMemoryError": _TOO_LARGE,
 }
-"""What to do in the driver about what is not there, by the exception's class."""
+"""What to do in the driver about what it lacks, by the exception's class."""
 
 
 def _remedy(

@@ -45,6 +45,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     PROCESS_FAILED_TO_START,
     SEVERAL_PLUGINS_FAILED,
     START_TIMED_OUT,
+    WORKER_NAME_TAKEN,
     WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
     WORKER_WAITS_TO_CONNECT,
@@ -459,9 +460,18 @@ def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
         if any_of(each.logged, *_START_FAILURES):
             first = raised_at_end(each.root) if each.root else None
             reported.append(first or (each.exception, each.message))
-    known = [(class_of(name), message) for name, message in reported]
+    known = [(class_of(name), _of_names(message)) for name, message in reported]
     good = [each for each in known if each[0] not in _GENERIC]
     return next(iter(good), None)
+
+
+_NAME_TAKEN = "another worker has the name"
+
+
+def _of_names(message: str) -> str:
+    """Return a message; of the scheduler's reply to a name that is taken, what it says."""
+    taken = WORKER_NAME_TAKEN.search(message)
+    return message if taken is None else f"{_NAME_TAKEN} '{taken['name']}'"
 
 
 def _cause(
@@ -514,7 +524,7 @@ def _remedy_worker_start_failed(
             "choose the port (`:0`), give a range (`--worker-port 40000:40100`), or "
             "end the process that an earlier run left running."
         )
-    if "name taken" in message:
+    if message.startswith(_NAME_TAKEN):
         return (
             "Two workers have the same name: give each a unique `--name` or none, or "
             "end the worker that an earlier run left running."
