@@ -160,7 +160,8 @@ def test_a_name_that_another_worker_has_is_named() -> None:
     found = verdict(failed, not_started(), recorded=False)
 
     assert found.title == (
-        "A worker failed to start: ValueError: another worker has the name 'ripener'"
+        "A worker failed to start: ValueError: the name 'ripener' is already taken by "
+        "another worker"
     )
     assert "give each a unique `--name`" in found.remedy
 

@@ -465,13 +465,13 @@ def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
     return next(iter(good), None)
 
 
-_NAME_TAKEN = "another worker has the name"
+_NAME_TAKEN = "is already taken by another worker"
 
 
 def _of_names(message: str) -> str:
     """Return a message; of the scheduler's reply to a name that is taken, what it says."""
     taken = WORKER_NAME_TAKEN.search(message)
-    return message if taken is None else f"{_NAME_TAKEN} '{taken['name']}'"
+    return message if taken is None else f"the name '{taken['name']}' {_NAME_TAKEN}"
 
 
 def _cause(
@@ -524,7 +524,7 @@ def _remedy_worker_start_failed(
             "choose the port (`:0`), give a range (`--worker-port 40000:40100`), or "
             "end the process that an earlier run left running."
         )
-    if message.startswith(_NAME_TAKEN):
+    if message.endswith(_NAME_TAKEN):
         return (
             "Two workers have the same name: give each a unique `--name` or none, or "
             "end the worker that an earlier run left running."

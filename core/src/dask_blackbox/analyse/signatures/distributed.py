@@ -102,7 +102,10 @@ SEVERAL_PLUGINS_FAILED = Signature(
     r"Multiple plugin exceptions raised",
     "Multiple plugin exceptions raised. All exceptions will be logged, the first is raised.",
 )
-WORKER_NAME_TAKEN = Signature(r"name taken, (?P<name>[^'\"]+)", "name taken, planner-0")
+WORKER_NAME_TAKEN = Signature(
+    r"Unexpected response from register: .*name taken, (?P<name>[^'\"]+)",
+    "Unexpected response from register: {'status': 'error', 'message': 'name taken, w1'}",
+)
 WORKER_PLUGIN_FAILED = Signature(
     r"Worker plugin (?P<what>.+?) failed to setup",
     "Worker plugin Models failed to setup",
