@@ -172,3 +172,29 @@ def test_of_many_threads_that_exceptions_end_the_rest_is_counted(
     assert "Exception in thread t19:" in stderr
     assert "Exception in thread t20:" not in stderr
     assert stderr[-1] == "dask-blackbox: exceptions ended 5 more threads"
+
+
+def test_of_a_long_traceback_of_a_thread_the_lines_that_are_left_out_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    rows = list[list[Any]]()
+    tap = DriverTap("a recording", lambda _, row: rows.append(row), threads=True)
+
+    def fail() -> None:
+        raise ValueError("\n".join(f"row {number}" for number in range(400)))
+
+    tap.start()
+    thread = threading.Thread(target=fail, name="loader")
+    thread.start()
+    thread.join()
+    tap.stop()
+
+    stderr = [row[7] for row in rows if len(row) > 7 and row[5] == "stderr"]
+    assert stderr[:2] == [
+        "Exception in thread loader:",
+        "Traceback (most recent call last):",
+    ]
+    [left_out] = [each for each in stderr if "left out" in each]
+    assert int(left_out.split()[1]) + len(stderr) - 3 >= 400
+    assert stderr[-1] == "row 399"

@@ -28,7 +28,7 @@ from .patches import Patches
 
 _LONGEST = 20_000
 _SHORT = 2_000
-_MOST_THREADS, _LINES = 20, 200  # threads that exceptions end, and lines of each
+_MOST_THREADS, _LINES = 20, 190  # threads that exceptions end, and lines of each
 _REGISTERING = ("register_plugin", "register_worker_plugin")
 _ABOUT = "dask_blackbox_about"
 """Attribute of an integration's exception: the user's function that it is about."""
@@ -285,8 +285,10 @@ class DriverTap:
         if self._ended_threads > _MOST_THREADS:
             return
         name = threading.get_ident() if thread is None else thread.name
-        text = "".join(traceback.format_exception(error))
-        for line in (f"Exception in thread {name}:", *text.splitlines()[-_LINES:]):
+        first, *lines = "".join(traceback.format_exception(error)).splitlines()
+        if (left_out := len(lines) - _LINES) > 0:
+            lines[:left_out] = [f"  … {left_out:,} lines are left out here"]
+        for line in (f"Exception in thread {name}:", first, *lines):
             if line.strip():
                 self._threads_line(line)
 
