@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -201,7 +201,8 @@ class _Earlier:
             headline.
         spoils: Results were wrong after it, so that any exception of the job's may follow.
         remedy: What helps against it; empty: nothing more than its line.
-        number: How many tasks failed so.
+        prefix: Of the tasks that failed so.
+        number: How many they were.
     """
 
     at: float
@@ -217,6 +218,7 @@ class _Earlier:
     known: bool = False
     spoils: bool = False
     remedy: str = ""
+    prefix: str = ""
     number: int = 1
 
 
@@ -265,16 +267,25 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     if not leading:
         return verdict
     at_once = [each for each in leading if each.at - leading[0].at <= _AT_ONCE]
-    return _following(case, max(at_once, key=_tells), verdict, evidence)
+    return _following(case, _most_telling(at_once), verdict, evidence)
 
 
-def _tells(earlier: _Earlier) -> tuple[int, int]:
-    """Return how specific a failure is, to choose among those of one time, and how frequent.
+def _most_telling(at_once: Sequence[_Earlier]) -> _Earlier:
+    """Return the most specific of the failures of one time, and of equal ones the first.
 
-    What failed more often leaves more out.
+    Of several kinds of failures among tasks of one prefix, it is the most frequent: what fails
+    more often leaves more out.
     """
-    specific = 2 if earlier.name else 1 if isinstance(earlier, _Program) else 0
-    return specific, earlier.number
+    found = max(at_once, key=_tells)
+    alike = [each for each in at_once if each.prefix and each.prefix == found.prefix]
+    return max(alike, key=lambda each: each.number, default=found)
+
+
+def _tells(earlier: _Earlier) -> int:
+    """Return how specific a failure is."""
+    if earlier.name:
+        return 2
+    return 1 if isinstance(earlier, _Program) else 0
 
 
 def with_doubt(case: Case, verdict: Finding) -> Finding:
@@ -605,6 +616,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             line=_line_of(first.frame),
             root=first if cancelled or again or lacked or missed or starved else None,
             spoils=missed,
+            prefix=prefix or "",
             number=number,
         )
 
