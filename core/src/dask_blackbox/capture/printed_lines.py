@@ -34,7 +34,7 @@ class WorkerPrintedLines:
         secrets: Of this process; adding one sets its `until` to 0.
         ring: Where lines go at once.
         lock: Held while writing to the ring.
-        waiting: Where they wait to be shipped.
+        waiting: Where they wait to be shipped, as rows with their kind first.
         most: How many rows may wait there.
         wake: Called for a line that no task printed: the sampling thread may be asleep.
     """
@@ -46,7 +46,7 @@ class WorkerPrintedLines:
         secrets: OwnSecrets,
         ring: Ring,
         lock: threading.Lock,
-        waiting: deque[tuple[str, list[object]]],
+        waiting: deque[list[object]],
         most: int,
         wake: Callable[[], None],
     ) -> None:
@@ -99,8 +99,9 @@ class WorkerPrintedLines:
             try:
                 write(at, number, text, shown)
                 if len(waiting) < most:
-                    row = [at, role, source, pid, number, logger, level, text, key]
-                    waiting.append(("log", row))
+                    waiting.append(
+                        ["log", at, role, source, pid, number, logger, level, text, key]
+                    )
                 else:
                     self.dropped += 1
             finally:

@@ -93,7 +93,7 @@ class WorkerCapture(WorkerPlugin):
         self._worker = worker
         name_source_files(f"{self.name} {worker.id}")
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[str, list[object]]] = deque()
+        self._waiting: deque[list[object]] = deque()  # rows, their kind first
         self._dropped = 0
         self._executing: dict[str, float] = {}
         self._threads = TaskThreads(worker)
@@ -333,12 +333,13 @@ class WorkerCapture(WorkerPlugin):
             self._keep("event", row)
 
     def _keep(self, kind: str, row: list[object]) -> None:
+        whole = [kind, *row]
         if self._ring is not None:
-            self._ring.line([kind, *row])
+            self._ring.line(whole)
         if len(self._waiting) >= _WAITING:
             self._dropped += 1
             return
-        self._waiting.append((kind, row))
+        self._waiting.append(whole)
         self._wake_up()
 
     def _keep_now(self, row: list[object]) -> None:
@@ -385,8 +386,8 @@ class WorkerCapture(WorkerPlugin):
         self._empty_sent_messages()
         if batch or dropped:
             rows: dict[str, list[object]] = {}
-            for kind, row in batch:
-                rows.setdefault(kind, []).append(row)
+            for kind, *row in batch:
+                rows.setdefault(str(kind), []).append(row)
             self._send_rows({"rows": rows, "dropped": dropped})
 
     def _send_rows(self, message: dict[str, object]) -> None:
@@ -620,9 +621,9 @@ class WorkerCapture(WorkerPlugin):
             fields = json.dumps(load.fields())
         except Exception:
             return
-        row = [time.time(), "process-load", str(self._worker.address), fields]
+        row = ["event", time.time(), "process-load", str(self._worker.address), fields]
         with self._lock:
-            self._waiting.append(("event", row))
+            self._waiting.append(row)
 
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)
