@@ -122,7 +122,9 @@ class Watch:
                 run.end(exception=exception_in(failing), state="failed")
                 run.follow_advice()
                 self._say_why(run)
-        elif self._runner is None:  # nobody else will end the recording
+        elif self._runner is not None:
+            run.recording.ending()  # while the engine sets the state
+        else:  # nobody else will end the recording
             with guard("ending the recording of a flow"):
                 run.end(state="failed" if _any_failed(found) else "succeeded")
 

@@ -233,6 +233,12 @@ class RecorderSupervisor:
             if not self._another_took_over(link, deadline):
                 return
 
+    def ending(self) -> None:
+        """Let the recorder pull what there is and load what the end needs; does not wait."""
+        for order in self._orders:
+            if isinstance(order, Attach):
+                self._link.order(Drain(address=order.address))
+
     def wait_until_left(self, timeout: float) -> None:
         """Wait until the recorder, which has the run's end, no longer needs the clusters."""
         deadline = time.monotonic() + timeout

@@ -383,6 +383,12 @@ class Recording:
                 self._host_task.ended(cards[0])
         return cards[0]
 
+    def ending(self) -> None:
+        """Let the recorder prepare for an end that is near, while the caller does other things."""
+        if self._supervisor is not None and self.recorded_now:
+            with guard("preparing for the end of the recording"):
+                self._supervisor.ending()
+
     def wait_until_left(self) -> None:
         """Wait until the clusters may close, while `finish` runs in another thread.
 

@@ -134,7 +134,7 @@ class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"
 
 
 class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
-    """A scheduler is about to go: pull what it still has, then answer."""
+    """A scheduler is about to go, or its run to end: pull what it still has, then answer."""
 
     address: str
 
