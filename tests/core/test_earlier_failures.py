@@ -356,6 +356,26 @@ def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> 
     )
 
 
+@pytest.mark.parametrize(("by", "first"), [("book-7", True), ("purge-1", False)])
+def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
+    by: str, *, first: bool
+) -> None:
+    attempt = a_failed_task("book-7", "KeyError", "'SEK'", at=5.0, outcome="retried")
+    renamed = an_event(
+        "file-removed", by, at=4.0, path="/inbox/lot-7.json", act="renamed",
+        file="/jobs/book.py", line=59, function="claim",
+    )  # fmt: skip
+    missing = "[Errno 2] No such file or directory: '/inbox/lot-7.json'"
+    failed = raised_in("book-7", an_exception("FileNotFoundError", missing))
+    run = a_run(WORKER, attempt, renamed, failed)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    begins = "KeyError in 'book': 'SEK'; then" if first else "Task 'purge' renamed"
+    assert found.title.startswith(begins)
+    assert ("Make this task depend on them" in found.remedy) == (not first)
+
+
 LACKED = "module 'builtins' has no attribute 'model'"
 DIED = a_death(exit_code=-11, at=5.0, executing=["shade-1"])
 SUCCESSOR = a_worker("tcp://w2", at=6.0, pid=101)
@@ -558,6 +578,8 @@ RAISES = (
         ("Incomplete", "1 of 12 feeds not published", True, "task"),
         ("Incomplete", "1 feed of 12 is late", True, "driver"),
         ("Incomplete", "12 feeds rejected: invalid", True, "driver"),
+        ("Incomplete", "1 of 12 feeds not published", False, "task"),
+        ("Incomplete", "1 feed of 12 is late", False, "driver"),
     ],
 )
 def test_what_a_driver_met_or_counted_of_failed_tasks_is_their_failure(

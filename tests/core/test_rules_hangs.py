@@ -520,6 +520,37 @@ def test_paused_workers_say_how_full_they_were() -> None:
     assert f"about {2 * LIMIT // MIB} MiB" in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("lines", "rule"),
+    [
+        (["Pausing worker"], "workers-paused"),
+        (["Pausing worker", "Resuming worker"], "workers-never-arrived"),
+        (["Pausing worker", "Resuming worker", "Pausing worker"], "workers-paused"),
+        ([], "workers-never-arrived"),
+    ],
+)
+def test_workers_that_are_paused_do_not_arrive(lines: list[str], rule: str) -> None:
+    waited = an_exception(
+        "distributed.exceptions.WorkerStartTimeoutError",
+        "Only 0/1 workers arrived after 15",
+    )
+    said = [
+        a_log_line(f"Worker is at 117% memory usage. {line}.", at=2.0 + n)
+        for n, line in enumerate(lines)
+    ]
+    sample = a_sample(memory=360 * MIB, at=3.0)
+    run = a_run(a_worker(), sample, *said, failed_with(waited, at=16))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == rule
+    paused = "1 of 1 worker was paused for lack of memory: 360 MiB of 400 MiB in use"
+    assert (found.title == paused) == (rule == "workers-paused")
+    steps = [step.text for step in chain_of(Case(run), found)]
+    assert steps[0] == found.title
+    assert steps[1:] == ["The driver gave up waiting: WorkerStartTimeoutError"]
+
+
 def test_one_running_worker_is_enough_not_to_blame_the_paused_one() -> None:
     stall = a_stall(
         a_task_at("load-2"), workers=2, statuses={"paused": 1, "running": 1},

@@ -60,6 +60,7 @@ from dask_blackbox.analyse.side_effects import (
     is_related,
     names_exit_of,
     one_file,
+    removed_by_itself,
     sentence_on_reused,
     whose,
     why_cancelled,
@@ -68,6 +69,7 @@ from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLIENT_CANCELS,
     FUNCTION_RUN_FAILED,
+    PROCESS_FAILED_TO_START,
     SCHEDULER_CANCELS,
 )
 from dask_blackbox.analyse.signatures.python import (
@@ -755,8 +757,8 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
         # A `SystemExit` with a message: only what it prints is known.
         last = last_output(case.run) if case.outcome.kind == "exit-code" else None
         return number_of_failures(last or "") in numbers
-    if failure.key in case.unreceived:
-        return _ended_with(case, is_incomplete)
+    if failure.key in case.unreceived and _ended_with(case, is_incomplete):
+        return True
     return raised_on_purpose(exception.traceback) and any(
         re.search(rf"(?<![\d.,]){number}(?![.,]?\d)", exception.message)
         and (
@@ -808,9 +810,15 @@ def _setups(case: Case) -> Iterator[_Earlier]:
 
 
 def _attempts(case: Case) -> Iterator[_Earlier]:
-    """Yield what the first attempt of a task raised, where the last met what it had begun."""
+    """Yield what the first attempt of a task raised, where the last met what it had begun.
+
+    Or lacked what that attempt had removed.
+    """
     failure = case.blame.failure or _handled_last(case)
-    if failure is None or not is_leftover(failure.raised.name, failure.raised.message):
+    if failure is None or not (
+        is_leftover(failure.raised.name, failure.raised.message)
+        or removed_by_itself(case, failure)
+    ):
         return
     for exception, message, at in errors_before(case, failure)[:1]:
         name = class_of(exception)
@@ -876,6 +884,10 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         related_too = raised[-1].pid in ancestors and each.pid not in ignored
         if each.pid is None or each.pid in related or related_too:
             continue
+        if verdict.rule == "worker-start-failed" and PROCESS_FAILED_TO_START.search(
+            each.message or ""
+        ):
+            continue  # that is the process of the verdict
         name, message = class_of(each.exception or ""), each.message or ""
         root = next(
             (

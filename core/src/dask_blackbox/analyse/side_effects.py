@@ -306,6 +306,12 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
     )
 
 
+def removed_by_itself(case: Case, failure: TaskFailure) -> bool:
+    """Return whether a task, in an earlier attempt, removed the file that it did not find."""
+    removed = _removed(case, failure.message)
+    return any(each.subject == failure.key and each.at < failure.at for each in removed)
+
+
 def _removed(case: Case, text: str) -> Iterator[FileRemoved]:
     """Yield what was removed that a text names, or that a named file was in."""
     for each in case.run.of(FileRemoved):

@@ -18,6 +18,7 @@ from dask_blackbox.analyse.causes.mechanisms import (
 )
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.run_state import exit_code_of_driver, signal_of_driver
+from dask_blackbox.analyse.side_effects import closings_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
@@ -140,8 +141,9 @@ def _no_workers(case: Case) -> Iterator[Incident]:
     if hang is None and not case.deaths:
         return
     at = float(left.dt.epoch("us").max() or 0) / 1e6  # type: ignore[arg-type]
-    end = _outcome_incident(case).at
-    if end is None or at <= end:
+    ends = (case.outcome.decided_at, *(each.at for each in closings_of_driver(case)))
+    # Workers that leave once the driver closes its cluster are no cause of its end.
+    if all(end is None or at <= end for end in ends):
         yield Incident(kind=NO_WORKERS, at=at, text="no worker was left")
 
 

@@ -202,6 +202,11 @@ MECHANISMS: tuple[Mechanism, ...] = (
         because="the missing workers failed to start, could not connect, or exited",
     ),
     Mechanism(
+        causes={"workers-paused"},
+        effects={"workers-never-arrived"},
+        because="the driver waited for running workers, and these were paused",
+    ),
+    Mechanism(
         causes=_HANGS | {"stalled"},
         effects={"cancelled"},
         because="the run was stopped while it waited for this",

@@ -49,6 +49,8 @@ from dask_blackbox.analyse.signatures.distributed import (
     UNMANAGED_MEMORY_HIGH,
     WORKER_PAUSED,
     WORKER_PLUGIN_STARTED,
+    WORKER_RESUMED,
+    WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import (
@@ -561,6 +563,7 @@ def _paused_at(case: Case) -> str:
 def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.all_paused:
+        yield from _paused_while_waited_for(case)
         return
     full = [each for each in fullest(case) if each.worker in hang.paused]
     first = full[0] if full else None
@@ -615,6 +618,54 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
             *evidence_of_hang(case, hang),
         ),
     )
+
+
+def _paused_while_waited_for(case: Case) -> Iterator[Finding]:
+    """Report workers that the driver waited for in vain: Dask counts none that is paused."""
+    match = case.search_exception(WORKERS_DID_NOT_ARRIVE.pattern)
+    decided = case.outcome.decided_at
+    if not case.failed or not match or decided is None:
+        return
+    wanted, missing = int(match["wanted"]), int(match["wanted"]) - int(match["came"])
+    paused = _paused_at_moment(case, decided)
+    if not 0 < missing <= len(paused):
+        return
+    full = [each for each in fullest(case) if each.worker in paused]
+    if not full or full[0].limit is None:
+        return
+    yield WORKERS_PAUSED.found(
+        f"{len(paused)} of {counted(wanted, 'worker')} {'was' if len(paused) == 1 else 'were'} "
+        f"paused for lack of memory: {size(full[0].memory)} of {size(full[0].limit)} in use",
+        cause=(
+            f"{capital(counted(len(paused), 'worker'))} had connected and exceeded the share of "
+            "memory at which Dask stops starting tasks "
+            f"(`distributed.worker.memory.pause`{_paused_at(case)}). `wait_for_workers` does not "
+            f"count paused workers. The fullest was {case.name_of(full[0].worker)}, at {full[0]}."
+        ),
+        remedy=f"Give each worker about {need(4 * full[0].memory)} rather than "
+        f"{size(full[0].limit)}: check how its memory limit is computed. It used "
+        f"{size(full[0].memory)} without any task."
+        if not len(case.run.tasks)
+        else _remedy_workers_paused(full[0], unmanaged=False),
+        confidence="high",
+        subject=Subject(worker=full[0].worker),
+        evidence=(
+            *log_evidence(case, WORKER_PAUSED, UNMANAGED_MEMORY_HIGH),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _paused_at_moment(case: Case, at: float) -> set[str]:
+    """Return the workers whose newest line on pausing, by then, says that they paused."""
+    lines = lines_of(case.run, WORKER_PAUSED, WORKER_RESUMED, by=["worker"])
+    newest = dict(
+        lines.filter(pl.col("at").dt.epoch("us") / 1e6 <= at)
+        .sort("at")
+        .select("source", "message")
+        .iter_rows()
+    )
+    return {each for each, line in newest.items() if WORKER_PAUSED.search(line)}
 
 
 def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:

@@ -351,6 +351,13 @@ WORKER_PAUSED = Signature(
         "memory limit: 476 MiB"
     ),
 )
+WORKER_RESUMED = Signature(
+    r"Resuming worker",
+    (
+        "Worker is at 61% memory usage. Resuming worker. Process memory: 290 MiB -- Worker "
+        "memory limit: 476 MiB"
+    ),
+)
 UNMANAGED_MEMORY_HIGH = Signature(
     r"Unmanaged memory use is high",
     (
