@@ -492,6 +492,24 @@ def test_a_local_cluster_that_never_had_a_worker_is_not_waiting_for_a_queue() ->
     assert (found.retry_advice, found.retry_confidence) == ("code", "medium")
 
 
+@pytest.mark.parametrize(
+    ("cpu", "others", "computes"),
+    [(99.0, [], True), (50.0, [], False), (99.0, [a_task_at("fit-2", executing_for=40)], False)],
+    ids=["alone", "half of the time", "beside another task"],
+)  # fmt: skip
+def test_a_task_whose_worker_computed_all_the_time_does_not_wait(
+    cpu: float, others: list[dict[str, Any]], *, computes: bool
+) -> None:
+    used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 80, 5)]
+    stall = a_stall(a_task_at("solve-1", executing_for=58), *others)
+    found = verdict(hung(*used, stall))
+
+    assert found.rule == "stalled"
+    assert ("used 99% of a core: it was computing" in found.cause) == computes
+    assert ("limit the number of iterations" in found.remedy) == computes
+    assert ("a lock or a service" in found.remedy) == (not computes)
+
+
 def test_paused_workers_say_at_which_share_they_paused() -> None:
     memory = {"pause": 0.7, "spill": False}
     config = {"distributed": {"worker": {"memory": memory}}}

@@ -187,8 +187,10 @@ _FILES = (
     "/multiprocessing/connection.py",
     "/multiprocessing/popen_fork.py",
 )
-_CALLS = re.compile(r"\b(?:sleep|wait\w*|acquire|recv\w*|accept|select|poll)\s*\(")
-_BUSY = 20.0
+_CALLS = re.compile(
+    r"\b(?:sleep|wait\w*|acquire|recv\w*|accept|select|poll|flock|lockf)\s*\("
+)
+_BUSY, _COMPUTING = 0.2, 0.8
 _FEWEST = 3
 
 
@@ -197,10 +199,28 @@ def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
 
     None if the task is in no call that waits, if its worker computed, or if it is unknown.
     """
-    if not task.stack or task.executing_for is None:
+    if not task.stack:
         return None
     innermost = task.stack[-1]
     if not innermost.file.endswith(_FILES) and not _CALLS.search(innermost.code):
+        return None
+    share = _used_meanwhile(case, hang, task)
+    return share if share is not None and share < _BUSY else None
+
+
+def busy_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
+    """Return the share of a core that the worker of a computing task used meanwhile.
+
+    None if it did not compute all the time, or if other tasks ran on that worker.
+    """
+    beside = [each for each in hang.executing if each.worker == task.worker]
+    share = None if len(beside) > 1 else _used_meanwhile(case, hang, task)
+    return share if share is not None and share > _COMPUTING else None
+
+
+def _used_meanwhile(case: Case, hang: Hang, task: HangingTask) -> float | None:
+    """Return the median share of a core that a task's worker used since the task began."""
+    if task.executing_for is None:
         return None
     begun = hang.at - task.executing_for
     metrics = case.run.metrics.filter(pl.col("source") == task.worker)
@@ -212,5 +232,4 @@ def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
     used = during["cpu"].drop_nulls()
     if len(used) < _FEWEST:
         return None
-    share = float(used.median() or 0.0)  # type: ignore[arg-type]
-    return share / 100 if share < _BUSY else None
+    return float(used.median() or 0.0) / 100  # type: ignore[arg-type]

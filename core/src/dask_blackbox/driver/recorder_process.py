@@ -237,7 +237,7 @@ class RecorderSupervisor:
         """Let the recorder pull what there is and load what the end needs; does not wait."""
         for order in self._orders:
             if isinstance(order, Attach):
-                self._link.order(Drain(address=order.address))
+                self._link.order(Drain(address=order.address, awaited=False))
 
     def wait_until_left(self, timeout: float) -> None:
         """Wait until the recorder, which has the run's end, no longer needs the clusters."""

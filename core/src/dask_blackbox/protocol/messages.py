@@ -134,9 +134,16 @@ class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"
 
 
 class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
-    """A scheduler is about to go, or its run to end: pull what it still has, then answer."""
+    """A scheduler is about to go, or its run to end: pull what it still has, then answer.
+
+    Attributes:
+        address: Of the scheduler.
+        awaited: Whether somebody waits for the answer: without, there is none, which the next
+            one who waits could take for the own.
+    """
 
     address: str
+    awaited: bool = True
 
 
 class Mask(msgspec.Struct, kw_only=True, frozen=True, tag="mask", tag_field="op"):

@@ -108,6 +108,8 @@ _CLUSTER_CLOSING_SECONDS = 60.0
 """Seconds that a driver may take to close its cluster, or to be killed while it does."""
 _SAME_END = 1.0
 """Seconds between the end of a scheduler and that of the process that it was in."""
+_SEEN_CLOSED = 4.0
+"""Seconds until a scheduler that ended is seen to be closed: connecting is tried for three."""
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
@@ -342,7 +344,7 @@ class Recorder:
         elif isinstance(order, MasksSent):
             self._masks.confirmed(answer, order.number)
         elif isinstance(order, Drain):
-            self._begin(self._drain_on_request(order.address, answer), self._draining)
+            self._begin(self._drain_on_request(order, answer), self._draining)
         elif self._end is None:
             self._masks.left(answer)
             if rows := self._kernel.rows(order):
@@ -371,7 +373,8 @@ class Recorder:
         beside.add(doing)
         doing.add_done_callback(beside.discard)
 
-    async def _drain_on_request(self, address: str, answer: Answer) -> None:
+    async def _drain_on_request(self, order: Drain, answer: Answer) -> None:
+        address = order.address
         if self._attaching:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
@@ -379,8 +382,9 @@ class Recorder:
             puller.hurry()
         self._begin(self._prepare_if_last(address), self._draining)
         await self._bundles.settle(_BUNDLES_DURING_RUN)
-        with contextlib.suppress(OSError):
-            answer(Reply(what="drained"))
+        if order.awaited:
+            with contextlib.suppress(OSError):
+                answer(Reply(what="drained"))
 
     async def _attach(self, order: Attach) -> None:
         make = await asyncio.to_thread(loading.puller)
@@ -644,8 +648,10 @@ class Recorder:
             timeout=_CLUSTER_CLOSING_SECONDS,
             return_when=asyncio.FIRST_COMPLETED,
         )
-        # A scheduler in the driver's own process ends with it.
+        # A scheduler in the driver's own process ends with it; either is seen first.
         await asyncio.wait((gone,), timeout=_SAME_END)
+        if gone.done():
+            await asyncio.wait((closed,), timeout=_SEEN_CLOSED)
         left_open = not closed.done()
         if gone.done() and (left_open or await self._owner_was_killed()):
             await self._finalise_for_host()

@@ -23,6 +23,7 @@ from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.hang_texts import (
     INTERRUPTED,
     awaited,
+    busy_share,
     evidence_of_actors,
     evidence_of_hang,
     evidence_of_stack,
@@ -117,6 +118,7 @@ def _stalls(case: Case) -> Iterator[Finding]:
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
     idle = idle_share(case, hang, longest) if longest and not shared else None
+    busy = busy_share(case, hang, longest) if longest and not shared else None
     # A driver that was stopped while a task was running need not have hung: who
     # stopped it may have given up on a task that waits, not on one that computes.
     stopped = case.outcome.kind == "interrupted"
@@ -144,8 +146,11 @@ def _stalls(case: Case) -> Iterator[Finding]:
             else f"No task ran for {duration(hang.lasted)}: "
             f"{counted(hang.wanted, 'task')} waited, and none was running"
         ),
-        cause=f"{_who_waits_for_whom(case, hang, idle, threads)} {how_it_ended(case, hang)}",
-        remedy=_remedy_stalled(hang, longest) + (_MORE_THREADS if threads else ""),
+        cause=f"{_who_waits_for_whom(case, hang, idle, threads)} "
+        + (_COMPUTED.format(busy) if busy else "")
+        + how_it_ended(case, hang),
+        remedy=_remedy_stalled(hang, longest, computes=busy is not None)
+        + (_MORE_THREADS if threads else ""),
         # A task that executes may just be slow; one that waits for others is not.
         confidence="low" if longest and not shared and idle is None else "medium",
         subject=reported.subject if reported else None,
@@ -443,13 +448,16 @@ def _taken_threads(case: Case, hang: Hang) -> int:
     return threads if 1 < threads == len(hang.executing) and more else 0
 
 
+_COMPUTED = (
+    "Meanwhile, its worker used {:.0%} of a core: it was computing, not waiting. "
+)
 _MORE_THREADS = (
     " Tasks that wait for each other need a thread each: start no more of them at once than "
     "the cluster has threads, or let the one return and the other take its result."
 )
 
 
-def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
+def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) -> str:
     if not hang.workers:
         return (
             "Find what happened to the workers and why no new ones started: check their "
@@ -477,6 +485,13 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
             f"{look}{'c' if look else 'C'}heck what '{short(longest.prefix, 40)}' does with this "
             "input: a regular expression that backtracks endlessly, or native code that "
             "holds the GIL. `py-spy dump --native` shows the line that such a worker runs."
+        )
+    if computes:
+        return (
+            f"{look}{'i' if look else 'I'}t computes. Check the condition that ends its loop: a "
+            "NaN, or a tolerance that is never reached, makes it run forever; limit the number "
+            "of iterations. If its input is only larger than that of other tasks, give the run "
+            "more time or the task less work."
         )
     return (
         f"{look}{'i' if look else 'I'}f it waits for a connection, a lock or a service, "
