@@ -58,7 +58,7 @@ Sink = Callable[[float, str, dict[str, object]], None]
 """Takes when the exit code was known, and subject and fields of `events.ProgramFailed`."""
 
 _lock = threading.RLock()  # a signal's handler may start a program, too
-_running: weakref.WeakKeyDictionary[Any, _Program] = weakref.WeakKeyDictionary()
+_running: weakref.WeakKeyDictionary[object, _Program] = weakref.WeakKeyDictionary()
 _failed: deque[tuple[float, str, dict[str, object]]] = deque(maxlen=_MOST)
 _sink: Sink | None = None
 _patched = False
@@ -117,7 +117,7 @@ def started_by(process: Any, frame: FrameType | None) -> None:
 def _text_of(args: object) -> str:
     """Return a command as one line."""
     if isinstance(args, bytes | str | os.PathLike):
-        words: list[Any] = [args]
+        words: list[object] = [args]
     else:
         words = list(args) if isinstance(args, list | tuple) else [args]
     text = " ".join(
@@ -174,7 +174,7 @@ def _watched_exit(inner: Any) -> Any:
 
 def _watched_shell(inner: Any) -> Any:
     @functools.wraps(inner)
-    def system(command: Any) -> int:
+    def system(command: object) -> int:
         status: int = inner(command)
         if status:
             try:

@@ -154,7 +154,7 @@ def _weight(row: Any) -> int:
     return 1 + sum(len(cell) for cell in row if isinstance(cell, str)) // _ONE
 
 
-def _packed(rows: dict[str, list[Any]]) -> bytes:
+def _packed(rows: dict[str, list[object]]) -> bytes:
     try:
         packed: bytes = msgpack.packb(rows, default=str)
     except UnicodeEncodeError:

@@ -19,7 +19,7 @@ import math
 import mmap
 import os
 import struct
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 _MAGIC = b"DBBRING1"
 _HEADER = struct.Struct(
@@ -54,7 +54,7 @@ class Ring:
             if there is one.
     """
 
-    def __init__(self, path: str, identity: dict[str, Any], size: int) -> None:
+    def __init__(self, path: str, identity: Mapping[str, object], size: int) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.failed: OSError | None = None
         try:
