@@ -569,6 +569,19 @@ def test_workers_that_are_paused_do_not_arrive(lines: list[str], rule: str) -> N
     assert steps[1:] == ["The driver gave up waiting: WorkerStartTimeoutError"]
 
 
+def test_a_paused_worker_that_left_is_not_why_others_did_not_arrive() -> None:
+    waited = an_exception(
+        "distributed.exceptions.WorkerStartTimeoutError",
+        "Only 0/1 workers arrived after 15",
+    )
+    paused = a_log_line("Worker is at 117% memory usage. Pausing worker.", at=2.0)
+    left = a_departure(at=9.0, expected=True)
+    sample = a_sample(memory=360 * MIB, at=3.0)
+    run = a_run(a_worker(), sample, paused, left, failed_with(waited, at=16))
+
+    assert "workers-paused" not in [each.rule for each in findings_in(run)]
+
+
 def test_one_running_worker_is_enough_not_to_blame_the_paused_one() -> None:
     stall = a_stall(
         a_task_at("load-2"), workers=2, statuses={"paused": 1, "running": 1},

@@ -672,7 +672,9 @@ def _paused_while_waited_for(case: Case) -> Iterator[Finding]:
 
 
 def _paused_at_moment(case: Case, at: float) -> set[str]:
-    """Return the workers whose newest line on pausing, by then, says that they paused."""
+    """Return the workers there whose newest line on pausing, by then, says that they paused."""
+    left = pl.col("left").dt.epoch("us") / 1e6
+    there = case.run.workers.filter(left.is_null() | (left >= at))["address"].to_list()
     lines = lines_of(case.run, WORKER_PAUSED, WORKER_RESUMED, by=["worker"])
     newest = dict(
         lines.filter(pl.col("at").dt.epoch("us") / 1e6 <= at)
@@ -680,7 +682,7 @@ def _paused_at_moment(case: Case, at: float) -> set[str]:
         .select("source", "message")
         .iter_rows()
     )
-    return {each for each, line in newest.items() if WORKER_PAUSED.search(line)}
+    return {each for each in there if WORKER_PAUSED.search(newest.get(each) or "")}
 
 
 def _grown_by_a_plugin(case: Case, worker: str) -> tuple[str, int] | None:
