@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import Case, findings_in, verdict_of
+from dask_blackbox.analyse.causes.incidents import facts_of
+from dask_blackbox.analyse.causes.mechanisms import NO_WORKERS
 from dask_blackbox.analyse.symptoms import reported_symptom
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     START,
     Piece,
     a_death,
+    a_departure,
     a_failed_task,
     a_graph,
     a_log_line,
@@ -316,6 +319,38 @@ def test_an_earlier_process_of_the_command_that_failed_is_the_verdict() -> None:
     assert found.title.startswith("KeyError in 'to_euro': 'lb'")
     assert "; then FileNotFoundError" in found.title
     assert found.subject.key == "to_euro-3"
+
+
+@pytest.mark.parametrize(
+    ("file", "first"),
+    [("/v/site-packages/distributed/cli/dask_worker.py", False), ("/jobs/step_1.py", True)],
+)  # fmt: skip
+def test_a_workers_command_that_did_not_start_is_no_earlier_step(
+    file: str, *, first: bool
+) -> None:
+    message = "Worker failed to start."
+    trace = f'Traceback:\n  File "{file}", line 9, in run\nRuntimeError: {message}'
+    earlier = an_event(
+        "driver-exception", "driver", at=4.0, pid=7, exception="RuntimeError",
+        message=message, traceback=trace,
+    )  # fmt: skip
+    name = "distributed.exceptions.WorkerStartTimeoutError"
+    last = an_event(
+        "driver-exception", "driver", at=19.0, pid=8, exception=name,
+        message="Only 1/2 workers arrived after 15",
+    )  # fmt: skip
+    line = a_log_line(
+        "Failed to start process\nOSError: [Errno 98] Address already in use",
+        at=9.0, role="nanny", source="tcp://n2",
+    )  # fmt: skip
+    ended = an_exception(name, "Only 1/2 workers arrived after 15")
+    run = a_run(WORKER, line, earlier, last, failed_with(ended, exit_code=1))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "worker-start-failed"
+    assert found.title.startswith("RuntimeError: Worker failed to start.") == first
+    assert "OSError: [Errno 98] Address already in use" in found.title
 
 
 def test_the_process_that_started_the_one_that_failed_is_no_earlier_one() -> None:
@@ -676,3 +711,23 @@ def test_of_several_kinds_of_failures_the_most_frequent_begins_the_headline() ->
 
     assert found is not None
     assert found.title.startswith("ValueError in 'publish': bad price 'n/a'; then")
+
+
+@pytest.mark.parametrize("closing", [True, False])
+def test_workers_that_leave_as_the_driver_closes_are_no_step_to_its_end(
+    *, closing: bool
+) -> None:
+    closes = an_event(
+        "driver-closing", "driver", at=11.0, pid=1, what="LocalCluster.close"
+    )
+    run = a_run(
+        a_worker(),
+        *a_death(exit_code=17, at=5.0, executing=["solve-1"]),
+        a_worker("tcp://w2", at=6.0, pid=101),
+        *a_departure("tcp://w2", at=12.0, expected=True),
+        *([closes] if closing else []),
+        failed_with(an_exception("KeyError", "'S07'"), at=13),
+    )
+    kinds = {each.kind for each in facts_of(Case(run))}
+
+    assert (NO_WORKERS in kinds) == (not closing)

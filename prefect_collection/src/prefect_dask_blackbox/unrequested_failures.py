@@ -27,8 +27,9 @@ from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 __all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"]
 
 _SETTLING = 20.0
-"""Seconds in which the state of a failed task may still reach Prefect's database: a busy
-server took more than ten."""
+"""Seconds in which the state of a failed task may still reach Prefect's database.
+
+Usually far less; rarely, it is not there after all of them, and a log line is reported."""
 _SOON = 3.0
 _MOST = 200
 _MOST_STATES = 5

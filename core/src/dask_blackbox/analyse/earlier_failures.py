@@ -69,7 +69,6 @@ from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLIENT_CANCELS,
     FUNCTION_RUN_FAILED,
-    PROCESS_FAILED_TO_START,
     SCHEDULER_CANCELS,
 )
 from dask_blackbox.analyse.signatures.python import (
@@ -884,10 +883,10 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         related_too = raised[-1].pid in ancestors and each.pid not in ignored
         if each.pid is None or each.pid in related or related_too:
             continue
-        if verdict.rule == "worker-start-failed" and PROCESS_FAILED_TO_START.search(
-            each.message or ""
+        if verdict.rule == "worker-start-failed" and _OF_A_COMMAND.search(
+            each.traceback or ""
         ):
-            continue  # that is the process of the verdict
+            continue  # a `dask worker` that did not start: what the verdict is about
         name, message = class_of(each.exception or ""), each.message or ""
         root = next(
             (

@@ -138,8 +138,8 @@ class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="o
 
     Attributes:
         address: Of the scheduler.
-        awaited: Whether somebody waits for the answer: without, there is none, which the next
-            one who waits could take for the own.
+        awaited: Whether the sender waits for the answer. If not, none is sent: the answers
+            carry no number, and a later order could take this one's for its own.
     """
 
     address: str
