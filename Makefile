@@ -5,6 +5,9 @@
 
 UV := tools/uv
 
+# Tests start hundreds of processes: without byte code, each compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:  ## List the targets
 	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 

@@ -185,7 +185,8 @@ def wheel_names() -> tuple[str, str]:
 
 def install(environment: Path, *what: str) -> None:
     """Install packages into the environment."""
-    command = [UV, "pip", "install", "--quiet", "--python", str(environment)]
+    command = [UV, "pip", "install", "--quiet", "--compile-bytecode"]
+    command += ["--python", str(environment)]
     # Outside the repository: its settings are for its own environments.
     subprocess.check_call([*command, *what], cwd=environment)
 
