@@ -676,6 +676,34 @@ def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
 
 
 @pytest.mark.parametrize(
+    ("received", "more", "exception", "first"),
+    [
+        (19.0, [], "KeyError", True),
+        (19.0, [a_graph(at=19.5)], "KeyError", False),
+        (9.0, [], "KeyError", False),
+        (19.0, [], "ZeroDivisionError", False),
+    ],
+    ids=["at once", "it went on", "later", "nothing is lacking"],
+)
+def test_what_a_driver_lacks_at_once_after_a_task_failed_is_that_tasks_result(
+    received: float, more: list[Piece], exception: str, *, first: bool
+) -> None:
+    bad = a_failed_task("melt-9", "ValueError", "slag ratio 1.7", at=5.0)
+    call = an_event(
+        "driver-call-failed", "driver", at=received, call="Future.result",
+        exception="ValueError", message="slag ratio 1.7", key="melt-9", identity="1", pid=1,
+    )  # fmt: skip
+    ended = an_exception(exception, "'summary'")
+    run = a_run(WORKER, bad, call, *more, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    title = "ValueError in 'melt': slag ratio 1.7; then KeyError in the driver"
+    assert found.title.startswith(title) == first
+    assert found.rule == ("task-exception" if first else "driver-exception")
+
+
+@pytest.mark.parametrize(
     ("line", "first"),
     [("reel 9: KilledWorker", True), ("reel 9 is blank", False)],
 )

@@ -602,7 +602,9 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
         missed = not stalled and not cancelled
-        missed = missed and _is_missed(case, first, {number, len(failed)})
+        missed = missed and (
+            _is_missed(case, first, {number, len(failed)}) or _ended_upon(case, first)
+        )
         yield _Earlier(
             at=first.at,
             name=name,
