@@ -100,6 +100,27 @@ def test_retries_that_hid_errors_are_counted() -> None:
     assert "the 3rd at the latest" in found.cause
 
 
+def test_errors_of_one_function_are_one_finding_whatever_the_keys_begin_with() -> None:
+    raised = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/prices.py", line 12, in stock_price\n'
+        "    raise StockBusy(kind)\n"
+        "StockBusy: 503"
+    )
+    keys = ("stock-linen", "stock-silk", "other")
+    run = a_run(
+        *(
+            a_failed_task(key, "StockBusy", "503", outcome="retried", traceback=text)
+            for key, text in zip(keys, (raised, raised, ""), strict=True)
+        )
+    )
+
+    assert [each.title for each in findings_in(run)] == [
+        "Retries hid 2 errors in 2 tasks of 'stock_price'",
+        "Retries hid 1 error in 1 task of 'other'",
+    ]
+
+
 def test_memory_near_the_limit_reports_how_much_would_be_comfortable() -> None:
     run = a_run(
         a_worker(), a_sample(memory=370 * MIB), a_worker("tcp://w2", pid=2),

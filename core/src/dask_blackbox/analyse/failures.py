@@ -71,9 +71,7 @@ class TaskFailure:
     @property
     def called(self) -> str:
         """What people call the task: the user's own function rather than Dask's fused name."""
-        own = [frame.function for frame in user_frames(self.own_traceback)]
-        names = [name for name in own if not name.startswith(("<", "__"))]
-        return self.prefix if not names or self.prefix in names else names[0]
+        return called(self.prefix, self.own_traceback)
 
     @property
     def own_traceback(self) -> str:
@@ -180,6 +178,16 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
             bases=tuple((row["bases"] or "").split(", ")) if row["bases"] else (),
         )
     return tuple(failures.values())
+
+
+def called(prefix: str, traceback: str) -> str:
+    """Return the user's function that a task of a prefix called when it raised, or the prefix.
+
+    Tasks whose keys the user chose (`stock-linen`, `stock-silk`) may have a prefix each.
+    """
+    own = [frame.function for frame in user_frames(traceback)]
+    names = [name for name in own if not name.startswith(("<", "__"))]
+    return prefix if not names or prefix in names else names[0]
 
 
 def succeeded_later(run: RunTables) -> pl.DataFrame:

@@ -37,6 +37,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.failures import (
     NoneResult,
     TaskFailure,
+    called,
     host_retries,
     succeeded_later,
 )
@@ -565,9 +566,10 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
         & ~pl.col("exception").fill_null("").str.starts_with("distributed.shuffle.")
         & ~printed_by(SHUFFLE_PHASE_FAILED).fill_null(value=False)
     )
-    for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
-        if {(prefix, name) for name in rows["exception"]} <= known:
+    for function, rows in _by_function(hidden):
+        if {*rows.select("prefix", "exception").rows()} <= known:
             continue  # nothing was hidden: others of its kind failed with the same
+        prefix = rows["prefix"][0] or ""
         keys = rows["key"].n_unique()
         classes = (
             rows.group_by("exception", maintain_order=True)
@@ -579,9 +581,9 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
         attempts = max(Counter(rows["key"]).values(), default=0) + 1
         yield RETRIES_HID_ERRORS.found(
             f"Retries hid {counted(len(rows), 'error')} in {counted(keys, 'task')} "
-            f"of '{short(str(prefix), 40)}'",
+            f"of '{short(function, 40)}'",
             cause=(
-                f"{counted(keys, 'task')} of '{short(str(prefix), 40)}' raised "
+                f"{counted(keys, 'task')} of '{short(function, 40)}' raised "
                 f"{listed(names)} and succeeded on a later attempt, the "
                 f"{attempts}{'nd' if attempts == 2 else 'rd' if attempts == 3 else 'th'} "  # noqa: PLR2004
                 f"at the latest. For example: {short(example['message'] or '', 200)}"
@@ -593,7 +595,7 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
             ),
             confidence="high",
             subject=Subject(
-                key=example["key"], prefix=str(prefix), worker=example["worker"]
+                key=example["key"], prefix=prefix, worker=example["worker"]
             ),
             evidence=tuple(
                 Evidence(
@@ -605,6 +607,16 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
                 for row in rows.head(3).iter_rows(named=True)
             ),
         )
+
+
+def _by_function(errors: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield each function that tasks called when they raised, and the rows of these."""
+    raised = errors.select(pl.col("prefix", "traceback").fill_null("")).rows()
+    functions = {row: called(*row) for row in set(raised)}
+    column = pl.Series("function", [functions[row] for row in raised], dtype=pl.String)
+    alike = errors.with_columns(column).group_by("function", maintain_order=True)
+    for (function,), rows in alike:
+        yield str(function), rows
 
 
 @documented("actor-lost")
