@@ -261,7 +261,7 @@ def test_a_wrong_argument_for_scaling_is_refused_before_a_cluster_starts() -> No
         (
             'dask_conn_id="nobody"',
             (
-                "dask_conn_id='nobody' is no connection of Airflow; create one of type "
+                "dask_conn_id='nobody': Airflow has no such connection; create one of type "
                 "'dask', or correct the id"
             ),
         ),

@@ -67,7 +67,7 @@ def test_a_connection_of_another_kind_is_refused() -> None:
 @pytest.mark.usefixtures("airflow")
 def test_an_id_that_no_connection_has_is_refused() -> None:
     said = (
-        "store_conn_id='nobody' is no connection of Airflow; create one of type 'aws', or "
+        "store_conn_id='nobody': Airflow has no such connection; create one of type 'aws', or "
         "correct the id"
     )
     with pytest.raises(ConfigurationError, match=f"^{re.escape(said)}$"):

@@ -251,7 +251,7 @@ def test_where_every_client_is_recorded_a_task_without_one_has_no_advice_on_oper
 
     page = viewer(page_of(_key(dag_runs, "plain"), "task"))
 
-    assert "there is none of this task" in page.text
+    assert "this task created none" in page.text
     assert "DaskObservedOperator(" not in page.text
 
 

@@ -67,7 +67,7 @@ def test_the_headline_says_what_it_waits_for(run: Run) -> None:
     assert verdict is not None
     assert verdict.rule == "workers-never-arrived"
     assert verdict.title.endswith(
-        "; 1 worker was still starting, and waited for a lock of a file"
+        "; 1 worker was still starting, and waited for a file lock"
     )
     assert "calibration.json open." in verdict.cause
     assert verdict.retry_advice == "unknown"

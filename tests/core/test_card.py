@@ -335,10 +335,10 @@ def test_how_far_the_recording_of_a_lost_run_goes_is_reported() -> None:
 
     assert found.state == "lost"
     assert found.verdict is not None
-    assert "The last recorded fact is from 41 s after the start" in found.verdict.cause
+    assert "The last recorded event is from 41 s after the start" in found.verdict.cause
     assert "nothing later is recorded" in found.verdict.cause
     [text] = found.completeness["missing"]["recorder"]
-    assert "the last recorded fact is from 41 s after the start" in text
+    assert "the recording ends 41 s after the start" in text
     assert "the last heartbeat was" in text
 
 

@@ -108,7 +108,7 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
         "One task of 'blockwisemerge' needed over 600 MiB",
         "A worker was killed at its memory limit, 2 times",
         "Dask gave up on 'blockwisemerge'",
-        "The driver got KilledWorker",
+        "The driver received KilledWorker",
     ]
 
 

@@ -102,7 +102,7 @@ def test_what_other_tasks_were_to_deliver_makes_a_symptom_less_sure() -> None:
     assert verdict(a_task("load-3")).confidence == "high"  # not an input
     found = verdict(a_task("load-3"), made)
     assert found.confidence == "medium"
-    assert "the reason may be in 'load', which made its input" in found.cause
+    assert "the reason may be in 'load', which produced its input" in found.cause
     assert (
         verdict(a_task("load-3"), made, exception="ZeroDivisionError").confidence
         == "high"

@@ -188,11 +188,11 @@ def test_a_worker_that_dies_with_its_bundle_is_reported(finished: ScenarioRun) -
     [sentence] = run.completeness["missing"]["capsules"]
 
     assert "could not be stored with its inputs" in sentence
-    assert "its worker was gone before it could send it" in sentence
+    assert "its worker exited before it sent the inputs" in sentence
     assert bundles_of(run) == []
     result = replayed(run)
     assert result.exit_code == 1
-    assert "its worker was gone before it could send it" in result.output
+    assert "its worker exited before it sent the inputs" in result.output
 
 
 def test_no_value_is_stored_that_was_not_requested(finished: ScenarioRun) -> None:

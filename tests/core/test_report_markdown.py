@@ -239,7 +239,7 @@ def test_an_exception_without_frames_is_not_shown_twice() -> None:
     error = an_exception("FailedRun", "no", traceback="prefect.FailedRun: no\n")
     [found] = findings_in(a_run(a_worker(), failed_with(error)))
 
-    assert [each.text for each in found.evidence] == ["The driver got FailedRun: no"]
+    assert [each.text for each in found.evidence] == ["The driver raised FailedRun: no"]
 
 
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

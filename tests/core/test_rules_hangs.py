@@ -341,7 +341,7 @@ def test_what_a_driver_lacks_after_a_wait_that_it_gave_up_is_the_hang(
     found = verdict(hung(stall, gave_up, error=error))
 
     assert found.rule == rule
-    assert ("gave up its wait" in found.cause) == (rule == "no-valid-worker")
+    assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_limits_that_a_host_cannot_keep_are_added_up() -> None:
     found = the("memory-limit-ignored", overbooked)
 
     assert found.title == (
-        "The memory limits of the workers on a host add up to 64 GiB; it has 16 GiB"
+        "The memory limits of the workers on a host add up to 64 GiB; the host has 16 GiB"
     )
     assert "at most 3.6 GiB" in found.remedy
     assert found.cost is not None

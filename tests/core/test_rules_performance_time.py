@@ -270,7 +270,9 @@ def test_a_driver_that_computed_is_reported_from_one_that_waited_itself() -> Non
 def test_what_others_took_from_a_driver_is_not_its_own() -> None:
     found = the("driver-bound", slow_driver(cpu=9.0, delayed=4.0))
     assert found.title == "The cluster waited 36 s of 44 s for the driver"
-    assert "4.0 s of waiting for a core that other processes used" in found.cause
+    assert (
+        "4.0 s for which it waited for a core that other processes used" in found.cause
+    )
 
     assert "driver-bound" not in slugs(slow_driver(cpu=9.0, delayed=25.0))
 
@@ -321,7 +323,7 @@ def test_work_that_workers_took_along_when_they_died_is_lost_work() -> None:
         == "20 s of compute time was spent on repeated work, most of it by 'load'"
     )
     assert (
-        "20 tasks were computed again, 'load' up to 2 times: 20 s of 1 m 00 s, 33%"
+        "20 tasks were computed again, 'load' up to 2 times: 20 s of 1 m 00 s (33%)"
         in found.cause
     )
     assert found.cost is not None
@@ -623,7 +625,7 @@ def test_requests_to_steal_are_counted_from_the_runs_beginning() -> None:
     found = the("stealing-churn", run)
 
     assert found.title.startswith("5,000 attempts to move 800 tasks")
-    assert "6.2 times a task" in found.cause
+    assert "6.2 times for each of 800 tasks" in found.cause
 
 
 def test_a_shuffle_that_began_again_is_reported_with_what_was_lost() -> None:

@@ -86,7 +86,9 @@ def test_a_message_that_dask_cut_names_its_class_in_the_title() -> None:
 
     assert found.title == "SchemaErrors in 'check': 2 rows are wrong"
     assert "the driver could not catch SchemaErrors" in found.cause
-    assert found.evidence[-1].text.startswith("The driver got Exception, in place of S")
+    assert found.evidence[-1].text.startswith(
+        "The driver raised Exception instead of S"
+    )
 
 
 def test_who_raises_without_a_word_is_reported_by_its_line() -> None:

@@ -92,7 +92,7 @@ def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
     assert [step.text for step in chain_of(Case(run), found)] == [
         "Worker 1 was ended by the run's own script (SIGKILL)",
         "Dask gave up on 'fit'",
-        "The driver got KilledWorker",
+        "The driver received KilledWorker",
     ]
 
 

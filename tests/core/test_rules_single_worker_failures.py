@@ -55,9 +55,7 @@ def test_one_worker_of_several_is_compared_with_the_others() -> None:
         failed_on("tcp://w1", "predict-9"),
     )
 
-    assert (
-        "2 tasks of 'predict' failed on that worker and none succeeded" in found.cause
-    )
+    assert "2 tasks of 'predict' failed there and none succeeded" in found.cause
     assert "Compare that worker with the others" in found.remedy
 
 

@@ -917,9 +917,12 @@ def test_a_program_that_the_driver_ran_is_asked_what_it_raised() -> None:
     assert found.title.startswith("step_load.py:9 runs again in each worker process")
     texts = [each.text for each in found.evidence]
     assert (
-        "A program of the driver's raised RuntimeError: Nanny failed to start." in texts
+        "A program of the driver raised RuntimeError: Nanny failed to start." in texts
     )
-    assert f"The driver got its exit code, CalledProcessError: {call}" in texts
+    assert (
+        f"The driver raised CalledProcessError with that program's exit code: {call}"
+        in texts
+    )
 
 
 def test_a_program_that_raised_nothing_leaves_the_driver_its_own_exception() -> None:

@@ -68,7 +68,7 @@ def test_a_wrong_argument_of_the_operator_is_a_configuration_error(
     assert found.rule == "driver-exception"
     assert found.title == f"Configuration error: {message}"
     assert found.cause == (
-        "The run was started with an argument or setting that cannot work: "
+        "The run was started with an invalid argument or setting: "
         f"{message}. No Dask work had begun."
     )
     assert "Look at" not in found.remedy
@@ -634,7 +634,7 @@ def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.title.startswith("Driver and recorder disappeared together")
-    assert "at the earliest: the recording ends there" in found.cause
+    assert "so it was stopped then or later" in found.cause
 
 
 def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:

@@ -216,7 +216,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
                 "ssl.SSLError: [SSL: WRONG_VERSION_NUMBER] wrong version number",
                 "ssl.SSLError",
             ),
-            "The driver speaks TLS, and the scheduler does not",
+            "The driver uses TLS, and the scheduler does not",
             "high",
         ),
         (  # the scheduler was faster with its greeting than the handshake
@@ -224,7 +224,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
                 "ValueError", "IOStream is not idle; cannot convert to SSL",
                 "ValueError: IOStream is not idle; cannot convert to SSL", "ValueError",
             ),
-            "The driver speaks TLS, and the scheduler does not",
+            "The driver uses TLS, and the scheduler does not",
             "high",
         ),
         (

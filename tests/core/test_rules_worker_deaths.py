@@ -132,7 +132,7 @@ def test_memory_that_only_grows_over_many_short_tasks_is_retained(
     found = verdict(a_run(tasks, over, killed_by(-15, "hog-20", at=9.3, memory=memory)))
 
     assert found.rule == "worker-memory-limit"
-    assert ("had accumulated over the 20 tasks" in found.cause) == retained
+    assert ("memory over the 20 tasks" in found.cause) == retained
 
 
 def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:

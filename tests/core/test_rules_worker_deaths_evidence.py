@@ -107,7 +107,7 @@ def test_a_process_that_may_not_grow_closes_itself() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("task-memory-error", "medium")
-    assert "Dask has no memory limit there" in found.cause
+    assert "Dask had no memory limit on these workers" in found.cause
     assert "ulimit -v" in found.remedy
 
 
@@ -315,7 +315,7 @@ def test_workers_that_were_closed_with_the_task_in_hand_are_counted_apart() -> N
 
     assert (found.rule, found.confidence) == ("worker-segfault", "high")
     assert "A worker crashed" in found.title
-    assert "counts against that task 1 worker that" in found.cause
+    assert "For that task, Dask also counts 1 worker that" in found.cause
     assert "lost-worker-timeout" in found.cause
 
 

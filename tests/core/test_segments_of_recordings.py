@@ -208,14 +208,14 @@ def test_a_segment_that_is_missing_in_the_middle_is_named(store: Path) -> None:
     segments[1].unlink()
     ended = typed(store, "show", JOB, "--verify")
     assert ended.exit_code == 1
-    assert f"{segments[1].name} is not there" in " ".join(ended.output.split())
+    assert f"{segments[1].name} is missing" in " ".join(ended.output.split())
 
     for name in ("complete.json", "card.json"):
         (store / FOLDER / name).unlink()
     shutil.rmtree(store / FOLDER / "tables")
     run = Run.open(store / FOLDER)
     assert run.damaged == dict.fromkeys(
-        ("complete.json", segments[1].name), "it is not there"
+        ("complete.json", segments[1].name), "it is missing"
     )
     assert run.errors.height == 2
 
@@ -229,7 +229,7 @@ def test_a_segment_that_lies_there_twice_counts_once(store: Path) -> None:
     run = Run.open(store / FOLDER)
 
     assert (run.errors.height, run.events.height) == counts
-    assert run.damaged == {"complete.json": "it is not there"}
+    assert run.damaged == {"complete.json": "it is missing"}
 
 
 def test_a_segment_of_another_recording_is_left_out_and_named(
@@ -246,7 +246,7 @@ def test_a_segment_of_another_recording_is_left_out_and_named(
     assert run.errors.height == 3
     assert run.damaged == {
         "alien-000001.seg": "it belongs to 'somebody else'",
-        "complete.json": "it is not there",
+        "complete.json": "it is missing",
     }
 
 

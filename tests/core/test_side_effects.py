@@ -580,7 +580,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("locked", 1, ["MemoryError: index is too large in a program of the driver; then RuntimeError in 'append_to'"], "medium"),
         ("closed_cluster", 1, ["The driver could not connect to ", ": it had closed that cluster"], "high"),
         ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
-        ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the process group of the driver at ", "side_effects.py:"], "high"),
+        ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
         ("signals_itself", 1, ["got SIGKILL from task 'end_worker'"], "high"),
         ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
         ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
@@ -622,8 +622,9 @@ def test_a_forked_process_that_the_driver_waited_for_is_named(
 
     assert verdict is not None
     assert (verdict.rule, verdict.confidence) == ("driver-exception", "medium")
-    assert "it had waited for a process that it had started for " in verdict.cause
-    assert "(`child.join(9)`). The driver had forked a process at " in verdict.cause
+    assert "it had been waiting for a process that it had started at " in verdict.cause
+    assert "(`child.join(9)`) for " in verdict.cause
+    assert "The driver had forked a process at " in verdict.cause
     assert "get_context('spawn')" in (verdict.remedy or "")
 
 

@@ -147,8 +147,8 @@ def connection_of(conn_id: str, argument: str, kind: str) -> Any:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         raise OperatorConfigurationError(
-            f"{argument}={conn_id!r} is no connection of Airflow; create one of type "
-            f"{kind!r}, or correct the id"
+            f"{argument}={conn_id!r}: Airflow has no such connection; create one of "
+            f"type {kind!r}, or correct the id"
         ) from None
 
 

@@ -103,10 +103,10 @@ def _not_dask(seen: TaskSeen) -> EmptyState:
     if is_switched_on():
         recorded = (
             f"{who}Dask clients that a @task, a PythonOperator or the Python of a "
-            "BashOperator creates are recorded; there is none of this task."
+            "BashOperator creates are recorded; this task created none."
         )
         others = (
-            "What runs in another environment (@task.virtualenv, @task.external_python, a "
+            "Work in another environment (@task.virtualenv, @task.external_python, a "
             f"pod) is not recorded, nor is a DAG with the tag {OPT_OUT}."
         )
         return EmptyState("No Dask run here", (recorded, others))

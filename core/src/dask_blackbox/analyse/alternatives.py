@@ -88,7 +88,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[RejectedCause]:
     elif case.blame.proven:
         why = "the driver's exception comes from another failure"
     else:
-        why = "nothing links them to the end of the driver"
+        why = "nothing in the recording links them to the end of the run"
     yield RejectedCause(
         what=f"{counted(len(others), 'other task')} failed, of {quoted(prefixes)}",
         why_not=why,

@@ -430,19 +430,22 @@ class Case:
             return ()
         got = class_of(self.exception.exception)
         name, message, _ = untangled(got, self.exception.message)
-        what = got if name == got else f"{got}, in place of {name}"
+        what = got if name == got else f"{got} instead of {name}"
         own = (self.exception.exception, self.exception.message)
         tests = [
             e.test for e in self.run.of(TestFailed) if own == (e.exception, e.message)
         ]
-        text = f"The test '{tests[0]}' failed with" if tests else "The driver got"
+        text = f"The test '{tests[0]}' failed with" if tests else "The driver raised"
         text += f" {what}: {message}" if message else f" {what}"
         at = self.outcome.decided_at
         passed_on = self.outcome.passed_on
         if passed_on is not None:
-            program = text.replace("The driver got", "A program of the driver's raised")
+            program = text.replace("The driver", "A program of the driver")
             got = class_of(passed_on.exception)
-            text = f"The driver got its exit code, {got}: {passed_on.message}"
+            text = (
+                f"The driver raised {got} with that program's exit code: "
+                f"{passed_on.message}"
+            )
             return (
                 Evidence(text=program[:600], source="driver"),
                 Evidence(text=text[:600], source="driver", at=at),

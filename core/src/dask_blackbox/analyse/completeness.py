@@ -48,7 +48,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
 
 
 def _damage(why: str) -> str:
-    return why[3:] if why.startswith("it is not there") else f"is damaged: {why}"
+    return why[3:] if why.startswith("it is missing") else f"is damaged: {why}"
 
 
 def _without_an_end(run: RunTables) -> str:
@@ -59,8 +59,8 @@ def _without_an_end(run: RunTables) -> str:
         )
     reached = duration(recorded_until(run) - run.manifest.started)
     return (
-        "no process was left to report how the run ended: the last recorded fact is "
-        f"from {reached} after the start, and the last heartbeat was {silent} ago"
+        f"no process was left to report how the run ended; the recording ends {reached} "
+        f"after the start, and the last heartbeat was {silent} ago"
     )
 
 

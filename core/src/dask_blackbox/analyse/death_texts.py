@@ -216,8 +216,8 @@ def _counted_besides(case: Case) -> str:
         else ""
     )
     return (
-        f"Dask also counts against that task {counted(len(closed), 'worker')} that "
-        f"closed while holding it ({', '.join(why)}{dropped})."
+        f"For that task, Dask also counts {counted(len(closed), 'worker')} that closed "
+        f"while holding it ({', '.join(why)}{dropped})."
     )
 
 
@@ -269,7 +269,10 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     with_tasks = [death for death in deaths if death.executing]
     times = sum(blame.guilty in death.executing for death in with_tasks)
     if not times:
-        return f"Dask blames {quoted_key(blame.guilty)}, which was assigned to them."
+        return (
+            f"Dask blames {quoted_key(blame.guilty)}, which was assigned to the workers "
+            "that died."
+        )
     prefix = case.prefix_of(blame.guilty)
     alike = sum(
         any(case.prefix_of(key) == prefix for key in death.executing)

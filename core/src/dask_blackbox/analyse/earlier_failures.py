@@ -164,11 +164,14 @@ _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
 _SET_UP_AGAIN = (
-    "What only the process of a worker holds (`client.run`, a global variable, an attribute of "
-    "the worker) is lost when the process is replaced: set it in the `setup` of a worker "
-    "plugin (`client.register_plugin`), which each new process runs, or pass it to the tasks."
+    "Data that exists only in a worker's process (set by `client.run`, in a global "
+    "variable or an attribute of the worker) is lost when the process is replaced: "
+    "create it in `setup` of a worker plugin (`client.register_plugin`), which runs in "
+    "each new process, or pass it to the tasks."
 )
-_NOT_RELEASED = "what its task held or had begun then (a lock, a file) was not released"
+_NOT_RELEASED = (
+    "its task did not release what it held or finish what it had begun (a lock, a file)"
+)
 _MOST_TEXTS = 200
 """Different texts of failed tasks that are looked for in lines."""
 _WARNING = 30
@@ -305,7 +308,7 @@ def with_doubt(case: Case, verdict: Finding) -> Finding:
     return msgspec.structs.replace(
         verdict,
         confidence="medium",
-        cause=f"{verdict.cause} The exception reports {_symptom(case)}, and not why: "
+        cause=f"{verdict.cause} The exception reports {_symptom(case)}, not why: "
         f"{made_by}.",
     )
 
@@ -328,14 +331,14 @@ def _what_made_it(case: Case) -> str:
     if failure is None:
         if tasks.filter(pl.col("outcome") == "finished").is_empty():
             return ""
-        return "the reason may be in what the tasks before had returned or written"
+        return "the reason may be in the results or files of earlier tasks"
     own = tasks.filter(pl.col("key") == failure.key)["last_input"].drop_nulls()
     if own.is_empty():
         return ""
     maker = short(case.prefix_of(str(own[0])), 40)
     if not maker:
-        return "the reason may be in its input, which no recorded task made"
-    return f"the reason may be in '{maker}', which made its input"
+        return "the reason may be in its input, which no recorded task produced"
+    return f"the reason may be in '{maker}', which produced its input"
 
 
 def _says_why(case: Case) -> bool:
@@ -1038,8 +1041,9 @@ def _cancellations(case: Case) -> Iterator[_Earlier]:
             source="logs",
             headline=f"The job's own code cancelled {what}",
             rule="cancelled",
-            remedy="Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
-            "watchdog, a time limit, or cleanup after an error. What it cancels has no result.",
+            remedy="Find `future.cancel()` or `client.cancel(…)` in the job's own "
+            "code: a watchdog, a time limit, or cleanup after an error. A cancelled "
+            "future has no result.",
         )
 
 
@@ -1075,8 +1079,9 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
             line=_line_of(first.frame),
             root=first,
             spoils=True,
-            remedy='`client.gather(…, errors="skip")` returns fewer results than it was given '
-            "futures: check how many, or leave it out.",
+            remedy='`client.gather(…, errors="skip")` leaves out the results of '
+            "failed futures: compare the number of results with the number of futures, "
+            'or remove `errors="skip"`.',
         )
 
 
@@ -1120,7 +1125,7 @@ def _printed(case: Case) -> Iterator[_Earlier]:
         where = (
             f"{each.place} of the driver"
             if each.place
-            else "a command that was to start a worker"
+            else "a command that should have started a worker"
             if of_worker
             else "a program of the driver"
         )
@@ -1144,8 +1149,8 @@ def _patience(program: ProgramFailed) -> str:
     if given is None or not _WORKERS_COMMAND.search(program.command):
         return ""
     return (
-        f"; a worker that is given `--death-timeout {given['seconds']}` ends by itself where no "
-        "scheduler answers for that long"
+        f"; with `--death-timeout {given['seconds']}`, a worker exits when no scheduler "
+        "has answered for that long"
     )
 
 

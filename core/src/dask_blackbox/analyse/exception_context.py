@@ -131,7 +131,7 @@ def unraised_exception(case: Case, failure: TaskFailure) -> Iterator[str]:
     if failure is not case.blame.failure:
         return
     if exception and lost_by_client(exception):
-        became = f"the driver got {class_of(exception.exception)} from the client"
+        became = f"the driver received {class_of(exception.exception)} from the client"
     elif exception is None and case.state != "failed" and is_lost(failure):
         became = "the driver waited for the task until it was stopped"
     else:

@@ -228,17 +228,20 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
         because = f"{death.sender} sent it {name} (at {death.sent_from})"
     elif name == "SIGKILL" and death.oom_kills:
         slug = "kernel-oom"
-        because = "the kernel's out-of-memory killer ended it (its counter of kills increased)"
+        because = (
+            "the kernel's out-of-memory killer ended it (its kill counter increased)"
+        )
     elif name == "SIGKILL" and share >= FULL:
         slug, sure = "kernel-oom", "medium"
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
     elif name == "SIGKILL" and death.climbed_until_it_died:
         slug, sure = "kernel-oom", "medium"
         because = (
-            f"it was killed (SIGKILL) while its memory grew by "
+            "it was killed (SIGKILL) while its memory grew by "
             f"{size(death.climbed_until_it_died)} to {size(death.peak_memory or 0)} in "
-            "its last seconds, probably by the kernel because a container's limit was "
-            "reached or the machine was full (no visible counter shows it)"
+            "its last seconds; the kernel probably killed it because its container's "
+            "limit was reached or its host's memory was full (no visible counter shows "
+            "it)"
         )
     elif name == "SIGTERM" and share >= FULL:
         slug, sure = "worker-memory-limit", "medium"
@@ -312,8 +315,8 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     elif not nanny and death.was_full:
         because = (
             f"it disappeared and had no nanny to report how; {death.was_full}: the "
-            "kernel probably killed it because a container's limit was reached or "
-            "the machine was full"
+            "kernel probably killed it because its container's limit was reached or "
+            "its host's memory was full"
         )
         return ExitCause(slug="kernel-oom", confidence="medium", because=because)
     elif not nanny:

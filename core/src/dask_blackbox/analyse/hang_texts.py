@@ -36,7 +36,9 @@ def how_it_ended(case: Case, hang: Hang) -> str:
     if case.exception is None:
         return f"{stalled}; then the driver was stopped."
     if case.gave_up_waiting:
-        return f"{stalled}; the driver gave up its wait, and lacked the result."
+        return (
+            f"{stalled}; then the driver stopped waiting and failed without the result."
+        )
     return f"{stalled}; then the driver stopped waiting."
 
 
@@ -100,8 +102,8 @@ class Wait(NamedTuple):
 
 _IN_RUN = Wait(
     "inside `client.run`",
-    "`client.run` does not send a task, and its function did not return on at least "
-    "one worker",
+    "`client.run` submits no task, and its function did not return on at least one "
+    "worker",
     "find what that function waits for, and add a timeout or submit the function as a "
     "task. It blocks the worker's event loop and its heartbeats.",
 )
@@ -146,8 +148,8 @@ def _of_actors(case: Case, methods: Sequence[ActorMethod]) -> Wait | None:
     return Wait(
         f"for '{name}', a method of an actor",
         because,
-        "find what that method waits for, and add a timeout there. Further calls of actors "
-        "on that worker wait for it: they share one thread.",
+        "find what that method waits for, and add a timeout there. Further calls of "
+        "actors on that worker wait for it, because they share one thread.",
     )
 
 

@@ -387,9 +387,9 @@ class RetainedMemory:
     def sentence(self) -> str:
         """Return a sentence on it."""
         return (
-            f"At least {size(self.kept)} of unmanaged memory had accumulated over the "
-            f"{counted(self.tasks, 'task')} that it had run before; no result accounts "
-            "for it."
+            f"The worker had accumulated at least {size(self.kept)} of unmanaged memory "
+            f"over the {counted(self.tasks, 'task')} that it had run before; no result "
+            "accounts for it."
         )
 
     def advice(self) -> str:

@@ -27,7 +27,8 @@ NUMBERS = {
     "duration": "seconds from the start of the run to its end (or last heartbeat)",
     "executions": "executions of tasks, however they ended",
     "tasks": "tasks that finished, each counted once per cluster",
-    "cached": "those whose result the host had in its cache; left out if there are none",
+    "cached": "finished tasks whose result came from the host's cache; left out if "
+    "there are none",
     "not_run": "tasks that the host did not run, because their inputs had failed; left out if there are none",
     "task_failures": "tasks that raised",
     "retried": "attempts that failed and were retried",
@@ -38,7 +39,7 @@ NUMBERS = {
     "restarts": "worker processes that replaced an earlier one",
     "peak_memory": "peak memory of any worker, bytes",
     "memory_limit": "memory limit of that worker, bytes",
-    "peak_memory_share": "the former by the latter",
+    "peak_memory_share": "`peak_memory` divided by `memory_limit`",
     "spilled": "most bytes that workers had spilled to disk at once",
     "bytes_transferred": "bytes of results transferred between workers and to the driver",
     "result_bytes": "bytes of all results of tasks",

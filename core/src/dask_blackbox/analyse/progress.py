@@ -62,9 +62,10 @@ def pace_of(case: Case) -> Pace | None:
         submitted, others = " submitted so far", "the others of these need"
         more = ", and the driver was still submitting tasks"
     sentence = (
-        f"Tasks were progressing: {done:,} of {counted(sent, 'task')}{_of(case)}{submitted} "
-        f"had ended, the last of them {duration(max(idle, 0.0))} before; at that rate "
-        f"{others} about {duration(rest)} more{more}"
+        f"Tasks were progressing: {done:,} of "
+        f"{counted(sent, 'task')}{_of(case)}{submitted} had ended, the last of them "
+        f"{duration(max(idle, 0.0))} earlier; at that rate, {others} about "
+        f"{duration(rest)} more{more}"
     )
     return Pace(done, sent, rest, sentence, submitting)
 

@@ -417,7 +417,8 @@ def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
         title=f"{text}; then {short_with_paths(verdict.title, 120)}",
         cause=(
             f"{verdict.cause} Before, {text[0].lower()}{text[1:]}: its resource tracker "
-            "removes what it takes for leaked, also where the process had only attached to it."
+            "removes memory that it considers leaked, even if the process had only "
+            "attached to it."
         ),
         remedy=(
             "Keep processes that attach to the memory running for as long as others need it, or "
@@ -593,8 +594,8 @@ _EFFECTS = (
     _Effect(
         "default timeout of sockets",
         is_wait,
-        "Look for `socket.setdefaulttimeout`: it holds for the whole process. Pass a timeout "
-        "to the call that needs one instead.",
+        "Look for `socket.setdefaulttimeout`: it applies to the whole process. Pass a "
+        "timeout to the call that needs one instead.",
     ),
     _Effect(
         r"RLIMIT_(?:AS|DATA)",
@@ -626,7 +627,7 @@ _EFFECTS = (
         "warnings raised as errors",
         _matches(r"^(?:\w+\.)*\w*Warning: "),
         "Look for `warnings.simplefilter('error')` or `filterwarnings`: outside of "
-        "`warnings.catch_warnings()`, it holds for the whole process.",
+        "`warnings.catch_warnings()`, it applies to the whole process.",
     ),
     _Effect(
         "locale|time zone",
@@ -661,8 +662,8 @@ def with_changed_state(case: Case, verdict: Finding) -> Finding:
             verdict,
             title=f"{text}; then {short_with_paths(verdict.title, 120)}",
             confidence="low" if verdict.confidence == "low" else "medium",
-            cause=f"{verdict.cause} {text}, by code that had run there before: it holds for "
-            "all tasks of the process.",
+            cause=f"{verdict.cause} {text}, by code that had run in that process "
+            "before: it applies to all tasks there.",
             remedy=remedy,
             evidence=(evidence, *verdict.evidence),
             follows=ChainStep(at=failure.at, text=text, evidence=(evidence,)),

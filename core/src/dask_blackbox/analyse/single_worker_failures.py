@@ -58,7 +58,7 @@ def single_worker_failure(
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
     sentence = (
         f"It failed only on that worker: {counted(there, 'task')} of '{prefix}' failed "
-        f"on that worker and none succeeded, while {len(well):,} succeeded on {others}"
+        f"there and none succeeded, while {len(well):,} succeeded on {others}"
     )
     if late:
         return SingleWorkerFailure(f"{sentence}. {late}", f"{_SETUP_HINT}.")

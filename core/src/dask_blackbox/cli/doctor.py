@@ -149,7 +149,7 @@ def _spool() -> Iterator[Check]:
         yield Check(
             "spool",
             "warning",
-            f"{spool} is a long path for a socket",
+            f"{spool} is too long as the path of a socket",
             "set blackbox.spool to a shorter one",
         )
     free = shutil.disk_usage(there).free
@@ -258,7 +258,7 @@ def _check_deleted(store: Store, name: str) -> None:
         store.get(name)
     except BlobNotFoundError:
         return
-    raise StoreError("what was deleted can still be read")
+    raise StoreError("the store still returns a blob that was deleted")
 
 
 def _clock(store: Store) -> Iterator[Check]:

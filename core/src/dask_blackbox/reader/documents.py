@@ -26,7 +26,7 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.store import Store
 
-GONE = "it is not there"
+GONE = "it is missing"
 WRONG = "its checksum does not match"
 """What is said of blobs that are not as they were written."""
 

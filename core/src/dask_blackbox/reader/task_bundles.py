@@ -73,7 +73,7 @@ def _why_none(run: Run) -> str:
         return "; ".join(lost)
     return (
         "no task of this run was kept with its inputs; set blackbox.capture.values to "
-        "true for the next one. Only tasks that raise are kept, not tasks that kill "
+        "true for the next run. Only tasks that raise are kept, not tasks that kill "
         "their worker"
     )
 

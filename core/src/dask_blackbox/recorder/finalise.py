@@ -99,7 +99,7 @@ def _so_far(card: RunCard) -> RunCard:
     missing: dict[str, list[str]] = dict(completeness.get("missing", {}))
     missing["store"] = [
         *missing.get("store", []),
-        "had not received all of it when this card was made; the recorder continues",
+        "had not received all data when this card was made; the recorder continues",
     ]
     unsure: Completeness = {**completeness, "complete": False, "missing": missing}
     return msgspec.structs.replace(card, completeness=unsure)

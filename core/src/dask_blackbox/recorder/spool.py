@@ -329,7 +329,7 @@ class Spool:
 
     def _hold(self, name: str, segment: _Segment) -> None:
         """Keep a segment in memory; the least important makes space for it."""
-        why = f"{self.folder} cannot be written, and the store does not accept it"
+        why = f"{self.folder} cannot be written, and the store does not accept the data"
         self._held[name] = bytes(segment.data)
         self._counts[name] = segment.counts
         self._closed[name] = time.monotonic()

@@ -39,7 +39,7 @@ _PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
 _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
 
-_DIED = "its worker was gone before it could send it"
+_DIED = "its worker exited before it sent the inputs"
 
 
 class _LostError(Exception):
@@ -142,7 +142,7 @@ class TaskBundles:
         """Wait for those that are on their way; those that are late are lost."""
         if self._work:
             await asyncio.wait(list(self._work), timeout=seconds)
-        self._give_up(list(self._work), "it was not sent in time")
+        self._give_up(list(self._work), "its worker did not send the inputs in time")
 
     def _of(self, worker: str) -> list[asyncio.Task[None]]:
         return [task for task, (_, each) in self._work.items() if each == worker]
@@ -201,7 +201,9 @@ class TaskBundles:
                     break
                 blob += piece
             if answer.get("failed") or len(blob) != size or not size:
-                raise _LostError(answer.get("failed") or "only a part of it arrived")
+                raise _LostError(
+                    answer.get("failed") or "only a part of the inputs arrived"
+                )
             await ask(done=True)
         return blob
 

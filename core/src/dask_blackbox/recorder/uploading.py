@@ -179,7 +179,7 @@ class Uploader(threading.Thread):
         if self.is_alive() and self.error is None:
             took = time.monotonic() - begun
             self.error = StoreUnreachableError(
-                f"the store has not received all of it within {took:.0f} s"
+                f"the store has not received all data within {took:.0f} s"
             )
 
 

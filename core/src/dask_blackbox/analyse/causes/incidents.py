@@ -221,7 +221,7 @@ def _outcome_text(case: Case) -> str:
         failure = case.blame.failure
         did = "raised"
         if of_task and failure is not None and failure.killed:
-            did = "got"  # it may only have waited for that task
+            did = "received"  # it may only have waited for that task
         elif case.only_waited and not of_task and _TIME_WAS_UP.search(name):
             did = "gave up waiting:"
         return f"the driver {did} {name}"

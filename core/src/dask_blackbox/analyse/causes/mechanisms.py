@@ -132,12 +132,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes=_AllBut("unknown", "driver-killed"),
         effects={"driver-killed"},
-        because="the driver was stopped while it waited for this",
+        because="the verdict explains what the driver waited for when it was stopped",
     ),
     Mechanism(
         causes=_AllBut(*(_GENERAL - {"stalled"})),
         effects={"driver-exception"},
-        because="it is how the cause reached the driver",
+        because="the driver received the failure as this exception",
         same=True,
     ),
     Mechanism(
@@ -165,13 +165,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         causes={"tls-misconfigured"},
         effects={"worker-start-failed"},
-        because="it is the reason why the start failed",
+        because="the workers failed to start because of the TLS failure",
         same=True,
     ),
     Mechanism(
         causes={"p2p-out-of-disk", "too-many-open-files"},
         effects={"p2p-failed"},
-        because="it is the reason why the shuffle failed",
+        because="the verdict is the reason why the shuffle failed",
         same=True,
     ),
     # Nothing moves, and why.
@@ -249,7 +249,8 @@ MECHANISMS: tuple[Mechanism, ...] = (
         causes=DEATHS,
         effects={"data-lost", "actor-lost"},
         on="worker",
-        because="Dask recovers from such a death, but not from the loss of what it held",
+        because="Dask recovers from such a death, but not from the loss of the data or "
+        "actor on that worker",
         survived=True,
     ),
     Mechanism(

@@ -97,7 +97,10 @@ def linked(cause: Incident, effect: Incident) -> Mechanism | None:
     how = next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
     if how is None or not (how.once and cause.again):
         return how
-    because = "this cause killed one worker after another, and would have continued to"
+    because = (
+        "this cause killed one worker after another and would have killed the next "
+        "one, too"
+    )
     return replace(how, survived=False, because=because)
 
 
@@ -167,7 +170,7 @@ def _outweighed(rival: Incident, root: Incident, *, equal: bool) -> Rejected:
     assert rival.finding is not None  # noqa: S101
     named = f"'{short(root.text, 80)}'"
     if equal:
-        because = f"{named} explains as much and began earlier"
+        because = f"{named} explains the failure equally well and began earlier"
     elif rival.tie != root.tie:
         because = (
             f"the driver's exception is {named}"

@@ -116,8 +116,9 @@ _HINTS = (
     (
         FILE_TOO_LARGE,
         (
-            "The process may not write files of that size: raise its limit where it is started "
-            "(`ulimit -f`, `LimitFSIZE=`, RLIMIT_FSIZE), or write smaller files."
+            "The process reached its file size limit: raise the limit where the "
+            "process is started (`ulimit -f`, `LimitFSIZE=`, RLIMIT_FSIZE), or write "
+            "smaller files."
         ),
     ),
     (

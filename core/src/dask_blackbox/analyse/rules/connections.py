@@ -131,11 +131,11 @@ def _was_closed(case: Case, address: str) -> Iterator[Finding]:
         f"The driver could not connect to {address}: it had closed that cluster",
         cause=(
             f"A scheduler ran at {address} earlier in this run. The driver called "
-            f"`{last.what}`{line}, and a new client{at} then asked for it."
+            f"`{last.what}`{line}, and then a new client{at} tried to connect to it."
         ),
         remedy=(
-            "Create the client with the cluster object or the address that is meant: "
-            "`Client()` takes the address from `scheduler-address` in Dask's configuration "
+            "Pass the intended cluster object or address to `Client`: without one, "
+            "`Client()` reads `scheduler-address` in Dask's configuration "
             "(`DASK_SCHEDULER_ADDRESS`). Close the cluster only after its last use."
         ),
         confidence="high",
@@ -182,10 +182,9 @@ def _still_trying(case: Case) -> Iterator[Finding]:
             "scheduler, or nothing answers."
         ),
         remedy=(
-            "Check that it is Dask's scheduler that listens at that address and port "
-            "(not its dashboard, not a proxy), and that it is not overloaded. "
-            "`Client(…, timeout=…)` does not end a connection that was accepted but "
-            "not answered."
+            "Check that a Dask scheduler listens at that address and port (not its "
+            "dashboard, not a proxy), and that it is not overloaded. `Client(…, "
+            "timeout=…)` does not end a connection that was accepted but not answered."
         ),
         confidence="medium",
         retry_advice="unknown",
@@ -264,9 +263,8 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
             f"{short(exception.message, 200)}."
         ),
         remedy=(
-            "Check that it is Dask's scheduler that listens at that address and port: "
-            "not its dashboard, not another service, and not a proxy for a host that "
-            "is down."
+            "Check that a Dask scheduler listens at that address and port: not its "
+            "dashboard, not another service, and not a proxy for a host that is down."
         ),
         confidence="high",
         retry_advice="environment",
@@ -313,8 +311,8 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
             "unknown",
         )
         remedy = (
-            f"Check that it is Dask's scheduler that listens at {address} (not its dashboard, "
-            "not a proxy); if it is, it was too busy to answer: raise "
+            f"Check that a Dask scheduler listens at {address} (not its dashboard, not "
+            "a proxy); if it is, it was too busy to answer: raise "
             f"`distributed.comm.timeouts.connect` above {waited} s, and find what "
             "blocks its event loop."
         )
@@ -452,7 +450,7 @@ def _not_trusted(why: str) -> _TlsFailure:
 
 
 _ONLY_THE_DRIVER = _TlsFailure(
-    "The driver speaks TLS, and the scheduler does not",
+    "The driver uses TLS, and the scheduler does not",
     "the driver used TLS, and the server did not",
     "Connect to `tcp://…` instead of `tls://…`, or start scheduler and workers with "
     "`--protocol tls` and their certificates.",
@@ -486,9 +484,9 @@ _CUT = _TlsFailure(
     "The connection was closed before the handshake",
     "the server closed the connection before any message, as a TLS scheduler does when "
     "a client has no TLS; a proxy or another service on that port may do the same",
-    "Check that it is Dask's scheduler that listens on that port, and that a proxy or "
-    "load balancer in front of it has a backend. If the scheduler speaks TLS, connect "
-    "to `tls://…` with `Security(…)`.",
+    "Check that a Dask scheduler listens on that port, and that a proxy or load "
+    "balancer in front of it has a backend. If the scheduler uses TLS, connect to "
+    "`tls://…` with `Security(…)`.",
     "low",
 )
 
@@ -574,7 +572,7 @@ def _unresponsive_findings(case: Case) -> Iterator[Finding]:
     yield _found(
         case,
         f"{who or 'A process '}could not open any more files or connections. Dask only "
-        f"logs that and waits. {how_it_ended(case, hang).rstrip('.')}",
+        f"logs the error and waits. {how_it_ended(case, hang).rstrip('.')}",
         worker=last["source"] if last["role"] == "worker" else None,
         subject=Subject(worker=last["source"] if last["role"] == "worker" else None),
         sure="medium",
@@ -596,7 +594,7 @@ def _found(
 ) -> Finding:
     most = _most(case, worker)
     counted = most >= _MANY  # they come and go between two heartbeats
-    had = f" It had {most:,} open files when it last reported them." if counted else ""
+    had = f" It had up to {most:,} open files in its samples." if counted else ""
     wanted = max(_LEAST, 4 * most)
     whose = (
         f"on {case.name_of(worker)}"
@@ -611,9 +609,9 @@ def _found(
         cause=f"{text}.{had} The number of open file descriptors per process is limited.",
         remedy=(
             f"Raise the limit where the process is started (`ulimit -n {wanted}`, "
-            f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and close "
-            "what tasks open (`with open(…)`): a worker keeps everything that is still "
-            "open after a task."
+            f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and "
+            "close what tasks open (`with open(…)`): files that a task leaves open "
+            "stay open in its worker."
         ),
         confidence=sure,
         subject=subject,

@@ -204,7 +204,7 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     gone, at = missing
     evidence = (
         Evidence(
-            text=f"The scheduler was asked for {key} while {gone} was missing.",
+            text=f"A client requested {key} while {gone} was missing.",
             source="logs",
             at=at,
             see=case.show_command(
@@ -422,8 +422,7 @@ def _without_a_task(case: Case) -> Iterator[Finding]:
     if _asked_otherwise(case):
         return
     yield SILENT_EMPTY_INPUT.found(
-        "No task was sent to the cluster; earlier runs never sent fewer than "
-        f"{min(tasks)}",
+        f"The run sent no task to the cluster; earlier runs sent at least {min(tasks)}",
         cause=(
             "The run succeeded with workers but sent them no tasks. "
             f"{counted(len(tasks), 'good run')} of this job sent at least "
@@ -437,7 +436,7 @@ def _without_a_task(case: Case) -> Iterator[Finding]:
         confidence="medium",
         evidence=(
             Evidence(
-                text=f"No graph reached the scheduler; in good runs before, at least "
+                text="No graph reached the scheduler; earlier good runs sent at least "
                 f"{counted(min(tasks), 'task')}.",
                 source="events",
             ),
@@ -563,9 +562,10 @@ def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding
     return KEY_COLLISION.found(
         f"Different tasks had the same key: {quoted(keys)}",
         cause=(
-            f"{counted(len(keys), 'key')} {'was' if len(keys) == 1 else 'were'} given to another "
-            f"task while the result of the first was still there: {quoted(keys)}. Dask keeps "
-            f"the first and ignores the second. {wrong}."
+            f"{counted(len(keys), 'key')} {'was' if len(keys) == 1 else 'were'} given "
+            "to another task while the result of the first was still held: "
+            f"{quoted(keys)}. Dask keeps the first task and ignores the second. "
+            f"{wrong}."
         ),
         remedy=f"{UNIQUE_KEYS} Then recompute this run's result.",
         confidence="high",

@@ -94,8 +94,9 @@ _MISTAKES = frozenset((
 
 
 _SPAWN = (
-    "If that process uses the client, make a client in it (`Client(address)`), or start it with "
-    "`multiprocessing.get_context('spawn')`; otherwise find what it waited for."
+    "If that process uses the client, create a client in it (`Client(address)`), or "
+    "start it with `multiprocessing.get_context('spawn')`; otherwise find what it "
+    "waited for."
 )
 
 
@@ -125,7 +126,7 @@ def _configuration_finding(case: Case, exception: DriverException) -> Finding:
     return DRIVER_EXCEPTION.found(
         f"Configuration error: {short(message, 100)}",
         cause=(
-            "The run was started with an argument or setting that cannot work: "
+            "The run was started with an invalid argument or setting: "
             f"{_sentence(short(message, 400))}{begun}"
         ),
         remedy=(
@@ -229,13 +230,18 @@ def _waited_text(
     if wait is None:
         return
     frame = wait.own_frame
-    was = "waited for a process that it had started" if wait.for_a_process else "been"
+    was = (
+        "been waiting for a process that it had started"
+        if wait.for_a_process
+        else "been"
+    )
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-    yield f"Until then, it had {was} for {duration(wait.lasted)} at {frame}{line}"
+    yield f"Until then, it had {was} at {frame}{line} for {duration(wait.lasted)}"
     if forked is not None:
         yield (
-            f"The driver had forked a process at {code_line(forked)} while it had a Dask "
-            "client, which does not work in a forked process: a call to it there never returns"
+            f"The driver had forked a process at {code_line(forked)} while it had a "
+            "Dask client. A client does not work in a forked process: its calls never "
+            "return there"
         )
 
 
@@ -303,8 +309,11 @@ def _printed_evidence(case: Case, thread: PrintedFailure) -> Evidence:
 
 def _how_printed(thread: PrintedFailure) -> str:
     if thread.task is not None:
-        return "Nothing awaited it, and Python prints that only when the task is freed"
-    return f"{'Dask' if thread.callback else 'Python'} only prints that"
+        return (
+            "Nothing awaited it, so Python printed the exception only when the task "
+            "was freed"
+        )
+    return f"{'Dask' if thread.callback else 'Python'} only prints such an exception"
 
 
 def _thread_finding(
@@ -389,8 +398,8 @@ def _ran_again(case: Case) -> str:
         return ""
     return (
         f", but {counted(len(again), 'task')} ({quoted(sorted(set(again['prefix'])))}) "
-        "ran twice, because workers that held results left or were restarted: "
-        "whatever such a task appends to a file or inserts into a table is there twice"
+        "ran twice, because workers that held results left or were restarted: data "
+        "that such a task appends to a file or inserts into a table is there twice"
     )
 
 
@@ -439,9 +448,9 @@ def _released(case: Case) -> str:
 
 _NO_PATH = ", and check that the path exists where the driver runs."
 _TOO_LARGE = (
-    ". The driver itself needed that much memory at once: reduce the data on the workers, make "
-    "it in pieces, use a smaller or a sparse type, or give the driver's host or container more "
-    "memory."
+    ". The driver itself needed that much memory at once: reduce the data on the "
+    "workers, process it in pieces, use a smaller or a sparse type, or give the "
+    "driver's host or container more memory."
 )
 _MISSING = {
     "ModuleNotFoundError": ". Install the module in the environment of the Python that runs "
@@ -635,8 +644,8 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             f"{what} printed{recorded}. If it raises an exception instead, the card shows "
             "its traceback."
             if code
-            else "Return instead of calling `sys.exit(0)`: to its host, a function that "
-            "exits has failed, whatever its exit code."
+            else "Return instead of calling `sys.exit(0)`: the host counts a function "
+            "that exits as failed, whatever its exit code."
         ),
         confidence="medium" if place or because or counts else "low",
         retry_advice=advice.advice,
@@ -842,7 +851,7 @@ def UNKNOWN(case: Case) -> Iterator[Finding]:
     )
     yield UNKNOWN.found(
         what,
-        cause=" ".join([*known, f"Not recorded: {'; '.join(wanted)}."]),
+        cause=" ".join([*known, wanted]),
         remedy=(
             "Check the host's records of that time (its log of the task, the events of "
             "pods and nodes). "
@@ -870,13 +879,15 @@ def _known(case: Case) -> list[str]:
     if case.exception is not None:
         name = class_of(case.exception.exception)
         sentences.append(
-            f"The driver got {name}: {short(case.exception.message, 240)}".rstrip(": .")
+            f"The driver raised {name}: {short(case.exception.message, 240)}".rstrip(
+                ": ."
+            )
             + "."
         )
     if case.deaths:
         last = case.deaths[-1]
         sentences.append(
-            f"{counted(len(case.deaths), 'worker')} died; about the last one: "
+            f"{counted(len(case.deaths), 'worker')} died. Cause of the last death: "
             f"{case.cause_of(last).because}."
         )
     sentences.extend(_inside_dask(case))
@@ -894,7 +905,7 @@ def _inside_dask(case: Case) -> Iterator[str]:
         )
 
 
-def _wanted(case: Case) -> list[str]:
+def _wanted(case: Case) -> str:
     wanted = []
     if case.run.ending is None:
         wanted.append("how the run ended (the recording is truncated)")
@@ -911,7 +922,9 @@ def _wanted(case: Case) -> list[str]:
         wanted.append("log lines")
     for source, sentences in missing_from(case.run).items():
         wanted.extend(f"{sentence} ({source})" for sentence in sentences[:2])
-    return wanted or ["nothing that dask-blackbox can record"]
+    if not wanted:
+        return "Everything that dask-blackbox can record was recorded."
+    return f"Not recorded: {'; '.join(wanted)}."
 
 
 def _last_errors(case: Case) -> Iterator[Evidence]:

@@ -160,13 +160,13 @@ def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str
     if both:
         return (
             "Neither the driver nor its recorder reported an exit: the machine, pod or "
-            f"container that both ran in was stopped, {after} after the start at the "
-            "earliest: the recording ends there."
+            f"container that ran both was stopped. The recording ends {after} after the "
+            "start, so it was stopped then or later."
         )
     ended = f"was ended by {by}" if by else f"ended{itself}"
     return (
-        f"The driver's process {ended} without an exception and without reporting an "
-        f"exit, {after} after the start."
+        f"The driver's process {ended} {after} after the start; it raised no exception "
+        "and reported no exit."
     )
 
 
@@ -182,15 +182,17 @@ def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
     )
     line = code_line(sent, " at ", name_only=True)
     return DRIVER_KILLED.found(
-        f"{sender} sent {sent.signal} to the {'process group' if sent.group else 'process'} "
-        f"of the driver{line}, which ended it after {after}",
+        f"{sender} sent {sent.signal} to the driver's "
+        f"{'process group' if sent.group else 'process'}{line}, which ended it after "
+        f"{after}",
         cause=f"{sender} sent {sent.signal} to {to}{at}.{why} The driver ended without an "
         "exception.",
         remedy=(
-            "Start the program that is to be ended with `start_new_session=True`, and signal "
-            "that group only; or signal the program itself (`Popen.terminate`)."
+            "Pass `start_new_session=True` when you start the program that should be "
+            "ended, and signal its group only; or signal the program itself "
+            "(`Popen.terminate`)."
             if sent.group
-            else f"Check which process{at or ' the task'} is meant to end: it is the driver's."
+            else f"Check the process id{at or ' in the task'}: it is the driver's."
         ),
         confidence="high",
         retry_advice="code",
@@ -311,7 +313,7 @@ def _unresponsive(lasted: float | None) -> str:
     if not lasted:
         return ""
     return (
-        f" The scheduler had been unresponsive for {duration(lasted)} by then: it was "
+        f" By then, the scheduler had been unresponsive for {duration(lasted)}. It was "
         "suspended or unreachable, and everything that waited for it hung."
     )
 
@@ -381,8 +383,8 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
     at = f", at {longest.own_frame}" if longest.own_frame else ""
     return (
         f" {quoted_key(longest.key)} had been executing on "
-        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
-        f"last sampled{at}: whether it hung or was only slow is unknown."
+        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} "
+        f"when last sampled{at}. Whether it hung or was only slow is unknown."
     )
 
 
@@ -409,7 +411,7 @@ def _then(case: Case) -> str:
         sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")
     if case.failures:
         keys = quoted([failure.key for failure in case.failures])
-        sentences.append(f"Failed by then: {keys}.")
+        sentences.append(f"Tasks that had failed by then: {keys}.")
     if (stall := case.stall()) is not None:
         sentences.append(stall)
     if last := last_output(case.run):
@@ -422,7 +424,7 @@ def _nothing_had_failed(case: Case) -> str:
         return "No task had failed and no worker had died by then."
     reached = duration(recorded_until(case.run) - case.run.manifest.started)
     return (
-        f"The last recorded fact is from {reached} after the start: until then, no "
+        f"The last recorded event is from {reached} after the start. Until then, no "
         "task had failed and no worker had died; nothing later is recorded."
     )
 
@@ -466,7 +468,7 @@ def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
         if each.closed:
             yield CLUSTER_ORPHANED.found(
                 f"The recorder closed the cluster at {each.subject}",
-                cause=f"{_driver_text(each)} had started it and was gone.",
+                cause=f"{_driver_text(each)} started it and then disappeared.",
                 remedy=(
                     "No action is needed. To keep a cluster after its run, start it "
                     "outside the run and pass its address."
@@ -478,7 +480,7 @@ def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
             continue
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {each.subject} still runs",
-            cause=f"{_driver_text(each)} had started it and was gone; {each.error}.",
+            cause=f"{_driver_text(each)} started it and then disappeared; {each.error}.",
             remedy=f"Close it: {_REAP_COMMAND}.",
             confidence="high",
             evidence=(evidence,),
@@ -497,8 +499,8 @@ def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {kind.scheduler} may still run",
             cause=(
-                f"The driver had started it ({kind.kind}), and its end was not "
-                "reported."
+                f"The driver started it ({kind.kind}), and nothing reports that it was "
+                "closed."
             ),
             remedy=f"If it does, close it: {_REAP_COMMAND}.",
             confidence="medium",
@@ -516,9 +518,7 @@ def _driver_text(orphaned: ClusterOrphaned) -> str:
     return f"The driver of {orphaned.run}" if orphaned.run else "The driver"
 
 
-_REAP_COMMAND = (
-    "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
-)
+_REAP_COMMAND = "`dask blackbox reap` closes the clusters of runs whose driver is gone"
 
 
 # cancelled
@@ -834,8 +834,8 @@ def _interrupted(case: Case) -> Finding:
         at = code_line(sent) or "one of its threads"
         return CANCELLED.found(
             f"The job's own code interrupted the driver ({sent.signal}{line})",
-            cause=f"The driver's own process sent {sent.signal} to itself, from {at}, and got "
-            f"{name}.{where}{stalled}",
+            cause=f"The driver's own process sent {sent.signal} to itself, from {at}, "
+            f"which raised {name}.{where}{stalled}",
             remedy=f"Check why the job sends {sent.signal}, from {at}: it may have a time limit "
             "of its own, or a wrong process id. If it is a time limit, give the run more time "
             "or less work.",
@@ -845,7 +845,8 @@ def _interrupted(case: Case) -> Finding:
         )
     return CANCELLED.found(
         "The driver was interrupted (Ctrl-C or SIGINT)",
-        cause=f"The driver got {name}: a person or the host stopped it.{where}{stalled}",
+        cause=f"The driver raised {name}: a person or the host stopped "
+        f"it.{where}{stalled}",
         remedy="If no person did it, check which timeout of the host sends SIGINT.",
         confidence="high",
         evidence=case.exception_evidence(),
@@ -859,9 +860,9 @@ _TIME_MARGIN = 1.5
 _LOOP = "event-loop"
 
 _REMEDY_CANCELLED_BY_LOOP = (
-    "Fix what had failed before. `asyncio.run` and `asyncio.TaskGroup` cancel what still runs "
-    "when something else has failed; with `asyncio.gather(…, return_exceptions=True)`, all "
-    "of it runs to its end."
+    "Fix the earlier failure. When one coroutine fails, `asyncio.run` and "
+    "`asyncio.TaskGroup` cancel those that are still running; with `asyncio.gather(…, "
+    "return_exceptions=True)`, all of them run to their end."
 )
 
 _LONG = 5.0
@@ -937,9 +938,8 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
         f"Suspended after {after}{_progress(case, _moment(case))}",
         cause=(
             f"{host} suspended this {case.dialect.run}{where}, {after} after its "
-            f"start{_progress(case, _moment(case))}. That ended its process "
-            "and the clusters that it had started, with everything that was running on "
-            "them."
+            f"start{_progress(case, _moment(case))}. This ended its process, the "
+            "clusters that it had started, and all tasks on them."
         ),
         remedy=(
             f"No fix is needed. Resume it in {host} when it may continue. A new "

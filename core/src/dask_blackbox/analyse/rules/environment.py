@@ -448,8 +448,8 @@ def _uploaded_file_findings(
 def _remedy_module_not_shipped(own: OwnModule) -> str:
     if own.loaded_by_a_host:
         return (
-            "Functions defined at the top of a DAG or flow file are pickled by the "
-            "name of that file, which only the host can import. Define them inside the "
+            "Pickle refers to functions at the top of a DAG or flow file by the file's "
+            "module name, which only the host can import. Define them inside the "
             "task's function, or in a package that is installed on the workers."
         )
     top = own.name.partition(".")[0]

@@ -452,8 +452,8 @@ _COMPUTED = (
     "Meanwhile, its worker used {:.0%} of a core: it was computing, not waiting. "
 )
 _MORE_THREADS = (
-    " Tasks that wait for each other need a thread each: start no more of them at once than "
-    "the cluster has threads, or let the one return and the other take its result."
+    " Tasks that wait for each other need a thread each: start no more of them at once "
+    "than the cluster has threads, or let one return and pass its result to the other."
 )
 
 
@@ -474,10 +474,10 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
     look = f"Look at {code_line(frame)}: " if frame else ""
     if shared := _shared(longest):
         return (
-            f"{look}{'f' if look else 'F'}ind the code that should {shared[1]} (in another "
-            "task or in the driver), and why it did not: it may have failed, or be "
-            "waiting for the same thread. Use `with` for everything that must be "
-            "released, and add a timeout to the "
+            f"{look}{'f' if look else 'F'}ind the code that should {shared[1]} (in "
+            "another task or in the driver), and why it did not: it may have failed, "
+            "or be waiting for the thread of this task. Use `with` for everything that "
+            "must be released, and add a timeout to the "
             f"wait.{_waits_crosswise(longest, _others_of(hang))}"
         )
     if longest.silent:

@@ -159,7 +159,9 @@ def _that_closed_workers(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     limits = {death.memory_limit for death in deaths}
-    unknown = "Dask has no memory limit there, so it neither spilled nor paused."
+    unknown = (
+        "Dask had no memory limit on these workers, so they neither spilled nor paused."
+    )
     yield from verdict_on_deaths(
         case,
         TASK_MEMORY_ERROR,
@@ -168,10 +170,10 @@ def _that_closed_workers(case: Case) -> Iterator[Finding]:
         how="and closed themselves" if len(deaths) > 1 else "and closed itself",
         more=unknown if limits == {None} else "",
         remedy=(
-            "Something other than Dask limits the memory of a process there: `ulimit "
-            "-v` (login nodes and batch systems set it), or a machine without "
+            "Something other than Dask limits the memory of a worker's process: "
+            "`ulimit -v` (login nodes and batch systems set it), or a host without "
             "overcommit. Set `--memory-limit` below that limit, so that Dask spills in "
-            "time. Otherwise make the pieces smaller, or have the limit raised."
+            "time. Otherwise make the pieces smaller, or ask for a higher limit."
         ),
     )
 
@@ -315,13 +317,13 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
     workers = len(host.limited)
     excess = host.limits - host.memory
     yield MEMORY_LIMIT_IGNORED.found(
-        f"The memory limits of the workers on a host add up to {size(host.limits)}; it has "
-        f"{size(host.memory)}",
+        f"The memory limits of the workers on a host add up to {size(host.limits)}; the "
+        f"host has {size(host.memory)}",
         cause=(
-            f"{counted(workers, 'worker')} on {host.name} may use "
-            f"{size(host.limits / max(workers, 1))} each according to Dask, "
-            f"{size(host.limits)} together: {size(excess)} more than the host has. "
-            "They will not spill or pause in time: the kernel kills a process first."
+            f"Dask allows {counted(workers, 'worker')} on {host.name} "
+            f"{size(host.limits / max(workers, 1))} each, {size(host.limits)} together: "
+            f"{size(excess)} more than the host has. The kernel will kill a process "
+            "before the workers spill or pause."
             + (
                 " Dask lowered a limit that was above the host's memory."
                 if lines
@@ -596,7 +598,7 @@ def CHUNKS_TOO_LARGE(case: Case) -> Iterator[Finding]:
     target = worst.piece / times
     kind = "results" if worst.results else "tasks"
     text = (
-        f"Results of '{name}' have up to {size(worst.piece)}"
+        f"Results of '{name}' need up to {size(worst.piece)}"
         if worst.results
         else f"A task of '{name}' holds about {size(worst.piece)} while it runs"
     )
@@ -783,10 +785,10 @@ def OVERPRODUCTION(case: Case) -> Iterator[Finding]:
     yield OVERPRODUCTION.found(
         f"'{name}' ran ahead: {size(pile.bytes)} waited in memory",
         cause=(
-            f"{pile.made:,} of {pile.number:,} tasks of '{name}' were done when "
-            f"{pile.used:,} of the tasks that follow were; their results, "
-            f"{size(pile.bytes)}, took {pile.bytes / pile.memory:.0%} of the workers' "
-            f"memory ({size(pile.memory)})."
+            f"When {pile.made:,} of {pile.number:,} tasks of '{name}' had finished, "
+            f"{pile.used:,} of the tasks that use their results had. The results waited "
+            f"in memory: {size(pile.bytes)}, {pile.bytes / pile.memory:.0%} of the "
+            f"{size(pile.memory)} that the workers have."
         ),
         remedy=remedy,
         confidence="medium",
@@ -798,7 +800,8 @@ def OVERPRODUCTION(case: Case) -> Iterator[Finding]:
         ),
         evidence=(
             Evidence(
-                text=f"{pile.made:,} tasks of '{name}' done, {pile.used:,} tasks after them",
+                text=f"{pile.made:,} tasks of '{name}' had finished, and {pile.used:,} "
+                "of the tasks after them",
                 source="tasks",
                 at=pile.at,
             ),

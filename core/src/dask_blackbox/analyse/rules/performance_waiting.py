@@ -208,8 +208,8 @@ def CPU_OVERSUBSCRIBED(case: Case) -> Iterator[Finding]:
         evidence=tuple(
             Evidence(
                 text=f"{host.name}: {counted(host.threads, 'thread')}, "
-                f"{counted(host.cores, 'core')}, used at {host.load:.0%} by our workers and "
-                f"at {host.others:.0%} by others",
+                f"{counted(host.cores, 'core')}, used at {host.load:.0%} by the workers "
+                f"and at {host.others:.0%} by other processes",
                 source="events",
             )
             for host in crowded[:5]
@@ -220,34 +220,33 @@ def CPU_OVERSUBSCRIBED(case: Case) -> Iterator[Finding]:
 def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
     libraries = (
         f" Meanwhile, libraries computed for {duration(native)} in their own threads: "
-        f"OMP_NUM_THREADS or a similar variable is {worst.native} there."
+        f"OMP_NUM_THREADS or a similar variable is set to {worst.native} on that host."
         if native
         else ""
     )
     return (
-        f"On {worst.name}, {counted(worst.threads, 'thread')} of workers kept "
-        f"{counted(worst.cores, 'core')} busy at {worst.load:.0%}. Tasks of "
-        f"'{short(first.prefix, 40)}' were on a core for {duration(first.cpu)} and waited "
-        f"{duration(first.waited)} while holding their memory.{libraries}"
+        f"On {worst.name}, workers with {counted(worst.threads, 'thread')} used "
+        f"{worst.load:.0%} of {counted(worst.cores, 'core')}. Tasks of "
+        f"'{short(first.prefix, 40)}' were on a core for {duration(first.cpu)} and "
+        f"waited {duration(first.waited)} while holding their memory.{libraries}"
     )
 
 
 def _remedy_cpu_oversubscribed(worst: Host, *, libraries: bool) -> str:
     if libraries:
         return (
-            f"Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to "
+            "Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to "
             f"{max(worst.cores // worst.threads, 1)} (Dask's nannies do so by default, "
-            "with "
-            "`distributed.nanny.pre-spawn-environ`), so that the threads of workers and "
-            f"libraries together are as many as the {counted(worst.cores, 'core')}."
+            "with `distributed.nanny.pre-spawn-environ`), so that workers and "
+            "libraries together have one thread for each of the "
+            f"{counted(worst.cores, 'core')}."
         )
     return (
-        f"{counted(worst.cores, 'thread')} on that host rather than {worst.threads} "
-        "would do the same work in the same time with "
-        f"{1 - worst.cores / worst.threads:.0%} less "
-        "memory in use at once (`n_workers` times `threads_per_worker`; on Kubernetes, "
-        "`--nthreads` as the CPU limit). If tasks start threads of their own (BLAS, "
-        "OpenMP), set OMP_NUM_THREADS=1."
+        f"Use {counted(worst.cores, 'thread')} on that host instead of {worst.threads}: "
+        "they do the same work in the same time with "
+        f"{1 - worst.cores / worst.threads:.0%} less memory in use at once (`n_workers` "
+        "times `threads_per_worker`; on Kubernetes, `--nthreads` as the CPU limit). If "
+        "tasks start threads of their own (BLAS, OpenMP), set OMP_NUM_THREADS=1."
     )
 
 
@@ -496,10 +495,9 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
         cause=(
             f"For {duration(waste.paused)} ({waste.paused / waste.whole:.0%} of the "
             "run), nothing was computed because the driver had submitted no work: "
-            f"{duration(first)} before the first graph, {duration(between)} between "
-            f"the {counted(graphs, 'graph')} that the driver sent one after the other, "
-            f"and {duration(last)} after the last task. {duration(waste.cost)} of core "
-            f"time was idle.{_meanwhile(case, waste)}"
+            f"{duration(first)} before the first graph, {duration(between)} between the "
+            f"{counted(graphs, 'graph')}, and {duration(last)} after the last task. "
+            f"{duration(waste.cost)} of core time was idle.{_meanwhile(case, waste)}"
         ),
         remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
         # Whether a driver is meant to wait is unknown.
@@ -589,11 +587,11 @@ def _meanwhile(case: Case, waste: _LostTime) -> str:
         return ""
     text = f" Its main thread was on a core for {duration(driver.cpu)} in all"
     if waste.idle:
-        text += ": it was waiting for a person, a file, a service or a sleep"
+        text += ": it was waiting for input, a file, a service or a sleep"
     if driver.delayed >= 1:
         text += (
-            f"; {duration(driver.delayed)} of waiting for a core that other processes "
-            "used are not counted"
+            f"; the {duration(driver.delayed)} for which it waited for a core that "
+            "other processes used are not counted"
         )
     return f"{text}."
 

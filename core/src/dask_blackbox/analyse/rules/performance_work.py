@@ -460,7 +460,7 @@ def RECOMPUTED_WORK(case: Case) -> Iterator[Finding]:
         )
         remedy = (
             "The other findings say why workers died. Until that is fixed, write "
-            f"expensive results to storage: '{name}' made {size(held)} in total."
+            f"expensive results to storage: '{name}' returned {size(held)} in total."
         )
     else:
         why = (
@@ -471,9 +471,9 @@ def RECOMPUTED_WORK(case: Case) -> Iterator[Finding]:
     yield RECOMPUTED_WORK.found(
         f"{duration(cost)} of compute time was spent on repeated work, most of it by '{name}'",
         cause=(
-            f"{counted(len(again), 'task')} {'was' if len(again) == 1 else 'were'} computed again, "
-            f"'{name}' up to {first['times']} times: {duration(cost)} of "
-            f"{duration(whole)}, {cost / whole:.0%}, were wasted. {why}"
+            f"{counted(len(again), 'task')} {'was' if len(again) == 1 else 'were'} "
+            f"computed again, '{name}' up to {first['times']} times: {duration(cost)} "
+            f"of {duration(whole)} ({cost / whole:.0%}) was wasted. {why}"
         ),
         remedy=remedy,
         confidence="high",
@@ -556,14 +556,15 @@ def STEALING_CHURN(case: Case) -> Iterator[Finding]:
     yield STEALING_CHURN.found(
         f"{requests:,} attempts to move {counted(tasks, 'task')} from worker to worker",
         cause=(
-            f"For {counted(tasks, 'task')} of {duration(mean)} the scheduler asked "
-            f"workers {requests:,} times to hand one to another worker, "
-            f"{requests / max(tasks, 1):.1f} times a task, and {stolen:,} were moved. "
-            "Each request contacts the worker and moves the task's inputs: transfers "
-            f"took {duration(transfer)}, of which about {duration(moving)} were for "
-            "that. This happens when the inputs of many short tasks are on few "
-            "workers, and more so when Dask misjudges their duration (half a second "
-            "for each new name) or the size of their inputs."
+            f"The scheduler asked workers {requests:,} times to hand a task to another "
+            f"worker, {requests / max(tasks, 1):.1f} times for each of "
+            f"{counted(tasks, 'task')}, and {stolen:,} were moved. A task takes "
+            f"{duration(mean)} on average. Each request contacts the worker and moves "
+            f"the task's inputs: transfers took {duration(transfer)}, about "
+            f"{duration(moving)} of it for moved tasks. This happens when the inputs of "
+            "many short tasks are on few workers, and more so when Dask misjudges "
+            "their duration (half a second for each new name) or the size of their "
+            "inputs."
         ),
         remedy=(
             "Put the inputs where the tasks will run before you submit the tasks: "

@@ -42,8 +42,8 @@ def RULE_FAILED(case: Case) -> Iterator[Finding]:
         f"{counted(len(case.broken), 'rule')} could not run",
         cause=f"{' '.join(f'{short(each, 240)}.' for each in case.broken[:5])}",
         remedy=(
-            "Fix the rule, or uninstall its package; `dask_blackbox.testing` runs a "
-            "rule over a recording. The other findings do not depend on it."
+            "Fix the rule, or uninstall its package. `dask_blackbox.testing` tests a "
+            "rule on a recording. The other findings are not affected."
         ),
         confidence="high",
         evidence=tuple(

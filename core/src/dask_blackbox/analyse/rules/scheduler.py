@@ -54,7 +54,7 @@ _MORE_MEMORY = (
     "Check how its process or pod ended (out of memory: exit code 137, `OOMKilled`), "
     "and what it held: graphs with large literals (`client.scatter` them, or load them "
     "in tasks), very many tasks, futures that are never released. Then give it a "
-    "quarter more memory than the rest needs."
+    "quarter more memory than it still needs."
 )
 
 _CANCELLED = r"cancelled for reason: unknown"
@@ -152,8 +152,8 @@ def _finding(
         f"The scheduler was lost: {briefly}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{_of_scheduler(how)}{_asked_by(closing)}.{memory} Workers lost and connections "
-            "closed after that are consequences."
+            f"{_of_scheduler(how)}{_asked_by(closing)}.{memory} Lost workers and closed "
+            "connections after that are consequences."
         ),
         remedy=remedy,
         confidence="high" if reported and seen else "medium",

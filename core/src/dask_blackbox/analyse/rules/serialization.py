@@ -325,9 +325,9 @@ def _remedy_graph_not_deserializable(
     own = own_module(case, module)
     if own is not None and own.loaded_by_a_host:
         return (
-            "Define the function inside the task's own function: functions at the top "
-            "of a DAG or flow file are pickled by that file's name, which only the "
-            "host knows."
+            "Define the function inside the task's own function: pickle refers to "
+            "functions at the top of a DAG or flow file by the file's module name, "
+            "which only the host knows."
         )
     return (
         f"Install '{module}' where the scheduler runs, or, if it is your own file, "
@@ -394,11 +394,11 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
     yield RESULT_NOT_SERIALIZABLE.found(
         f"A result of {what} ({kind}) cannot be sent to the driver, which waits for it",
         cause=(
-            f"{quoted_key(first['key'])} finished on {case.name_of(first['worker'])} and "
-            f"returned an object of type {kind}, which cannot be pickled"
-            f"{because}. The worker logged that, the driver's loop got no error "
-            "(`as_completed(…, with_results=True)` drops it) and it waited until it "
-            "was stopped: no task was left."
+            f"{quoted_key(first['key'])} finished on {case.name_of(first['worker'])} "
+            f"and returned an object of type {kind}, which cannot be pickled{because}. "
+            "The worker logged an error, but the driver's loop received none "
+            "(`as_completed(…, with_results=True)` drops it). No task was left, and "
+            "the driver waited until it was stopped."
         ),
         remedy=(
             f"Return plain data from {what} (arrays, frames, paths, settings) and "
@@ -607,7 +607,7 @@ def DEPENDENCY_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
             f"{quoted_key(task.key)} on {case.name_of(task.worker)} waits for "
             f"{quoted_key(dependency)}, which is on another worker: an object of type "
             f"{kind}, which cannot be pickled{f' ({short(why, 120)})' if why else ''}. "
-            f"Dask logs that once and waits forever. {how_it_ended(case, hang)}"
+            f"Dask logs the error once and waits forever. {how_it_ended(case, hang)}"
         ),
         remedy=(
             f"Return plain data from '{short(case.prefix_of(dependency), 40)}' (paths, "
@@ -640,9 +640,9 @@ def _unreadable_findings(
         f"A result of '{made_by}' cannot be read by another worker: {name}{where}",
         cause=(
             f"{quoted_key(task.key)} on {case.name_of(task.worker)} waits for "
-            f"{quoted_key(dependency)}, which is on another worker and cannot be unpickled "
-            f"there: {name}: {message}{f', at {frame}' if frame else ''}. Dask logs that and "
-            f"waits forever. {how_it_ended(case, hang)}"
+            f"{quoted_key(dependency)}, which is on another worker and cannot be "
+            f"unpickled there: {name}: {message}{f', at {frame}' if frame else ''}. "
+            f"Dask logs the error and waits forever. {how_it_ended(case, hang)}"
         ),
         remedy=(
             (f"Look at {code_line(frame)}: " if frame else "")

@@ -495,14 +495,14 @@ def _cause(
         )
     if root is None and any(any_of(str(x["message"]), START_TIMED_OUT) for x in lines):
         sentences.append(
-            "Its nanny waited for it until its timeout (`death_timeout`) was over, and the "
-            "process had not reported an error by then"
+            "Its nanny waited until the timeout (`death_timeout`), and the process "
+            "reported no error"
         )
     if root is not None and "in use" in root[1]:
         sentences.append(f"Another process listens on the port of the {who}")
     preload = _preload(case, lines)
     if preload is not None:
-        sentences.append(f"A preload raised that, at {preload}")
+        sentences.append(f"A preload raised this error, at {preload}")
     plugin = _plugin(lines)
     if plugin:
         sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
@@ -542,8 +542,8 @@ def _remedy_worker_start_failed(
             'under `if __name__ == "__main__":`).'
         )
     return (
-        "Fix that, and test it where workers run: `python -c 'import …'` for a "
-        "preload, `setup` of a plugin on one worker."
+        "Fix that error, and test the fix where workers run: `python -c 'import …'` "
+        "for a preload, or `setup` of a plugin on one worker."
     )
 
 
@@ -607,20 +607,20 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
 
 
 _KERNEL_WAITS = (
-    (re.compile(r"locks_lock|flock|fcntl_setlk"), "a lock of a file"),
+    (re.compile(r"locks_lock|flock|fcntl_setlk"), "a file lock"),
     (re.compile(r"nanosleep"), "the end of a sleep"),
     (re.compile(r"pipe_read|anon_pipe"), "data from a pipe"),
     (re.compile(r"do_wait"), "the end of another process"),
-    (re.compile(r"sk_wait|skb_wait|tcp_|inet_|unix_"), "data of a connection"),
+    (re.compile(r"sk_wait|skb_wait|tcp_|inet_|unix_"), "data from a connection"),
     (re.compile(r"nfs|rpc_|fuse|cifs"), "a network file system"),
     (re.compile(r"futex"), "a lock, or another thread"),
 )
 """Functions of Linux in which a process sleeps, and for what."""
 
 _BLOCKED_AT_START = (
-    "Look at what runs as a worker starts: a preload (`--preload`, "
-    "`distributed.worker.preload`), a plugin's `setup` or an import that does not return keeps "
-    "it from joining."
+    "Look at what a worker runs while it starts: a preload (`--preload`, "
+    "`distributed.worker.preload`), a plugin's `setup` or an import that does not "
+    "return keeps it from joining."
 )
 
 
@@ -647,7 +647,7 @@ def _how_it_starts(starting: WorkerStarting) -> str:
         f" Process {starting.pid} of {starting.subject} had been starting for "
         f"{duration(starting.lasted)}"
         + (f", and waited for {waits}" if waits else "")
-        + (f"; it has {files} open." if files else ".")
+        + (f"; it had {files} open." if files else ".")
     )
 
 
@@ -731,8 +731,9 @@ def _another_text(case: Case, address: str, number: int) -> str:
     )
     what = " of a previous scheduler of this run" if ended is not None else ""
     return (
-        f" {counted(number, 'worker')} had been started with the address {address}{what}, where "
-        f"they tried to connect; the scheduler's is {_address_of_last(case)}."
+        f" {counted(number, 'worker')} had been started with the address "
+        f"{address}{what} and tried to connect there; the scheduler's address is "
+        f"{_address_of_last(case)}."
     )
 
 
@@ -796,8 +797,8 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
             f"The driver had been in `wait_for_workers`{line} for "
             f"{duration(position.lasted)} when it was "
             f"stopped{f', at {frame}' if frame else ''}. "
-            f"{counted(there, 'worker') if there else 'No worker'} had arrived by "
-            "then, fewer than the driver waited for."
+            f"{counted(there, 'worker') if there else 'No worker'} had arrived by then; "
+            "the driver waited for more."
         ),
         remedy=(
             f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes "

@@ -514,7 +514,7 @@ def _remedy_of_worker(
     """Return what to do about the worker, if it is the worker that was different."""
     if setup_failed_before(case, failure):
         return (
-            ". If it needs what failed to set up on that worker, fix `setup`. It must also "
+            ". If the task needs what that `setup` provides, fix `setup`. It must also "
             "succeed on workers that start later, even if earlier workers left files "
             "behind. If it fails, Dask continues without it and logs the error only on "
             "that worker."
@@ -696,8 +696,8 @@ def _death_with(
 
 
 _WHO_CLOSED_IT = (
-    " Don't scale down, and don't restart, retire or close that worker, while the actor is "
-    "used: find who did."
+    " Find who closed that worker: don't scale down, and don't restart, retire or "
+    "close it, while the actor is used."
 )
 
 

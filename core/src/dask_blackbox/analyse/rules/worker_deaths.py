@@ -114,9 +114,10 @@ def _before_any_task(case: Case) -> Iterator[Finding]:
         f"Workers were restarted {len(restarts)} times at their {limit}memory limit "
         "before they ran a task",
         cause=(
-            f"Nannies terminated {counted(len(restarts), 'worker process', 'worker processes')} "
-            f"over 95 % of the memory limit of {limit.strip() or 'their workers'}, and no task "
-            f"had run: an idle worker needs more than that.{used}"
+            "Nannies terminated "
+            f"{counted(len(restarts), 'worker process', 'worker processes')} over 95 % "
+            f"of the memory limit of {limit.strip() or 'their workers'}, and no task "
+            f"had run: an idle worker needs more than this limit.{used}"
         ),
         remedy=(
             f"Set `memory_limit` (`--memory-limit`) well above what an idle worker uses: {need}. "
