@@ -8,10 +8,10 @@ import pytest
 from dask._task_spec import Task
 from dask_blackbox.analyse.changes import CardChanges, changes_on_card
 from dask_blackbox.analyse.changes.ranking import VerdictContext
-from dask_blackbox.analyse.comparison import comparison_of
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks
 from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.finding import Finding, Subject
+from dask_blackbox.reader.comparison import comparison_of
 from dask_blackbox.sketch import Inputs, PrefixSketch, Sketch
 from sketches import GIB, a_night, a_prefix, failed, history_of
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
 from dask_blackbox.analyse.changes.ranking import Rarities, VerdictContext, ranked
-from dask_blackbox.analyse.comparison import comparison_of
 from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.driver_environment import parts_of
 from dask_blackbox.capture.process import image_variables
 from dask_blackbox.cli.compare import comparison_text
+from dask_blackbox.reader.comparison import comparison_of
 from dask_blackbox.recorder.redact import Redactor
 from sketches import a_night, a_prefix
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dask_blackbox.analyse.comparison import comparison_of
 from dask_blackbox.capture.driver.driver_environment import parts_of, sources_of
 from dask_blackbox.cli.compare import comparison_text
-from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.store import open_store
 from sketches import a_night, a_prefix

@@ -21,7 +21,7 @@ from dask_blackbox.cli.history import history_text
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.comparison import compare_runs
 from dask_blackbox.reader.earlier_runs import earlier_runs, put_sketch, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report.wording import coverage_text

@@ -31,7 +31,7 @@ from dask_blackbox.report.wording import (
 
 if TYPE_CHECKING:
     # Loaded with analysis, which `--help` does without.
-    from dask_blackbox.analyse.comparison import (
+    from dask_blackbox.reader.comparison import (
         ComparedRun,
         Comparison,
         Measured,
@@ -59,7 +59,7 @@ def compare(*, before: str, after: str, store_url: str | None, as_json: bool) ->
     Prints what changed, most relevant first; the numbers of both; and their tasks by
     prefix, largest change first. A run without a recording is compared by its sketch.
     """
-    from dask_blackbox.reader.comparing import compare_runs
+    from dask_blackbox.reader.comparison import compare_runs
 
     comparison = compare_runs(opened_store(store_url), before, after)
     if as_json:

@@ -16,13 +16,12 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from dask_blackbox import formatting
-from dask_blackbox.analyse.comparison import Comparison
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.job_history import JobHistory
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
-from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.comparison import Comparison, compare_runs
 from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report.log_lines import as_row, chosen_lines

@@ -13,14 +13,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from dask_blackbox import formatting
-from dask_blackbox.analyse.comparison import comparison_of
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 from dask_blackbox.formatting import command, plain
 from dask_blackbox.job_history import JobHistory, PastRun
 from dask_blackbox.layout import RunAddress, safe
 from dask_blackbox.reader import Run, RunEntry, find_run, marked_runs
-from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report import wording
