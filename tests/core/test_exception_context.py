@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_of
-from dask_blackbox.analyse.exception_context import FailedAlike, failed_alike
+from dask_blackbox.analyse.exception_context import FailedAlike, same_failures
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     Piece,
@@ -34,7 +34,7 @@ def a_sibling(n: int, *, outcome: str = "released", line: int = 7) -> Piece:
 def alike(run: RunTables) -> FailedAlike:
     failure = Case(run).blame.failure
     assert failure is not None
-    return failed_alike(run, failure)
+    return same_failures(run, failure)
 
 
 def test_siblings_that_were_not_awaited_count() -> None:

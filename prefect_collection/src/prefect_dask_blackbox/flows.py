@@ -189,10 +189,10 @@ class _Observed(Flow[Any, Any]):
         # It travels as a flow of Prefect's: this package may not be where it arrives.
         plain = self._theirs.__new__(self._theirs)
         plain.__dict__.update(vars(self))
-        return (_portable_itself(), (plain,))
+        return (_identity_by_value(), (plain,))
 
 
-def _portable_itself() -> Callable[[Any], Any]:
+def _identity_by_value() -> Callable[[Any], Any]:
     # A nested function travels by value.
     def itself(flow: Any) -> Any:
         return flow

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "begin_with",
+    "clients_of_others",
     "current_run",
     "end_with",
     "entered",
-    "not_ours",
     "others_than",
 ]
 
@@ -78,7 +78,7 @@ def entered(run: ObservedRun | None) -> ObservedRun | None:
 
 
 @contextmanager
-def not_ours() -> Iterator[None]:
+def clients_of_others() -> Iterator[None]:
     """Leave a client that is made in here to whoever makes it."""
     token = _ours.set(True)
     try:

@@ -86,9 +86,9 @@ class RecordedRunner(DaskTaskRunner):
 
     def _prefects_client(self) -> PrefectDaskClient:
         # On workers, tasks that submit tasks come here: nothing is recorded there.
-        from prefect_dask_blackbox.own_clients import not_ours
+        from prefect_dask_blackbox.own_clients import clients_of_others
 
-        with not_ours():
+        with clients_of_others():
             return super().client
 
     def observe(self, began: float | None = None) -> ObservedRun | None:

@@ -25,10 +25,10 @@ from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     classes_of,
-    raised_apart_from_dask,
     raised_by_a_library,
     raised_in_a_wait_for_dask,
     raised_on_purpose,
+    raised_outside_dask,
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US
 from dask_blackbox.analyse.run_state import State
@@ -196,7 +196,7 @@ def closed_connection_to(exception: DriverException) -> str | None:
 
 def _waited_for_dask(exception: DriverException) -> bool:
     """Return whether the driver waited for work of Dask's; others answer late as well."""
-    return only_waited(exception) and not raised_apart_from_dask(exception.traceback)
+    return only_waited(exception) and not raised_outside_dask(exception.traceback)
 
 
 def timed_out_waiting(exception: DriverException) -> bool:

@@ -57,7 +57,7 @@ def at_its_line(failure: TaskFailure) -> str:
 
 def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> str:
     """Return how many tasks failed as one did, for a title; nothing if it is alone."""
-    alike = failed_alike(case.run, failure)
+    alike = same_failures(case.run, failure)
     if alike.failed == 1:
         return ""
     way = "" if briefly else " failed in the same way"
@@ -71,7 +71,7 @@ def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> s
 
 def similar_failures(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:
     """Yield how many tasks failed in the same way, if there are more than are reported already."""
-    alike = failed_alike(case.run, failure)
+    alike = same_failures(case.run, failure)
     if alike.failed > known:
         yield (
             f"{alike.failed:,} of {counted(alike.attempted, 'executed task')} of "
@@ -210,7 +210,7 @@ class FailedAlike:
     planned: int = 0
 
 
-def failed_alike(run: RunTables, failure: TaskFailure) -> FailedAlike:
+def same_failures(run: RunTables, failure: TaskFailure) -> FailedAlike:
     """Return how many tasks failed as one did.
 
     Those count that Dask had released when they raised, as the driver no longer waited for them.

@@ -14,10 +14,10 @@ from dask_blackbox.analyse.frames import (
     came_from_a_task,
     classes_of,
     lost_by_client,
-    raised_apart_from_dask,
     raised_in_a_wait_for_dask,
     raised_in_user_code,
     raised_on_purpose,
+    raised_outside_dask,
     user_frame,
 )
 from dask_blackbox.analyse.run_state import State
@@ -121,7 +121,7 @@ def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> 
     return name in _MISSING or (
         soon
         and is_symptom(name, exception.message)
-        and raised_apart_from_dask(text)
+        and raised_outside_dask(text)
         and not raised_in_a_wait_for_dask(text)
     )
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
-from dask_blackbox.analyse.known_bugs import pythons_apart
+from dask_blackbox.analyse.known_bugs import different_pythons
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
@@ -198,7 +198,7 @@ def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause |
     """Functions travel as bytecode, and what another Python makes of that is chance."""
     if death.signal not in CRASHES:
         return None
-    apart = pythons_apart(run, death.address)
+    apart = different_pythons(run, death.address)
     if apart is None:
         return None
     ours, theirs = apart

@@ -282,10 +282,10 @@ def raised_by_a_library(traceback: str) -> bool:
         return (
             False  # whatever that waits for, the program's own time limit was reached
         )
-    return raised_apart_from_dask(traceback)
+    return raised_outside_dask(traceback)
 
 
-def raised_apart_from_dask(traceback: str) -> bool:
+def raised_outside_dask(traceback: str) -> bool:
     """Return whether no frame of Dask or of a host had a part in this."""
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     return bool(frames) and not any(

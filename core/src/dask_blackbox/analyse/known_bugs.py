@@ -87,7 +87,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
 """All that are known."""
 
 
-def pythons_apart(run: RunTables, worker: str) -> tuple[str, str] | None:
+def different_pythons(run: RunTables, worker: str) -> tuple[str, str] | None:
     """Return the driver's Python and a worker's, if their minor versions differ."""
     ours = _reported(each.python for each in run.of(DriverAttached))
     theirs = _reported(

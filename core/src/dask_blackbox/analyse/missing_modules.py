@@ -55,7 +55,7 @@ def missing_module(text: str) -> str | None:
     return found["name"] if found else None
 
 
-def missing_elsewhere(case: Case) -> str | None:
+def module_missing_on_cluster(case: Case) -> str | None:
     """Return the module that code of the driver's missed on the cluster, outside tasks.
 
     In a plugin's setup, in an uploaded file, in a function that `client.run` took there.

@@ -110,12 +110,14 @@ class TaskBundles:
         """Fetch what these rows announce."""
         for at, kind, subject, detail in event_rows(rows):
             if kind == "capsule-coming" and puller is not None:
-                self._coming(puller, of_kind(BundleAnnounced, at, subject, detail))
+                self._on_announced(
+                    puller, of_kind(BundleAnnounced, at, subject, detail)
+                )
             elif kind == "worker-removed" and self._work:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_CLOSE_TIMEOUT, self._give_up, self._of(subject), _DIED)
 
-    def _coming(self, puller: Puller, coming: BundleAnnounced) -> None:
+    def _on_announced(self, puller: Puller, coming: BundleAnnounced) -> None:
         key, worker, op = coming.subject, coming.worker, coming.op
         number, prefix = coming.number, coming.prefix
         if worker is None or number is None or prefix is None or op is None:

@@ -63,7 +63,7 @@ def chain_of(
     """
     if verdict is None or not case.failed:
         return ()
-    root = incident_of(case, _itself(verdict))
+    root = incident_of(case, _without_earlier_step(verdict))
     root = replace(root, at=_raised_at(case, verdict) or root.at)
     facts = facts_of(case)
     outcome = facts[-1]
@@ -87,7 +87,7 @@ def _raised_at(case: Case, verdict: Finding) -> float | None:
     return None if failure.killed else failure.at
 
 
-def _itself(verdict: Finding) -> Finding:
+def _without_earlier_step(verdict: Finding) -> Finding:
     """Return a verdict without what it follows from, which is a step of its own.
 
     That step's evidence is earlier, and does not say when this happened.

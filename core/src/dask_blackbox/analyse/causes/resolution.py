@@ -74,7 +74,7 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     roots = [each for each in known if not above[id(each)]]
     if not roots:
         return Resolution(rejected=tuple(_rejected_as_late(each) for each in late))
-    root, *rivals = sorted(roots, key=_weight)
+    root, *rivals = sorted(roots, key=_root_order)
     equal = [
         each
         for each in rivals
@@ -147,7 +147,7 @@ def _lower(strength: Confidence) -> Confidence:
     return _SURE[max(_SURE.index(strength) - 1, 0)]
 
 
-def _weight(incident: Incident) -> tuple[int, int, float, str, str]:
+def _root_order(incident: Incident) -> tuple[int, int, float, str, str]:
     """Return what roots are sorted by: their tie, their strength; then the earliest."""
     return (
         -_TIES.index(incident.tie),

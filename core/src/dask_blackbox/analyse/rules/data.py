@@ -66,12 +66,12 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
     key, missing = match["key"], _missing(case)
-    left = [] if losses else _left_with(case, key, missing)
+    left = [] if losses else _removals_with_data(case, key, missing)
     if left:
-        yield _left_in_order(case, key, left)
+        yield _closed_worker_finding(case, key, left)
         return
     if not losses and missing is not None:
-        yield _released(case, key, missing)
+        yield _released_finding(case, key, missing)
         return
     who = (
         f"It was held by {name_of(case, losses[-1])}, which died{_doing(case, losses[-1])}: "
@@ -144,7 +144,7 @@ def _missing(case: Case) -> tuple[str, float] | None:
     return last
 
 
-def _left_with(
+def _removals_with_data(
     case: Case, key: str, missing: tuple[str, float] | None
 ) -> list[WorkerRemoved]:
     """Return the removals that lost scattered data although no worker died.
@@ -155,12 +155,14 @@ def _left_with(
     removed = [fact for fact in case.run.of(WorkerRemoved) if fact.lost_scattered]
     exact = [fact for fact in removed if {key, gone} & {*fact.lost_scattered}]
     computed = (case.run.tasks["key"] == gone).any()
-    if exact or missing is None or computed or not _was_ever_asked_for(case, gone):
+    if exact or missing is None or computed or not _may_have_been_here(case, gone):
         return exact[-1:]
     return [fact for fact in removed if fact.at <= at + CLOCKS]
 
 
-def _left_in_order(case: Case, key: str, removed: list[WorkerRemoved]) -> Finding:
+def _closed_worker_finding(
+    case: Case, key: str, removed: list[WorkerRemoved]
+) -> Finding:
     """Return that workers were restarted, retired or closed with the only copies."""
     worker = removed[-1].subject
     lost = sorted({key for fact in removed for key in fact.lost_scattered})
@@ -199,7 +201,7 @@ def _left_in_order(case: Case, key: str, removed: list[WorkerRemoved]) -> Findin
     )
 
 
-def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
+def _released_finding(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     """Return that the requested data had been released, although no worker died with it."""
     gone, at = missing
     evidence = (
@@ -213,10 +215,10 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         ),
         *case.exception_evidence(),
     )
-    if not _was_ever_asked_for(case, gone):
-        return _never_here(case, key, gone, evidence)
-    if (clusters := _clusters_apart(case, gone)) is not None:
-        return _elsewhere(case, key, gone, clusters, evidence)
+    if not _may_have_been_here(case, gone):
+        return _never_computed_finding(case, key, gone, evidence)
+    if (clusters := _other_cluster(case, gone)) is not None:
+        return _other_cluster_finding(case, key, gone, clusters, evidence)
     several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
     return DATA_LOST.found(
         f"{quoted_key(gone, 60)} was needed but had already been released",
@@ -243,7 +245,7 @@ _ONE_OF_SEVERAL = (
 )
 
 
-def _clusters_apart(case: Case, gone: str) -> tuple[str, str] | None:
+def _other_cluster(case: Case, gone: str) -> tuple[str, str] | None:
     """Return the cluster that computed a key and the one that was asked for it, if they differ."""
     clusters = {each.subject: each.scheduler for each in case.run.of(WorkerAdded)}
     tasks = case.run.tasks
@@ -255,7 +257,7 @@ def _clusters_apart(case: Case, gone: str) -> tuple[str, str] | None:
     return str(next(iter(computed))), asked[-1]
 
 
-def _elsewhere(
+def _other_cluster_finding(
     case: Case,
     key: str,
     gone: str,
@@ -313,7 +315,7 @@ def _why_released(case: Case, at: float) -> str:
     return "its last future had been released (deleted, out of scope, cancelled)"
 
 
-def _was_ever_asked_for(case: Case, key: str) -> bool:
+def _may_have_been_here(case: Case, key: str) -> bool:
     """Return whether a key may have been on this cluster; of scattered data it is unknown."""
     if not re.fullmatch(_PIECE, key):
         return True
@@ -324,7 +326,7 @@ def _was_ever_asked_for(case: Case, key: str) -> bool:
     )
 
 
-def _never_here(
+def _never_computed_finding(
     case: Case, key: str, gone: str, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return that a partition was required that no task had computed."""
@@ -419,7 +421,7 @@ def _without_a_task(case: Case) -> Iterator[Finding]:
     tasks = [sum(p.planned for p in good.prefixes) for good in case.history.good]
     if len(tasks) < SILENT_EMPTY_INPUT.thresholds["good_runs"] or min(tasks) < _SOME:
         return
-    if _asked_otherwise(case):
+    if _parameters_changed(case):
         return
     yield SILENT_EMPTY_INPUT.found(
         f"The run sent no task to the cluster; earlier runs sent at least {min(tasks)}",
@@ -455,7 +457,7 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
         share * usual, _LITTLE * (now.partitions or 1)
     ):
         return
-    if _asked_otherwise(case) or _read_as_long(case):
+    if _parameters_changed(case) or _read_as_long(case):
         return
     yield SILENT_EMPTY_INPUT.found(
         f"Only {size(now.nbytes)} was read; earlier runs read at least {size(usual)}",
@@ -479,7 +481,7 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
     )
 
 
-def _asked_otherwise(case: Case) -> bool:
+def _parameters_changed(case: Case) -> bool:
     """Return whether parameters, or the code that reads, are others than in the last good run.
 
     What is read and what is kept of it may be one task: then less is what was asked for.

@@ -32,10 +32,10 @@ from dask_blackbox.analyse.frames import (
     end_of,
     is_the_users,
     last_frame,
-    raised_apart_from_dask,
     raised_at_end,
     raised_by_a_library,
     raised_on_purpose,
+    raised_outside_dask,
     root_of_chain,
     untangled,
     user_frame,
@@ -149,7 +149,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     waited = name.endswith("TimeoutError") or name == "Timeout"
     trace = exception.traceback
     pace = _pace_then(case, exception, waited=waited)
-    doubts = _doubts(case, exception, waited=waited)
+    doubts = _caveats(case, exception, waited=waited)
     doubt = waited or case.unhandled_failures or case.deaths or doubts
     sure: Confidence = "medium" if doubt else "high"
     released = not case.failures and bool(_released(case))
@@ -186,7 +186,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             exception,
             name,
             advice,
-            waited=waited and not raised_apart_from_dask(trace),
+            waited=waited and not raised_outside_dask(trace),
             pace=pace,
             hosts=hosts,
             released=released,
@@ -262,7 +262,7 @@ def _progress_text(case: Case, pace: Pace | None, *, waited: bool) -> Iterator[s
         yield pace.sentence
 
 
-def _doubts(case: Case, exception: DriverException, *, waited: bool) -> list[str]:
+def _caveats(case: Case, exception: DriverException, *, waited: bool) -> list[str]:
     """Return what may have led to an exception, or why it shows little of its cause."""
     found = []
     logged = next(_logged_errors(case), None)
@@ -841,7 +841,7 @@ def _one_of(word: str, words: object, otherwise: object) -> Any:
 def UNKNOWN(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
-    known, wanted = _known(case), _wanted(case)
+    known, wanted = _known_facts(case), _missing_data_text(case)
     blame = case.blame
     what = (
         f"Workers died{f' {len(blame.deaths)} times' if len(blame.deaths) > 1 else ''}"
@@ -874,7 +874,7 @@ def UNKNOWN(case: Case) -> Iterator[Finding]:
     )
 
 
-def _known(case: Case) -> list[str]:
+def _known_facts(case: Case) -> list[str]:
     sentences = [f"The run ended as {case.state}."]
     if case.exception is not None:
         name = class_of(case.exception.exception)
@@ -905,7 +905,7 @@ def _inside_dask(case: Case) -> Iterator[str]:
         )
 
 
-def _wanted(case: Case) -> str:
+def _missing_data_text(case: Case) -> str:
     wanted = []
     if case.run.ending is None:
         wanted.append("how the run ended (the recording is truncated)")

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
 )
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import raised_apart_from_dask, user_frame
+from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
@@ -785,7 +785,7 @@ def _is_unrelated(case: Case) -> bool:
     if case.exception is None:
         return False
     timeout = class_of(case.exception.exception).endswith(("TimeoutError", "Timeout"))
-    return timeout or raised_apart_from_dask(case.exception.traceback)
+    return timeout or raised_outside_dask(case.exception.traceback)
 
 
 def _all_were_closed(case: Case, moment: float) -> bool:

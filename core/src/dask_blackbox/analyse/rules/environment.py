@@ -15,13 +15,13 @@ from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_death
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frame
-from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug, pythons_apart
+from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug, different_pythons
 from dask_blackbox.analyse.missing_modules import (
     OwnModule,
     driver_has_package,
     lacking_module,
-    missing_elsewhere,
     missing_module,
+    module_missing_on_cluster,
     own_module,
     package_of,
     worker_has_package,
@@ -61,7 +61,7 @@ _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loa
 @documented("environment-mismatch")
 def ENVIRONMENT_MISMATCH(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
-    apart = next(filter(None, map(partial(_crashed_apart, case), deaths)), None)
+    apart = next(filter(None, map(partial(_crash_in_other_python, case), deaths)), None)
     if apart is not None:
         yield from _python_version_findings(case, deaths, *apart)
         return
@@ -119,9 +119,9 @@ def _remedy_of_reading(case: Case, text: str) -> str:
     )
 
 
-def _crashed_apart(case: Case, death: WorkerExit) -> tuple[str, str] | None:
+def _crash_in_other_python(case: Case, death: WorkerExit) -> tuple[str, str] | None:
     """Return both Pythons, if a worker crashed that has another one than the driver."""
-    return None if death.signal is None else pythons_apart(case.run, death.address)
+    return None if death.signal is None else different_pythons(case.run, death.address)
 
 
 def _python_version_findings(
@@ -144,7 +144,7 @@ def _python_version_findings(
 
 def _ask_a_task(case: Case) -> Iterator[Finding]:
     """A task that could not import a module which the driver has."""
-    elsewhere = missing_elsewhere(case)
+    elsewhere = module_missing_on_cluster(case)
     if elsewhere is not None:
         yield from _other_mismatch_findings(case, elsewhere)
     failure = case.blame.failure
@@ -368,7 +368,7 @@ def MODULE_NOT_SHIPPED(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     if failure is not None and not failure.killed:
         yield from _task_findings(case, failure)
-    elif missing_elsewhere(case):
+    elif module_missing_on_cluster(case):
         yield from _other_missing_module_findings(case)
 
 
@@ -393,7 +393,7 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
 
 def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
     """Yield that an uploaded file, a plugin or a `client.run` missed a file."""
-    wanted = missing_elsewhere(case)
+    wanted = module_missing_on_cluster(case)
     own = own_module(case, wanted) if wanted else None
     if wanted is None or case.exception is None:
         return

@@ -63,7 +63,7 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
     )
     limit = max((n for n in rows["memory_limit"].to_list() if n), default=None)
     what = f"'{short(failure.prefix or failure.key, 40)}'"
-    wanted = _wanted(message)
+    wanted = _requested_memory(message)
     where = f", at {failure.frame}" if failure.frame else ""
     held = _fits(case, failure.worker, wanted, limit)
     beyond = _beyond_reach(wanted, limit)
@@ -142,7 +142,7 @@ def _bytes(text: str) -> int:
     return parse_bytes(text.replace(" ", "").replace(",", ""))
 
 
-def _wanted(message: str) -> str | None:
+def _requested_memory(message: str) -> str | None:
     """Return how much could not be allocated, in words, if the message says so."""
     asked = NOT_ALLOCATED.search(message)
     if asked is None:

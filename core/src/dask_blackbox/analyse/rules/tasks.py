@@ -140,7 +140,7 @@ def TASK_EXCEPTION(case: Case) -> Iterator[Finding]:
         and (failure.prefix, failure.exception) != alike_blamed
         and not (blamed and passed_on(blamed, failure))
     ]
-    for alike in _alike(others):
+    for alike in _by_prefix_and_class(others):
         # Of what Dask raised in its own code, the driver knows.
         known = not set(alike) <= set(case.unhandled_failures)
         known = known or _are_sent_again(case, alike) or _were_printed(case, alike)
@@ -212,7 +212,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
     )
 
 
-def _alike(failures: list[TaskFailure]) -> list[list[TaskFailure]]:
+def _by_prefix_and_class(failures: list[TaskFailure]) -> list[list[TaskFailure]]:
     """Return failures grouped by prefix and class, the most frequent first; three at most."""
     groups: dict[tuple[str, str], list[TaskFailure]] = {}
     for failure in failures:

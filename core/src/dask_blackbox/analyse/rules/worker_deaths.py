@@ -608,11 +608,11 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
         if len(deaths) == 1
         else "at the end of their lifetime",
         remedy=_REMEDY,
-        retry_advice="environment" if _nobody_left(case) else None,
+        retry_advice="environment" if _all_workers_left(case) else None,
     )
 
 
-def _nobody_left(case: Case) -> bool:
+def _all_workers_left(case: Case) -> bool:
     """Return whether the driver waited when all workers had left: the next ones leave as early."""
     if not case.gave_no_reason:
         return False

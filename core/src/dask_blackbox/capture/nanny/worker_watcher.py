@@ -256,7 +256,7 @@ def _delivered(
     """Send a message to the scheduler; return whether it arrived."""
     import asyncio
 
-    if not _is_there(scheduler):
+    if not _accepts_connections(scheduler):
         return False
     try:
         asyncio.run(_send(scheduler, security, topic, message))
@@ -265,7 +265,7 @@ def _delivered(
     return True
 
 
-def _is_there(address: str) -> bool:
+def _accepts_connections(address: str) -> bool:
     """Knock: Dask would try for half a minute where nothing listens any more."""
     import socket
 

@@ -55,7 +55,7 @@ class WrappedResults:
     def finished(self, key: Key) -> None:
         """Note a task that has just finished, if its result is wrapped; never blocks."""
         ts = self._worker.state.tasks.get(key)
-        if ts is None or ts.type is None or not _way(ts.type):
+        if ts is None or ts.type is None or not _attribute_path(ts.type):
             return
         # Not `data[key]`: it would read what is on disk, here on the event loop.
         value = getattr(self._worker.data, "memory", self._worker.data).get(key)
@@ -86,7 +86,7 @@ class WrappedResults:
                 self._keep([at, "result-size", key, json.dumps(facts)])
 
 
-def _way(kind: type) -> tuple[str, ...]:
+def _attribute_path(kind: type) -> tuple[str, ...]:
     """Return the attributes that lead to the result within a value; empty: it is not wrapped."""
     return _HOLDERS.get(_name(kind), ()) if kind.__module__ in _MODULES else ()
 
@@ -102,7 +102,7 @@ def _name(kind: type) -> tuple[str, str]:
 
 def _size(value: object) -> int:
     try:
-        for name in _way(type(value)):
+        for name in _attribute_path(type(value)):
             value = getattr(value, name)
         return 0 if value is None else int(sizeof(value))
     except Exception:  # it holds none: an exception, a reference to a store
