@@ -58,7 +58,7 @@ def test_a_task_that_failed_before_a_symptom_makes_it_less_sure_and_is_shown() -
 
     assert found.confidence == "medium"
     assert found.evidence[-1].text == (
-        "1 task 'publish' had failed with ValueError: bad price 'n/a'; no call of the "
+        "1 task of 'publish' had failed with ValueError: bad price 'n/a'; no call of the "
         "driver received this exception"
     )
 

@@ -9,6 +9,7 @@ from dask_blackbox.analyse.frames import (
     is_the_users,
     own_frame_in,
     root_of_chain,
+    without_traceback,
 )
 
 
@@ -117,3 +118,28 @@ def test_a_folder_whose_name_resembles_ours_is_the_users(
     file: str, *, own: bool
 ) -> None:
     assert is_the_users(Frame(file=file, line=3, function="load")) is own
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            (
+                "Nanny plugin token failed to setup\nTraceback (most recent call last):\n"
+                '  File "/jobs/token.py", line 3, in setup\n    os.environ["TOKEN"]\n'
+                "KeyError: 'TOKEN'\n"
+            ),
+            "Nanny plugin token failed to setup: KeyError: 'TOKEN'",
+        ),
+        (
+            "Traceback (most recent call last):\nZeroDivisionError: division by zero",
+            "ZeroDivisionError: division by zero",
+        ),
+        ("Traceback (most recent call last):\n  File", None),
+        ("Worker is at 81% memory usage.\nPausing worker.", None),
+    ],
+)
+def test_a_logged_traceback_is_shown_by_its_exception(
+    message: str, shown: str | None
+) -> None:
+    assert without_traceback(message) == (message if shown is None else shown)

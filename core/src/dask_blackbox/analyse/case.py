@@ -34,7 +34,7 @@ from dask_blackbox.analyse.failures import (
     failures_of,
     none_result_behind,
 )
-from dask_blackbox.analyse.frames import classes_of, untangled
+from dask_blackbox.analyse.frames import classes_of, untangled, without_traceback
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
@@ -365,7 +365,7 @@ class Case:
         """
         who = process_name(row["role"], row["source"])
         return Evidence(
-            text=f"{who}: {short(row['message'], longest)}",
+            text=f"{who}: {short(without_traceback(row['message']), longest)}",
             source="logs",
             at=row["at"].timestamp(),
             see=self.show_command("logs", *(options or ("--role", row["role"]))),

@@ -283,7 +283,11 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     ]
     if alike > times:
         sentences[0] += f", and a task of '{short(prefix, 40)}' at " + (
-            f"all {alike}" if alike == len(deaths) else f"{alike} of them"
+            "both"
+            if alike == len(deaths) == 2  # noqa: PLR2004
+            else f"all {alike}"
+            if alike == len(deaths)
+            else f"{alike} of them"
         )
     waiting = {each.key for each in blame.evidence if not each.suspect and each.waited}
     was_running = any(blame.blamed in suspects_of(death) for death in with_tasks)

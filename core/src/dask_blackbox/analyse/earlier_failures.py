@@ -611,7 +611,7 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         yield _Earlier(
             at=first.at,
             name=name,
-            text=f"{counted(number, 'task')} '{prefix}' had failed with {name}: "
+            text=f"{counted(number, 'task')} of '{prefix}' had failed with {name}: "
             f"{short(first.message, 120)}; {_received(case, first)}",
             message=first.message,
             source="tasks",
@@ -1322,7 +1322,7 @@ def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
     return _Earlier(
         at=failure.at,
         name=name,
-        text=f"A task '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
+        text=f"A task of '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
         f"{uncapitalised(who)}: {short(message, 160)}",
         message=text,
         source="tasks",

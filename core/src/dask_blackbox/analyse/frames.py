@@ -22,6 +22,7 @@ EXCEPTION_LINKS = (
     "During handling of the above exception, another exception occurred:",
 )
 """What Python prints between the tracebacks of exceptions that are chained."""
+_TRACEBACK = "Traceback (most recent call last):"
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
 _MEMBER = re.compile(r"^\s*\| (?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILINE)
@@ -169,6 +170,15 @@ def raised_at_end(section: str) -> tuple[str, str] | None:
         if found:
             return found["name"], (found["message"] or "").strip()
     return None
+
+
+def without_traceback(message: str) -> str:
+    """Return a logged message with only the exception of its traceback, if it has one."""
+    head, _, traceback = message.partition(_TRACEBACK)
+    raised = raised_at_end(traceback)
+    if raised is None:
+        return message
+    return ": ".join(each for each in (head.strip(), *raised) if each)
 
 
 def members_of_group(traceback: str) -> tuple[tuple[str, str], ...]:

@@ -47,8 +47,9 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     statuses = ", ".join(f"{number} {name}" for name, number in hang.statuses.items())
     text = (
-        f"While it hung: {counted(hang.workers, 'worker')}"
-        f"{f' ({statuses})' if statuses else ''}; tasks: {states or 'none'}."
+        "While it hung: "
+        f"{counted(hang.workers, 'worker')}{f' ({statuses})' if statuses else ''}; "
+        f"tasks by state: {states or 'none'}."
     )
     reported = Evidence(text=text, source="events", at=hang.since)
     return (reported, *evidence_of_actors(case), *case.exception_evidence())

@@ -53,8 +53,8 @@ _GIVE_UP_AFTER = 10.0
 def record(address: str, **chosen: Any) -> None:
     """Record the cluster at ADDRESS (tcp://host:port) for all its clients, until Ctrl-C.
 
-    The recording also ends when the scheduler does.  Nothing has to be installed there,
-    and all plugins are removed at the end.
+    The recording also ends when the scheduler does.  Nothing has to be installed on
+    the cluster, and all plugins are removed at the end.
     """
     from dask_blackbox.driver import recording
     from dask_blackbox.report import text

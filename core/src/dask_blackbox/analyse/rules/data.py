@@ -74,8 +74,8 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
         yield _released_finding(case, key, missing)
         return
     who = (
-        f"It was held by {name_of(case, losses[-1])}, which died{_doing(case, losses[-1])}: "
-        f"{case.cause_of(losses[-1]).because}. "
+        f"{capital(name_of(case, losses[-1]))} held it and "
+        f"died{_doing(case, losses[-1])}: {case.cause_of(losses[-1]).because}. "
         if losses
         else ""
     )
@@ -124,7 +124,7 @@ def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
     slug = case.cause_of(losses[-1]).slug if losses else "unknown"
     if slug == "unknown":
         return "Keep a reference to futures that are still needed."
-    return f"Also fix why the worker died: `dask blackbox rules {slug}`."
+    return f"Also fix the cause of the worker's death: `dask blackbox rules {slug}`."
 
 
 def _missing(case: Case) -> tuple[str, float] | None:

@@ -995,7 +995,7 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
             "restarting worker is not closed"
             + (
-                ", and fix why it died: `dask blackbox rules "
+                ", and fix the cause of its death: `dask blackbox rules "
                 f"{case.cause_of(died[-1]).slug}`."
                 if died and case.cause_of(died[-1]).slug != "unknown"
                 else "."

@@ -1046,7 +1046,9 @@ def _no_worker_text(hang: Hang) -> str:
     if not hang.workers:
         return "there is no worker with"
     return (
-        f"none of {hang.workers} workers has" if hang.workers > 1 else "no worker has"
+        f"none of the {hang.workers} workers has"
+        if hang.workers > 1
+        else "no worker has"
     )
 
 

@@ -420,8 +420,8 @@ def _remedy_task_exception(
     if dead := dead_at(case, failure):
         return (
             f"{look}, and check for partial output of the attempt whose worker died: "
-            "write to a temporary name and rename it, or overwrite it. Also fix why the "
-            f"worker died: `dask blackbox rules {next(iter(dead))}`."
+            "write to a temporary name and rename it, or overwrite it. Also fix the "
+            f"cause of the worker's death: `dask blackbox rules {next(iter(dead))}`."
         )
     if more := _remedy_of_worker(
         case, failure, only_worker
@@ -735,7 +735,10 @@ def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
     slug = case.cause_of(death).slug if death else "unknown"
     if slug == "unknown":
         return f"{keep}."
-    return f"{keep}. Also fix why its worker died: `dask blackbox rules {slug}`."
+    return (
+        f"{keep}. Also fix the cause of its worker's death: `dask blackbox rules "
+        f"{slug}`."
+    )
 
 
 def _running_at(death: WorkerExit | None) -> str:

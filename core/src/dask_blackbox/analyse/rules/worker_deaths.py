@@ -342,7 +342,7 @@ def _printed(case: Case, death: WorkerExit) -> str:
         & (pl.col("at").dt.epoch("us") / 1e6 <= death.at)
     ).sort("at")["message"]
     if len(lines):
-        return f"It had printed: “{short(lines[-1], 200)}”."
+        return f"The worker had printed: “{short(lines[-1], 200)}”."
     shared = last_error_before(case.run, death.at, within=_JUST_NOW)
     return (
         "The last line before that, on the standard error that it shares with the "
