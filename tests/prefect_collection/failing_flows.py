@@ -433,6 +433,17 @@ def with_a_client() -> list[int]:
         return on_its_parents_cluster()
 
 
+@task
+def refused(day: int) -> int:
+    raise ValueError(f"no orders for day {day}")
+
+
+@observed_flow(name="needs-a-failed-task", task_runner=runner())
+def needs_a_failed_task() -> Any:
+    counted: Any = count_lines  # gets the result of a future
+    return counted.submit(refused.submit(1))
+
+
 @task(timeout_seconds=0.5)
 def too_slow() -> None:
     for _ in range(600):

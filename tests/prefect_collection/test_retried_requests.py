@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -24,6 +26,7 @@ from prefect_dask_blackbox.finalising import finalise_run
 from prefect_dask_blackbox.identity import prefect_client
 
 T = TypeVar("T")
+HERE = Path(__file__).parent
 
 
 class Gateway(ThreadingHTTPServer):
@@ -49,6 +52,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+    do_PATCH = do_POST  # noqa: N815 - its name
 
     def _answer(self, body: bytes | None) -> None:
         status, answer = self.server.status, b"{}"
@@ -180,3 +185,23 @@ def test_a_process_that_only_finalises_can_make_states() -> None:
     )
 
     assert made.stdout == "x\n"
+
+
+def test_a_task_run_whose_state_never_arrived_failed_according_to_its_log(
+    prefect: Any, store: Path
+) -> None:
+    # It opens no websocket, by which Prefect sends the states of task runs.
+    with gateway(refusals=0):
+        subprocess.run(
+            [sys.executable, str(HERE / "failing_flows.py"), "needs_a_failed_task"],
+            env={
+                **os.environ,
+                "PREFECT_API_URL": str(PREFECT_API_URL.value()),
+                "DASK_BLACKBOX__STORE__URL": str(store),
+            },
+            check=False,  # it fails
+            timeout=300,
+        )
+
+    run = prefect.newest("needs-a-failed-task", store)
+    assert run.message == "ValueError in 'refused': no orders for day 1"

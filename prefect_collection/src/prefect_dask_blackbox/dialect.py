@@ -14,7 +14,8 @@ DIALECT = RemedyDialect(
         r"Task run failed with [^:]+: .* - Retry \d+/\d+ will start |"
         r"Timeout of [\d.]+ seconds configured for this task, but |"
         r"Task run exceeded timeout of [\d.]+ second|"
-        r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\("
+        r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
+        r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with "
     ),
     remedies={
         "Cannot suspend flows without a deployment": (

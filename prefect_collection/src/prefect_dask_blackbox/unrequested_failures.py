@@ -3,12 +3,18 @@
 A task that waits for a failed one never begins, and Prefect tells the flow no more than
 that it is `PENDING`.  The server knows which task runs failed; the exception is in the
 state that lies on the cluster as the task's result.
+
+Prefect sends states of task runs as events over a websocket, and loses those for which it
+cannot connect at once; log lines are requests.  So a task run that has no state yet may have
+failed according to its log.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from traceback import walk_tb
 from typing import Any
 from uuid import UUID
@@ -17,11 +23,15 @@ from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 from distributed import Client, Future
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
-from prefect.client.schemas.objects import State, TaskRun
+from prefect.client.schemas.filters import FlowRunFilter, LogFilter, TaskRunFilter
+from prefect.client.schemas.objects import State
+from prefect.client.schemas.sorting import LogSort
 from prefect.exceptions import UnfinishedRun
+from prefect.states import Failed
 
+from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.returned_states import readable
 from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
 __all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"]
@@ -29,12 +39,18 @@ __all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"
 _SETTLING = 20.0
 """Seconds in which the state of a failed task may still reach Prefect's database.
 
-Usually far less; rarely, it is not there after all of them, and a log line is reported."""
+Usually far less; where the connection for events was refused, it never does."""
 _SOON = 3.0
+"""Seconds after which a line in a task run's log counts, too."""
 _MOST = 200
 _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
+_LOGGED = re.compile(
+    r"Task run failed with exception: (?P<error>.*?)(?: - Retries are exhausted)?$",
+    re.MULTILINE,
+)
+"""What Prefect's engine logs of a task run that fails, with a traceback below it."""
 # Prefect 3.4 requires both parts of the filter of a state, also one that is not used.
 _FAILED: dict[str, object] = {
     "state": {"type": {"any_": ["FAILED", "CRASHED"]}, "name": None}
@@ -72,14 +88,15 @@ def ask_for_failed(ledger: Ledger, client: Client | None, *, wait: bool = True) 
             failed = _failed(
                 prefect,
                 settling,
+                [*entries],
                 task_run_filter=TaskRunFilter.model_validate(wanted),
             )
-        failed.sort(key=lambda run: run.state.timestamp if run.state else 0)
-        for run in failed[:_MOST_STATES]:
-            entry = entries[run.id]
+        first = sorted(failed.items(), key=lambda each: each[1].timestamp)
+        for identity, state in first[:_MOST_STATES]:
+            entry = entries[identity]
             # Where workers died, it may have been lost with one of them.
             there = wait and entry.status in _ENDED
-            entry.state = (_result_of(entry, client) if there else None) or run.state
+            entry.state = (_result_of(entry, client) if there else None) or state
         if failed:
             _ask_for_waiting(ledger, entries, settling)
 
@@ -144,10 +161,11 @@ def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | No
             flow_run_filter=FlowRunFilter.model_validate(own),
             task_run_filter=TaskRunFilter.model_validate(_FAILED),
         )
-        for run in failed:
-            entry = ledger.others.get(run.id)
-            if entry is not None and run.state and text in (run.state.message or ""):
-                entry.name, entry.named, entry.state = run.name, True, run.state
+        for identity, state in failed.items():
+            entry = ledger.others.get(identity)
+            if entry is not None and text in (state.message or ""):
+                run = read_runs(prefect, [identity])[identity]
+                entry.name, entry.named, entry.state = run.name, True, state
                 return entry
     return None
 
@@ -159,15 +177,51 @@ def _is_of_task(error: BaseException) -> bool:
 
 
 def _failed(
-    prefect: SyncPrefectClient, settling: float, **wanted: Any
-) -> list[TaskRun]:
-    """Return the task runs that failed, once there is one, or none if waiting is no use."""
-    deadline = time.monotonic() + settling
+    prefect: SyncPrefectClient,
+    settling: float,
+    identities: Sequence[UUID] = (),
+    **wanted: Any,
+) -> dict[UUID, State[Any]]:
+    """Return the states of task runs that failed, once there is one, or none after a time.
+
+    Args:
+        prefect: Of Prefect's API.
+        settling: Seconds to wait for the first one.
+        identities: Of task runs whose logs are asked, too, where no state comes soon.
+        wanted: Filters of the states.
+    """
+    began = time.monotonic()
     while True:
-        failed = prefect.read_task_runs(**wanted, limit=_MOST)
-        if failed or time.monotonic() > deadline:
+        runs = prefect.read_task_runs(**wanted, limit=_MOST)
+        failed = {run.id: run.state for run in runs if run.state is not None}
+        waited = time.monotonic() - began
+        if not failed and identities and waited > _SOON:
+            failed = _logged(prefect, identities)
+        if failed or waited > settling:
             return failed
         time.sleep(0.25)
+
+
+def _logged(
+    prefect: SyncPrefectClient, identities: Sequence[UUID]
+) -> dict[UUID, State[Any]]:
+    """Return the states of the task runs that failed according to their logs."""
+    wanted: Any = {
+        "task_run_id": {"any_": list(identities)[:_MOST]},
+        "level": {"ge_": logging.ERROR},
+    }
+    lines = prefect.read_logs(
+        LogFilter.model_validate(wanted), limit=_MOST, sort=LogSort.TIMESTAMP_ASC
+    )
+    found = dict[UUID, State[Any]]()
+    for line in lines:
+        match = _LOGGED.match(line.message)
+        if match is not None and line.task_run_id is not None:
+            found[line.task_run_id] = Failed(
+                timestamp=line.timestamp,
+                message=f"Task run encountered an exception {readable(match['error'])}",
+            )
+    return found
 
 
 def _state_of(entry: SubmittedTask, deadline: float) -> State[Any] | None:
