@@ -377,7 +377,7 @@ def keep_all(
         module = module if which == "first" else f"{which}_{module}"
         archive = archive_of("scripts", module)
         before = {} if not archive.exists() else {e.name: e for e in kept(archive)}
-        found = []
+        found, recorded = [], False
         for name in cases:
             place, short = store / name, name.rpartition("/")[2]
             done = place / "done.json"
@@ -386,10 +386,11 @@ def keep_all(
             run = _first_run(place) if done.exists() else None
             if run is not None:
                 found.append(Kept(short, json.loads(done.read_text()), run))
+                recorded = True
             elif short in before:
                 found.append(before[short])
         moved = places | usual_places() | {str(store): "/srv/store"}
-        number += keep(archive, found, moved)
+        number += keep(archive, found, moved) if recorded else len(found)
     return number
 
 
