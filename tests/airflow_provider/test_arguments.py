@@ -291,6 +291,6 @@ with DAG("wrong_argument"):
     assert ran.xcoms["caught"] == ["OperatorConfigurationError", said]
     # Titles are cut; the cause is not.
     assert f"Configuration error: {said}".startswith(verdict["title"].rstrip("…"))
-    assert f"cannot work: {said}" in verdict["cause"]
+    assert f"invalid argument or setting: {said}" in verdict["cause"]
     assert verdict["cause"].endswith("No Dask work had begun.")
     assert "clusters.py" not in verdict["remedy"]

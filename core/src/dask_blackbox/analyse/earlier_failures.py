@@ -1099,8 +1099,9 @@ def _functions(case: Case) -> Iterator[_Earlier]:
         yield _Earlier(
             at=row["at"].timestamp(),
             name=name,
-            text=f"{name}: {short(message, 120)} had been raised by '{found['function']}', "
-            "which the driver ran on its workers (`client.run`)",
+            text=f"{name}: {short(message, 120)} had been raised by "
+            f"'{found['function']}', which the driver had run on its workers "
+            "(`client.run`)",
             message=message,
             source="logs",
             headline=f"{name} in '{short(found['function'], 40)}' on a worker (`client.run`): "

@@ -154,7 +154,7 @@ def sides(
     unrelated = OF_ALL_TASKS if transient else ("code",)
     beside = most <= 0 and all(each.change.kind in unrelated for each in rare)
     if failure is not None and beside:
-        text = f"Nothing that changed fits {failure}: {_changed(rare)}"
+        text = f"None of the changes fits {failure}: {_changed(rare)}"
         return "nothing", f"{text}{unseen}.", "low"
     relevant = [each for each in rare if each.weight == most]
     found = {_side_of(each.change.kind) for each in relevant}

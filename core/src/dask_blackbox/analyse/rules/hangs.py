@@ -213,7 +213,10 @@ def _idled(task: HangingTask, idle: float) -> str:
     frame = task.own_frame
     line = f" in {as_code(short(frame.code, 80))}" if frame and frame.code else ""
     innermost = task.stack[-1]
-    into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
+    into = (
+        f" (which had called {innermost.function} in "
+        f"{innermost.file.rpartition('/')[2]})"
+    )
     return (
         f"It was waiting{line}{into if innermost != frame else ''}, not computing: "
         f"meanwhile, its worker used {idle:.0%} of a core."
@@ -488,15 +491,15 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
         )
     if computes:
         return (
-            f"{look}{'i' if look else 'I'}t computes. Check the condition that ends its loop: a "
-            "NaN, or a tolerance that is never reached, makes it run forever; limit the number "
-            "of iterations. If its input is only larger than that of other tasks, give the run "
-            "more time or the task less work."
+            f"{look}{'t' if look else 'T'}he task was computing. Check the condition "
+            "that ends its loop: a NaN, or a tolerance that is never reached, makes it "
+            "run forever; limit the number of iterations. If its input is only larger "
+            "than that of other tasks, give the run more time or the task less work."
         )
     return (
-        f"{look}{'i' if look else 'I'}f it waits for a connection, a lock or a service, "
-        "add a timeout there; Dask itself has no timeout for tasks. If it is only slow, "
-        "give the run more time or the task less work."
+        f"{look}{'i' if look else 'I'}f the task waits for a connection, a lock or a "
+        "service, add a timeout to that wait, because Dask has no timeout for tasks. "
+        "If it is only slow, give the run more time or the task less work."
     )
 
 

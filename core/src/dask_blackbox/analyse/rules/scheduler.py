@@ -44,8 +44,8 @@ _OPEN = "although its port is still open"
 _SILENT = (
     "Check what its process and its host were doing then: an event loop that is "
     "blocked (a graph with large literals, a plugin), a machine that swaps or was "
-    "suspended, a lost network. Nothing shows that it died. If it is still blocked, a "
-    "retry will hang, too."
+    "suspended, a lost network. Nothing shows that the scheduler died. If it is still "
+    "blocked, a retry will hang, too."
 )
 
 _OUTLIVED = 3.0  # seconds

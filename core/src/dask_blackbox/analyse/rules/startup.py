@@ -275,7 +275,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     return WORKER_START_FAILED.found(
         f"A {who} failed to start: {short(ended.text, 80)}",
         cause=(
-            f"{command}, which the run itself had started, ended before it was ready: "
+            f"{command}, which the run itself had started, exited before it was ready: "
             f"{short(ended.text, 240).rstrip('.')}{where}.{waited}"
         ),
         remedy=f"{look}." + (f" {hint}" if hint else ""),

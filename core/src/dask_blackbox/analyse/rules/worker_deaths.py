@@ -391,10 +391,10 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
         remedy=_STOPPED
         if all(death.alive == "stopped" for death in deaths)
         else (
-            "Code in the task held Python's global lock (or the host was suspended or "
-            f"swapping) for longer than the timeout{patience}. Use a function that "
-            "releases the lock, or split the call. If it must take that long, raise "
-            "`distributed.scheduler.worker-ttl`"
+            "Code in the task held Python's global lock (GIL) for longer than the "
+            f"timeout{patience}, or the host was suspended or swapping. Use a function "
+            "that releases the lock, or split the call. If it must take that long, "
+            "raise `distributed.scheduler.worker-ttl`"
             + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
         ),
     )
