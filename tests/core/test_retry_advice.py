@@ -16,7 +16,7 @@ from dask_blackbox.analyse.retry_advice import (
     advice_on_text,
 )
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.card import may_pass, why_not_again
+from dask_blackbox.card import reason_against_retry, reason_for_retry
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Sketch
@@ -211,25 +211,27 @@ def card(advice: Any, confidence: Any, *, sure: Any = "high") -> RunCard:
 
 @pytest.mark.parametrize("advice", ["code", "data", "environment"])
 def test_only_advice_of_high_confidence_stops_retries(advice: str) -> None:
-    assert why_not_again(card(advice, "high")) == f"{advice}: no"
-    assert why_not_again(card(advice, "high", sure="medium")) == f"{advice}: no"
-    assert why_not_again(card(advice, "medium")) is None
-    assert why_not_again(card(advice, "low")) is None
+    assert reason_against_retry(card(advice, "high")) == f"{advice}: no"
+    assert reason_against_retry(card(advice, "high", sure="medium")) == f"{advice}: no"
+    assert reason_against_retry(card(advice, "medium")) is None
+    assert reason_against_retry(card(advice, "low")) is None
 
 
 def test_advice_that_stops_nothing() -> None:
-    assert why_not_again(card("transient", "high")) is None
-    assert why_not_again(card("unknown", "high")) is None
-    assert may_pass(card("transient", "medium")) == "transient: no"
-    assert may_pass(card("transient", "low")) is None
-    assert may_pass(card("unknown", "high")) is None
+    assert reason_against_retry(card("transient", "high")) is None
+    assert reason_against_retry(card("unknown", "high")) is None
+    assert reason_for_retry(card("transient", "medium")) == "transient: no"
+    assert reason_for_retry(card("transient", "low")) is None
+    assert reason_for_retry(card("unknown", "high")) is None
 
 
 def test_a_card_of_before_there_was_such_a_confidence_stops_nothing() -> None:
     reported = msgspec.json.decode(card("code", "high").to_json())
     del reported["verdict"]["retry_confidence"]
 
-    assert why_not_again(RunCard.from_json(msgspec.json.encode(reported))) is None
+    assert (
+        reason_against_retry(RunCard.from_json(msgspec.json.encode(reported))) is None
+    )
 
 
 # What retries did before
@@ -399,4 +401,4 @@ def test_a_rerun_that_succeeded_makes_the_next_failure_transient(
         "transient",
         "medium",
     )
-    assert why_not_again(again) is None
+    assert reason_against_retry(again) is None

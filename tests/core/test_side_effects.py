@@ -20,8 +20,8 @@ from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.capture.driver.client_calls import DriverCalls
 from dask_blackbox.capture.files import (
     RemovedFiles,
+    missing_file_facts,
     missing_file_of,
-    surroundings_of,
 )
 from dask_blackbox.events import (
     ActorMethod,
@@ -358,7 +358,7 @@ def test_the_nearest_folder_above_a_missing_file_is_described(tmp_path: Path) ->
     (tmp_path / "other.csv").write_text("1")
     os.utime(tmp_path, (1_000.0, 1_000.0))
 
-    found = surroundings_of(f"{tmp_path}/day=1/hour=2/in.csv")
+    found = missing_file_facts(f"{tmp_path}/day=1/hour=2/in.csv")
 
     assert found == {
         "path": f"{tmp_path}/day=1/hour=2/in.csv", "relative": False, "moved": None,
@@ -371,7 +371,7 @@ def test_a_relative_path_is_reported_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = surroundings_of("in.csv")
+    found = missing_file_facts("in.csv")
 
     assert (found["path"], found["relative"]) == (str(tmp_path / "in.csv"), True)
 
@@ -387,7 +387,7 @@ def test_a_working_directory_that_is_gone_ends_no_report(
     removed.take("os.remove", ("in.csv",), sys._getframe())
 
     assert [each.path for each in removed.named_in("no in.csv")] == ["in.csv"]
-    assert surroundings_of("in.csv") == {
+    assert missing_file_facts("in.csv") == {
         "path": "in.csv", "relative": True, "moved": None, "exists": False
     }  # fmt: skip
 

@@ -39,9 +39,9 @@ def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
     """Return why a retry would fail again; None where that is not sure."""
     if not hopeless or card is None:
         return None
-    from dask_blackbox.card import why_not_again
+    from dask_blackbox.card import reason_against_retry
 
-    return why_not_again(card, hopeless)
+    return reason_against_retry(card, hopeless)
 
 
 def card_of_failed_try(

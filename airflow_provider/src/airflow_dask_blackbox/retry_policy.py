@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from dask_blackbox.card import may_pass
+from dask_blackbox.card import reason_for_retry
 from dask_blackbox.guard import guard
 
 try:
@@ -84,7 +84,7 @@ class DaskRetryPolicy(RetryPolicy):
         why = why_no_retry(card, self.fail)
         if why is not None:
             return RetryDecision.fail(_cut(f"not retried, {why}"))
-        passing = may_pass(card)
+        passing = reason_for_retry(card)
         if passing is not None:
             return RetryDecision.retry(self.transient_delay, _cut(passing))
         return RetryDecision.default()

@@ -116,7 +116,7 @@ NON_RETRYABLE: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
 """Advice that says: not before something is fixed."""
 
 
-def why_not_again(
+def reason_against_retry(
     card: RunCard | None, non_retryable: Collection[str] = NON_RETRYABLE
 ) -> str | None:
     """Return why a retry of a run would fail again; None if that is not certain.
@@ -136,7 +136,7 @@ def why_not_again(
     return f"{verdict.retry_advice}: {card.headline}"
 
 
-def may_pass(card: RunCard | None) -> str | None:
+def reason_for_retry(card: RunCard | None) -> str | None:
     """Return why an identical retry of a failed run may succeed; None if it probably would not.
 
     Args:

@@ -21,7 +21,7 @@ RetryAdvice = Literal["transient", "memory", "code", "data", "environment", "unk
 environment is fixed; unknown."""
 
 
-def weaker(*confidences: Confidence) -> Confidence:
+def lowest_confidence(*confidences: Confidence) -> Confidence:
     """Return the weakest of several confidences."""
     return max(confidences, key=get_args(Confidence).index)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dask_blackbox.card import RunCard, may_pass, why_not_again
+from dask_blackbox.card import RunCard, reason_against_retry, reason_for_retry
 from dask_blackbox.guard import guard
 
 from prefect_dask_blackbox.identity import prefect_client
@@ -71,7 +71,7 @@ class FlowRetries:
         Returns:
             Why, if that is so.
         """
-        why = why_not_again(card)
+        why = reason_against_retry(card)
         policy = self._flow_run.empirical_policy
         if why is None or not policy.retries:
             return None
@@ -94,7 +94,7 @@ class FlowRetries:
         Returns:
             Why, if that is so.
         """
-        why = may_pass(card)
+        why = reason_for_retry(card)
         policy = self._flow_run.empirical_policy
         own = policy.retries or 0
         if why is None or attempt <= own or attempt > own + most:

@@ -87,7 +87,7 @@ class DriverPosition(HasStack):
     @property
     def shared(self) -> tuple[str, str] | None:
         """What of `SHARED` the driver waited for."""
-        return shared_in(self.beyond)
+        return shared_object_in(self.beyond)
 
     @property
     def for_a_process(self) -> bool:
@@ -107,7 +107,7 @@ class DriverPosition(HasStack):
         )
 
 
-def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
+def shared_object_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
     """Return what of `SHARED` the frames of a wait are in."""
     for file, what in SHARED.items():  # a `Lock` is a `Semaphore` underneath
         inside = [frame for frame in frames if frame.file.endswith(file)]

@@ -53,16 +53,16 @@ from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
     brief_command,
     cancel_of_driver,
+    code_owner,
     ended_by_driver_at,
     failed_programs,
     files_of_task,
-    how_it_ended,
     is_related,
     names_exit_of,
     one_file,
+    program_exit_text,
     removed_by_itself,
     sentence_on_reused,
-    whose,
     why_cancelled,
 )
 from dask_blackbox.analyse.signatures import printed_by
@@ -1165,9 +1165,9 @@ def _ended_a_worker(case: Case, printed: PrintedFailure) -> bool:
 def _programs(case: Case) -> Iterator[_Earlier]:
     """Yield programs whose exit codes the driver, or a task, had ignored."""
     for each in failed_programs(case):
-        how = how_it_ended(each)
+        how = program_exit_text(each)
         had = f"had {how.replace('was ended', 'been ended', 1)}"
-        owner = whose(case, each.subject)
+        owner = code_owner(case, each.subject)
         name = f"Program “{short(brief_command(each.command), 60)}” of {owner} {how}"
         related = is_related(each, case.blame.failure)
         yield _Program(

@@ -47,7 +47,7 @@ _LACKED = frozenset((
 """What Python raises where something that another thread was to make or take is not there."""
 
 
-def at_its_line(failure: TaskFailure) -> str:
+def line_clause(failure: TaskFailure) -> str:
     """Return the line of the user's own code that raised, as a clause."""
     if failure.frame is None:
         return ""

@@ -10,18 +10,18 @@ import polars as pl
 from dask_blackbox.analyse.frames import (
     Frame,
     Raised,
-    before_the_last,
     members_of_group,
     raised_at_end,
     root_of_chain,
     untangled,
     user_frame,
     user_frames,
+    without_last_exception,
 )
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.events import TaskRetries, TaskTimedOut
-from dask_blackbox.finding import Subject, weaker
+from dask_blackbox.finding import Subject, lowest_confidence
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
 
@@ -80,7 +80,7 @@ class TaskFailure:
 
     @cached_property
     def _before_the_last(self) -> str:
-        return before_the_last(self.traceback)
+        return without_last_exception(self.traceback)
 
     @cached_property
     def _unprintable(self) -> str | None:
@@ -128,7 +128,9 @@ class TaskFailure:
         if own or self.members or self.raised.how:
             return reported
         # What the job's own code made of the first exception may mean something else.
-        return reported._replace(confidence=weaker(reported.confidence, "medium"))
+        return reported._replace(
+            confidence=lowest_confidence(reported.confidence, "medium")
+        )
 
     @cached_property
     def raised(self) -> Raised:

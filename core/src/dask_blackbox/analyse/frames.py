@@ -158,7 +158,7 @@ def cause_of_last(traceback: str) -> tuple[str, str] | None:
     return raised_at_end(sections[-2]) if len(sections) > 1 else None
 
 
-def before_the_last(traceback: str) -> str:
+def without_last_exception(traceback: str) -> str:
     """Return what was printed of an exception's chain before the last exception."""
     return "\n".join(_sections(traceback)[:-1])
 

@@ -120,7 +120,7 @@ def _knows(name: SketchName) -> tuple[int, int]:
     return (name.address.attempt, rank)
 
 
-def in_turn(sketches: Sequence[Sketch]) -> list[Sketch]:
+def by_start(sketches: Sequence[Sketch]) -> list[Sketch]:
     """Return sketches by their start, the oldest first."""
     return sorted(sketches, key=lambda sketch: sketch.started)
 

@@ -16,10 +16,10 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.failures import host_retries
-from dask_blackbox.analyse.history import alike, in_turn
+from dask_blackbox.analyse.history import alike, by_start
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.finding import Confidence, Evidence, Finding, weaker
+from dask_blackbox.finding import Confidence, Evidence, Finding, lowest_confidence
 from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
@@ -44,7 +44,8 @@ def with_retry_history(case: Case, verdict: Finding) -> Finding:
     here = _retries_in_this_run(case)
     reported = _reported(
         Advice(
-            verdict.retry_advice, weaker(verdict.confidence, verdict.retry_confidence)
+            verdict.retry_advice,
+            lowest_confidence(verdict.confidence, verdict.retry_confidence),
         ),
         Retries(past.cured + here.cured, past.repeated + here.repeated + again),
         raised=verdict.rule in _EXCEPTIONS,
@@ -156,7 +157,7 @@ def _retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
 def _reruns(sketches: Sequence[Sketch], fingerprint: str) -> Retries:
     """Return what the next run did where it began soon after, with nothing different."""
     cured = repeated = 0
-    for before, after in pairwise(in_turn(sketches)):
+    for before, after in pairwise(by_start(sketches)):
         kind = before.fingerprint
         if kind is None or kind.id != fingerprint or before.run_id == after.run_id:
             continue

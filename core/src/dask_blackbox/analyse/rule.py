@@ -19,7 +19,7 @@ from dask_blackbox.finding import (
     RetryAdvice,
     Severity,
     Subject,
-    weaker,
+    lowest_confidence,
 )
 from dask_blackbox.formatting import clean
 
@@ -174,7 +174,9 @@ class Rule:
             retry_advice=advice,
             retry_confidence="low"
             if advice == "unknown"
-            else weaker(confidence, retry_confidence or self.retry_confidence),
+            else lowest_confidence(
+                confidence, retry_confidence or self.retry_confidence
+            ),
             subject=subject or Subject(),
             evidence=tuple(
                 msgspec.structs.replace(each, text=clean(each.text))

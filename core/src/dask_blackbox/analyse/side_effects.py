@@ -90,7 +90,7 @@ def failed_programs(case: Case) -> Iterator[ProgramFailed]:
             yield each
 
 
-def whose(case: Case, subject: str) -> str:
+def code_owner(case: Case, subject: str) -> str:
     """Return whose code did something, as the subject of a sentence.
 
     Args:
@@ -132,7 +132,7 @@ def brief_command(command: str) -> str:
     return " ".join(words[1:] if script else words)
 
 
-def how_it_ended(program: ProgramFailed) -> str:
+def program_exit_text(program: ProgramFailed) -> str:
     """Return how a program ended, and its last line of errors, after its name."""
     code = program.code or 0
     how = f"exited with code {code}"
@@ -269,7 +269,7 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
     if not before:
         return verdict
     found = max(before, key=lambda each: each.at)
-    who = whose(case, found.subject)
+    who = code_owner(case, found.subject)
     place = code_line(found) or f"the code of {who}"
     name = code_line(found, name_only=True) or place
     what = short_with_paths(found.path, 80)
@@ -363,7 +363,7 @@ def _after_moving(
     case: Case, verdict: Finding, found: MissingFile, moved: DirectoryChange
 ) -> Finding:
     """Return a verdict on a relative path with what changed the working directory before."""
-    who = whose(case, moved.subject)
+    who = code_owner(case, moved.subject)
     place = code_line(moved) or f"the code of {who}"
     gone = "" if moved.now else ", which has been removed"
     evidence = Evidence(

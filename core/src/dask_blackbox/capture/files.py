@@ -67,7 +67,7 @@ def _is_shared_memory(error: BaseException) -> bool:
     )
 
 
-def surroundings_of(path: str) -> dict[str, object]:
+def missing_file_facts(path: str) -> dict[str, object]:
     """Return the fields of an `events.MissingFile`; asks the file system, and may block.
 
     Args:

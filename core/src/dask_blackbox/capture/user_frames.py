@@ -36,7 +36,7 @@ def is_console_script(file: str, function: str, code: str) -> bool:
     )
 
 
-def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
+def innermost_user_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
     """Return the innermost frame of the user's own; None if Dask's own code comes before.
 
     Args:

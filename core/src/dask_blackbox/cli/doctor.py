@@ -167,7 +167,7 @@ def _spool() -> Iterator[Check]:
 
 def _store(url: str | None) -> Iterator[Check]:
     from dask_blackbox.store import open_store
-    from dask_blackbox.store.url import forgotten_with_the_container
+    from dask_blackbox.store.url import is_lost_with_container
 
     try:
         store = open_store(url)
@@ -176,7 +176,7 @@ def _store(url: str | None) -> Iterator[Check]:
         return
     yield Check("store", "ok", f"{store.url} ({_where_from(url)})")
     folder = getattr(store, "folder", None)
-    if folder is not None and forgotten_with_the_container(folder):
+    if folder is not None and is_lost_with_container(folder):
         yield Check(
             "store",
             "warning",

@@ -28,7 +28,7 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings, setting
-from dask_blackbox.store.url import Bucket, forgotten_with_the_container, place_of
+from dask_blackbox.store.url import Bucket, is_lost_with_container, place_of
 
 
 def end_of(
@@ -160,7 +160,7 @@ def warn_of(store: Mapping[str, Any]) -> None:
     with guard("a look at the settings"):
         name_misspelt_settings()
         place = place_of(store["url"])
-        if not isinstance(place, Bucket) and forgotten_with_the_container(Path(place)):
+        if not isinstance(place, Bucket) and is_lost_with_container(Path(place)):
             logger.warning(
                 "recordings go to %s, which is inside this container and is lost with "
                 "it; mount"

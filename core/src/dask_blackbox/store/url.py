@@ -171,7 +171,7 @@ def default_folder() -> Path:
     )
 
 
-def forgotten_with_the_container(folder: Path) -> bool:
+def is_lost_with_container(folder: Path) -> bool:
     """Return whether a folder is in the home of a container, on no volume: it goes with it."""
     if not any(os.path.exists(each) for each in _IN_CONTAINERS):  # noqa: PTH110
         return False

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.code_changes import MARKED, Places, alike, shown
 from dask_blackbox.analyse.changes.prefixes import (
-    broke_off,
     code_of_prefixes,
+    ended_early,
     given_to_prefix,
     shape_of_graphs,
     values_of,
@@ -302,7 +302,7 @@ def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
         if was is None or now is None or by is None:
             continue
         # What a run that stopped early did not read is no change of the input.
-        if broke_off(after, before) if by < 0 else broke_off(before, after):
+        if ended_early(after, before) if by < 0 else ended_early(before, after):
             continue
         yield Difference("input-size", what, shown_as(was), shown_as(now), by)
 

@@ -62,7 +62,7 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
         return
     if all(each.name != REST for each in (*before.prefixes, *after.prefixes)):
         yield from _added_and_removed(before, after, old, new)
-    if broke_off(after, before) or broke_off(before, after):
+    if ended_early(after, before) or ended_early(before, after):
         return
     by = _growth_beyond_the_input(before, after, old, new)
     if by is not None:
@@ -88,15 +88,15 @@ def _added_and_removed(
     names = renamed(before, after)
     gone = [n for n in sorted(old.keys() - new.keys()) if n not in names]
     come = [n for n in sorted(new.keys() - old.keys()) if n not in names.values()]
-    if not broke_off(after, before):
+    if not ended_early(after, before):
         for name in [n for n in gone if old[n].planned][:_MOST]:
             yield f"prefix {name}", counted(old[name].planned, "task"), None, None
-    if not broke_off(before, after):
+    if not ended_early(before, after):
         for name in [n for n in come if new[n].planned][:_MOST]:
             yield f"prefix {name}", None, counted(new[name].planned, "task"), None
 
 
-def broke_off(sketch: Sketch, other: Sketch) -> bool:
+def ended_early(sketch: Sketch, other: Sketch) -> bool:
     """Return whether a run ended before it came to all that the other one did."""
     return not sketch.good and sketch.graphs < other.graphs
 

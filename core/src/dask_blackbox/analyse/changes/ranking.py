@@ -24,7 +24,7 @@ from dask_blackbox.analyse.changes.code_changes import (
 )
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.prefixes import values_of
-from dask_blackbox.analyse.history import in_turn
+from dask_blackbox.analyse.history import by_start
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
@@ -283,7 +283,7 @@ class Rarities:
     """
 
     def __init__(self, sketches: Sequence[Sketch]) -> None:
-        steps = [differences(a, b) for a, b in pairwise(in_turn(sketches))]
+        steps = [differences(a, b) for a, b in pairwise(by_start(sketches))]
         self.steps = len(steps)
         """How many times one run came after another."""
         self._times: dict[tuple[str, str], int] = {}

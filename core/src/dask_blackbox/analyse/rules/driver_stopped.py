@@ -34,9 +34,9 @@ from dask_blackbox.analyse.run_state import (
 from dask_blackbox.analyse.side_effects import (
     cancel_of_driver,
     closings_of_driver,
+    code_owner,
     signal_of_a_task,
     signal_to_itself,
-    whose,
 )
 from dask_blackbox.analyse.signals import CRASHES, sender_of
 from dask_blackbox.analyse.signatures import printed_by
@@ -172,7 +172,7 @@ def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str
 
 def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
     at = code_line(sent, " at ")
-    sender = capital(whose(case, sent.subject))
+    sender = capital(code_owner(case, sent.subject))
     to = f"process group {sent.target}" if sent.group else f"process {sent.target}"
     why = (
         " The driver and its workers are in this group: a program that is started without "

@@ -16,7 +16,7 @@ from dask_blackbox.analyse.driver_position import (
     DriverPosition,
     evidence_of_position,
     position_in,
-    shared_in,
+    shared_object_in,
     wait_before,
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
@@ -186,7 +186,7 @@ def _exited_after_wait(case: Case, hang: Hang) -> bool:
 
 def _shared(task: HangingTask | None) -> tuple[str, str] | None:
     """Return what a task waits for that tasks share, and what would end its wait."""
-    return shared_in(task.beyond) if task else None
+    return shared_object_in(task.beyond) if task else None
 
 
 def _others_of(hang: Hang) -> list[HangingTask]:

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import raised_on_purpose
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.side_effects import how_it_ended
+from dask_blackbox.analyse.side_effects import program_exit_text
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.events import (
@@ -172,7 +172,7 @@ def _finding(
 def _exit_of_scheduler(case: Case) -> Iterator[Evidence]:
     if (program := _program_of_scheduler(case)) is not None:
         yield Evidence(
-            text=f"Process {program.program}, the scheduler, {how_it_ended(program)}; the "
+            text=f"Process {program.program}, the scheduler, {program_exit_text(program)}; the "
             f"driver had started it{code_line(program, ' at ')}.",
             source="driver",
             at=program.at,
@@ -252,7 +252,7 @@ def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, 
     how, advice = _how(reason)
     program = _program_of_scheduler(case)
     if reason is None and program is not None:
-        how = f"its process {how_it_ended(program)}"
+        how = f"its process {program_exit_text(program)}"
     if reason is None and _became_unresponsive(case):
         return f"it stopped answering, {_OPEN}", advice, _SILENT
     grown = how_the_scheduler_grew(case.run) if reason is None else ""

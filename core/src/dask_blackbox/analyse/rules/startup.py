@@ -71,7 +71,7 @@ from dask_blackbox.finding import (
     Evidence,
     Finding,
     Subject,
-    weaker,
+    lowest_confidence,
 )
 from dask_blackbox.formatting import (
     as_code,
@@ -1012,7 +1012,7 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
             "address: ask for workers by name (`dask worker --name`, in a `LocalCluster` 0, 1, "
             "and so on), which stays the same."
         ),
-        confidence=weaker(finding.confidence, cause.confidence),
+        confidence=lowest_confidence(finding.confidence, cause.confidence),
         evidence=(evidence, *finding.evidence),
         follows=ChainStep(at=death.at, text=headline, evidence=(evidence,)),
     )

@@ -13,13 +13,13 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.driver_output import was_printed
 from dask_blackbox.analyse.exception_context import (
-    at_its_line,
     call_path,
     dead_at,
     earlier_problems,
     errors_before,
     exception_details,
     in_brackets,
+    line_clause,
     raised_before,
     setup_failed_before,
     similar_failures,
@@ -310,7 +310,7 @@ def _cause(
     words = failure_text(case.run, first)
     error = f"{first.raised.name}: {short(words, 300)}".rstrip(": .")
     raised = f"{quoted_key(first.key)}{where} raised {error}"
-    sentences = [f"{raised}{at_its_line(first)}{_with_files(case, first)}"]
+    sentences = [f"{raised}{line_clause(first)}{_with_files(case, first)}"]
     time_limit = timed_out(case.run, first.key)
     if time_limit is not None:
         sentences = [f"{time_limit.cause(first.key)}{_with_files(case, first)}"]

@@ -30,7 +30,7 @@ from dask_blackbox.capture.driver.driver import (
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
 from dask_blackbox.capture.masked_values import follow_masked_values
-from dask_blackbox.capture.user_frames import place_of, users_frame
+from dask_blackbox.capture.user_frames import innermost_user_frame, place_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import install
@@ -306,7 +306,7 @@ def report_code(code: int, frame: FrameType | None) -> None:
     with guard("the driver's exit"):
         if _is_a_worker():
             return
-        _send_exit(code, place_of(users_frame(frame)), sys.exception())
+        _send_exit(code, place_of(innermost_user_frame(frame)), sys.exception())
 
 
 def _send_exit(
@@ -330,7 +330,7 @@ def _report_raised_exit(error: SystemExit) -> None:
         if _is_a_worker():
             return
         if isinstance(error.code, int):
-            place = place_of(users_frame(trace.tb_frame))
+            place = place_of(innermost_user_frame(trace.tb_frame))
             _send_exit(error.code, place | {"line": trace.tb_lineno}, error.__context__)
         else:
             report(error)

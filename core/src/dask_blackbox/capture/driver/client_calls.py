@@ -28,13 +28,13 @@ from ..exceptions import bases_of, message_of, qualified
 from ..files import EVENTS as REMOVALS
 from ..files import (
     RemovedFiles,
+    missing_file_facts,
     missing_file_of,
     note_directory_change,
     remember_directory,
-    surroundings_of,
 )
 from ..logs import cut
-from ..user_frames import is_ours, place_of, users_frame
+from ..user_frames import innermost_user_frame, is_ours, place_of
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
@@ -155,7 +155,7 @@ def note_causes(error: BaseException) -> None:
     path = None if _is_of_dask(error) else missing_file_of(error)
     if path is not None:  # what a task did not find, its worker reports
         try:
-            _note("missing-file", surroundings_of(path))
+            _note("missing-file", missing_file_facts(path))
         except (OSError, ValueError):
             pass
 
@@ -198,7 +198,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "identity": identity_of(error),
                 "main": threading.current_thread() is threading.main_thread(),
                 "address": _address_of(owner),
-                **place_of(users_frame(sys._getframe(1))),
+                **place_of(innermost_user_frame(sys._getframe(1))),
             },
         )
         note_causes(error)
@@ -242,14 +242,14 @@ def _closes(
     try:
         name = getattr(function, "__name__", "")
         if name == _RESTARTING:
-            _note("driver-restart", place_of(users_frame(sys._getframe(1))))
+            _note("driver-restart", place_of(innermost_user_frame(sys._getframe(1))))
         if name == _CANCELLING:
             _note_cancel(args, kwargs)
         if name not in _CLOSING:
             return
         owner = type(getattr(function, "__self__", None)).__name__
         what = "close" if name == "__aexit__" else name.lstrip("_")
-        frame = users_frame(sys._getframe(1))
+        frame = innermost_user_frame(sys._getframe(1))
         handled = sys.exception()
         _note(
             "driver-closing",
@@ -277,7 +277,7 @@ def _note_cancel(args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         {
             "futures": len(futures) if isinstance(futures, (list, tuple, set)) else 1,
             "reason": cut(reason, _LONGEST_REASON) if isinstance(reason, str) else None,
-            **place_of(users_frame(sys._getframe(2))),
+            **place_of(innermost_user_frame(sys._getframe(2))),
         },
     )
 
@@ -298,7 +298,7 @@ def _note_skipped(args: tuple[object, ...], frame: FrameType | None) -> None:
                 "skipped": len(left_out),
                 "keys": left_out[:_MOST_SKIPPED],
             }
-            _note("driver-skipped", {**detail, **place_of(users_frame(frame))})
+            _note("driver-skipped", {**detail, **place_of(innermost_user_frame(frame))})
     except Exception:
         pass
 
@@ -340,7 +340,7 @@ def _heard(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
 def _signalled(event: str, args: tuple[Any, ...], own: FrameType) -> None:
     target, number = int(args[0]), int(args[1])
     # Nannies end their workers from this process, too: what they do is Dask's.
-    frame = users_frame(own, stop=_DASKS)
+    frame = innermost_user_frame(own, stop=_DASKS)
     if not number:
         return
     if frame is None and not _in_a_users_thread(own):
@@ -363,7 +363,7 @@ def _forked() -> None:
     try:
         client = sys.modules.get("distributed.client")
         if _listeners and getattr(client, "_global_clients", None):
-            _note("driver-forked", place_of(users_frame(sys._getframe(1))))
+            _note("driver-forked", place_of(innermost_user_frame(sys._getframe(1))))
     except Exception:
         pass
 

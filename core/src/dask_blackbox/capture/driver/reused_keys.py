@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ..user_frames import place_of, users_frame
+from ..user_frames import innermost_user_frame, place_of
 from .patches import Patches
 
 _MOST = 10_000
@@ -131,5 +131,5 @@ def _value(value: Any, depth: int = _DEEPEST) -> Hashable:
 
 
 def _reused(key: object, function: str) -> dict[str, object]:
-    frame = users_frame(sys._getframe(1))
+    frame = innermost_user_frame(sys._getframe(1))
     return {"key": str(key), "task": function, **place_of(frame)}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..user_frames import place_of, users_frame
+from ..user_frames import innermost_user_frame, place_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -81,7 +81,7 @@ class ActorMethods:
             "calls_actor": any(
                 each.f_code.co_filename.endswith(_ACTORS) for each in _callers(frame)
             ),
-            **place_of(users_frame(frame)),
+            **place_of(innermost_user_frame(frame)),
         }
         address = str(self._worker.address)
         return [now, "actor-method", address, json.dumps(fields)]

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from .. import os_calls, programs
 from ..files import (
     RemovedFiles,
+    missing_file_facts,
     missing_file_of,
     note_directory_change,
     remember_directory,
-    surroundings_of,
 )
 from ..process import parent_of
-from ..user_frames import place_of, users_frame
+from ..user_frames import innermost_user_frame, place_of
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -116,7 +116,7 @@ class SideEffects:
         target, number = int(args[0]), int(args[1])
         group = event == "os.killpg" or target <= 0
         target = abs(target) or os.getpgid(0)
-        sender, key = users_frame(frame, stop=_DASKS), self.key_of_thread()
+        sender, key = innermost_user_frame(frame, stop=_DASKS), self.key_of_thread()
         if not number or sender is None or parent_of(target) == os.getpid():
             return
         self._counts["task-signalled"] += 1
@@ -148,7 +148,7 @@ def missing_file_row(key: str, path: str) -> list[object]:
     Raises:
         OSError: The file system does not answer.
     """
-    return _row(time.time(), key, surroundings_of(path), kind="missing-file")
+    return _row(time.time(), key, missing_file_facts(path), kind="missing-file")
 
 
 def _row(
