@@ -47,6 +47,7 @@ def test_siblings_that_were_not_awaited_count() -> None:
     assert found is not None
     assert found.title.endswith("(8 of 8 tasks failed in the same way)")
     assert "8 of 8 executed tasks of 'parse' failed in the same way" in (found.cause)
+    assert "failed too" not in found.cause
 
 
 def test_a_long_message_does_not_cut_off_how_many_failed() -> None:

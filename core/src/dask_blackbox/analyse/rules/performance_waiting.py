@@ -15,7 +15,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.events import Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import capital, counted, duration, short, size
+from dask_blackbox.formatting import capital, counted, duration, listed, short, size
 
 _SOME = 0.02  # of all that was computed
 
@@ -488,16 +488,19 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
     longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
     first = max(loads.begin - loads.started, 0.0)
     last = max(loads.stopped - loads.end, 0.0)
-    graphs = len(loads.graphs)
+    pauses = [f"{duration(first)} before the first graph"]
+    if len(loads.graphs) > 1:
+        number = counted(len(loads.graphs), "graph")
+        pauses.append(f"{duration(between)} between the {number}")
+    pauses.append(f"{duration(last)} after the last task")
     yield DRIVER_BOUND.found(
         f"The cluster waited {duration(waste.paused)} of {duration(waste.whole)} for the "
         "driver",
         cause=(
             f"For {duration(waste.paused)} ({waste.paused / waste.whole:.0%} of the "
             "run), nothing was computed because the driver had submitted no work: "
-            f"{duration(first)} before the first graph, {duration(between)} between the "
-            f"{counted(graphs, 'graph')}, and {duration(last)} after the last task. "
-            f"{duration(waste.cost)} of core time was idle.{_meanwhile(case, waste)}"
+            f"{listed(pauses)}. {duration(waste.cost)} of core time was "
+            f"idle.{_meanwhile(case, waste)}"
         ),
         remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
         # Whether a driver is meant to wait is unknown.

@@ -21,6 +21,7 @@ from dask_blackbox.analyse.exception_context import (
     in_brackets,
     line_clause,
     raised_before,
+    same_failures,
     setup_failed_before,
     similar_failures,
     unraised_exception,
@@ -360,10 +361,13 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
         and not f.killed
         and not _is_of_an_earlier_stage(case, first, f)
     ]
-    if others:
-        by_prefix = Counter(f.prefix for f in others)
+    by_prefix = Counter(f.prefix for f in others)
+    alike = list(similar_failures(case, first, known=len(failures)))
+    # They are not counted twice where all of them failed in the same way.
+    covered = alike and same_failures(case.run, first).failed > len(others)
+    if others and not (covered and set(by_prefix) == {first.prefix}):
         yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
-    yield from similar_failures(case, first, known=len(failures))
+    yield from alike
 
 
 def _with_files(case: Case, failure: TaskFailure) -> str:
