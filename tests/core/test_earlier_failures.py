@@ -391,6 +391,30 @@ def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> 
     )
 
 
+def test_the_first_attempt_of_a_task_that_the_driver_handled_begins_the_headline() -> (
+    None
+):
+    attempt = a_failed_task("book-7", "KeyError", "'SEK'", at=5.0, outcome="retried")
+    renamed = an_event(
+        "file-removed", "book-7", at=4.0, path="/inbox/lot-7.json", act="renamed",
+        file="/jobs/book.py", line=59, function="claim",
+    )  # fmt: skip
+    missing = "[Errno 2] No such file or directory: '/inbox/lot-7.json'"
+    failed = a_failed_task("book-7", "FileNotFoundError", missing, at=6.0)
+    handled = an_event(
+        "driver-call-failed", "driver", at=6.1, call="Future.result", key="book-7",
+        exception="FileNotFoundError", message=missing, identity="1", pid=1,
+    )  # fmt: skip
+    ended = an_exception(
+        "SystemExit", "1 lot not in the inbox: failed", traceback=f"{RAISES}SystemExit"
+    )
+    run = a_run(WORKER, attempt, renamed, failed, handled, failed_with(ended))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("KeyError in 'book': 'SEK'; then SystemExit")
+
+
 @pytest.mark.parametrize(("by", "first"), [("book-7", True), ("purge-1", False)])
 def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
     by: str, *, first: bool
@@ -477,6 +501,24 @@ def test_results_that_the_driver_left_out_come_before_what_then_failed() -> None
     assert found is not None
     assert found.title.startswith("KeyError in 'read': 'lon'; then ZeroDivisionError")
     assert 'nightly.py:77 (`errors="skip"`)' in found.cause
+
+
+def test_results_that_were_left_out_since_they_needed_a_failed_one_follow_from_it() -> (
+    None
+):
+    left_out = an_event(
+        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=4, keys=["catch-3"]
+    )
+    factor = a_failed_task("factor-3", "TypeError", "None / 24", at=5.0)
+    ended = an_exception("AssertionError", "assert 8 == 12")
+    run = a_run(WORKER, factor, left_out, failed_with(ended))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(
+        "TypeError in 'factor': None / 24; then AssertionError"
+    )
+    assert "4 tasks of 12 had no result, since 'factor' had failed" in found.cause
 
 
 def test_results_that_are_left_out_after_a_failure_are_no_reason_of_it() -> None:

@@ -1007,3 +1007,36 @@ def test_the_reason_of_a_nanny_on_a_shared_stderr_is_read_below_its_first_line()
         == "A worker failed to start: OSError: [Errno 98] Address already in use"
     )
     assert "the worker's port" in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (["Run preload setup: refs.py"], "a worker was still running its preload refs.py"),
+        (
+            [
+                "Run preload setup: refs.py",
+                "Start worker at:      tcp://w1",
+                "Run preload setup: refs.py",
+                "2026-11-27 09:20:51,747 - distributed.preload.refs - WARNING - copied 2 of 12",
+            ],
+            "refs.py, which had last printed “copied 2 of 12”",
+        ),
+        (["Run preload setup: refs.py", "Start worker at:      tcp://w1"], ""),
+    ],
+    ids=["silent", "it reports", "set up"],
+)  # fmt: skip
+def test_a_worker_that_still_runs_its_preload_has_not_arrived(
+    printed: list[str], said: str
+) -> None:
+    lines = [
+        a_log_line(
+            line, at=3.0, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate(printed)
+    ]
+    found = verdict(*lines, failed_with(WAITED))
+
+    assert found.rule == "workers-never-arrived"
+    assert said in found.title
+    assert ("still running its preload" in found.title) == bool(said)

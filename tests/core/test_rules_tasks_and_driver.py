@@ -1013,3 +1013,56 @@ def test_a_relative_path_is_reported_as_one() -> None:
         found = verdict(a_run(a_worker(), failed, failed_with(error)))
 
         assert ("relative to the working directory" in found.title) == relative
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ([], "driver-killed"),
+        ([an_event("driver-closing", "driver", at=19, pid=9)], "driver-exception"),
+        (
+            [an_event("driver-exit", "driver", at=19, pid=9, code=137)],
+            "driver-exception",
+        ),
+    ],
+    ids=["killed", "it closed its client", "it exited with that code"],
+)
+def test_the_code_of_a_shell_whose_driver_was_killed_is_its_signal(
+    more: list[Piece], rule: str
+) -> None:
+    driver = [
+        an_event("command-started", "driver", pid=7, argv=["bash", "night.sh"]),
+        an_event("driver-attached", "driver", at=2, pid=9, client="Client-1"),
+        an_event("scheduler-info", "tcp://s", at=2, pid=9),
+    ]
+    grows = [
+        a_sample(at=3.0 + n, source="scheduler", memory=(160 + 20 * n) * MIB)
+        for n in range(6)
+    ]
+    found = verdict(a_run(*driver, *grows, *more, failed_with(None, exit_code=137)))
+
+    assert found.rule == rule
+    said = "Its memory had grown from 160 MiB to 260 MiB, its highest value"
+    assert (said in found.cause) == (rule == "driver-killed")
+
+
+def test_the_other_tests_that_failed_are_named() -> None:
+    trace = 'Traceback:\n  File "/jobs/test_it.py", line 4, in load\n    raise KeyError'
+    failed = a_failed_task("load-1", "KeyError", "'lon'", at=5.0, traceback=trace)
+    tests = [
+        an_event(
+            "test-failed", "driver", at=at, pid=7, test=f"test_it.py::test_{name}",
+            when="call", exception=error, message=message, chain=[error], key=key,
+        )
+        for at, name, error, message, key in (
+            (6.0, "lon", "KeyError", "'lon'", "load-1"),
+            (9.0, "lat", "ValueError", "no 'lat'", None),
+        )
+    ]  # fmt: skip
+    found = verdict(a_run(a_worker(), failed, *tests, failed_with(None, exit_code=1)))
+
+    assert found.rule == "task-exception"
+    assert (
+        "1 other test failed, 'test_it.py::test_lat' with ValueError: no 'lat'"
+        in found.cause
+    )

@@ -40,7 +40,9 @@ from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
+    SHELLS,
     State,
+    exit_code_of_driver,
     is_clusterless,
     last_sign_of_life,
     signal_of_driver,
@@ -49,7 +51,15 @@ from dask_blackbox.analyse.run_state import (
 from dask_blackbox.analyse.symptoms import is_absence, is_wait
 from dask_blackbox.analyse.task_activity import TaskActivity
 from dask_blackbox.dialect import RemedyDialect, dialect_of
-from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
+from dask_blackbox.events import (
+    CommandStarted,
+    DriverAttached,
+    DriverClosing,
+    DriverExit,
+    RecordingStarted,
+    SchedulerInfo,
+    TestFailed,
+)
 from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import (
     class_of,
@@ -397,6 +407,22 @@ class Case:
         """Whether nothing but a wait is known to have ended the run."""
         gave_up = self.raised("KeyboardInterrupt") or self.gave_up_waiting
         return self.gave_no_reason or gave_up
+
+    @cached_property
+    def killed_in_a_shell(self) -> bool:
+        """Whether a shell exited with the code of a driver that a signal had ended.
+
+        A driver that exits by itself closes its client, or reports its exit code.
+        """
+        code = exit_code_of_driver(self.run) or 0
+        if self.state != "failed" or self.exception is not None or code <= SHELLS:
+            return False
+        command = {each.pid for each in self.run.of(CommandStarted)}
+        ended = {each.pid for each in self.run.of(DriverExit)}
+        ended |= {each.pid for each in self.run.of(DriverClosing)}
+        attached = self.run.of(DriverAttached)
+        last = attached[-1].pid if attached else None
+        return bool(command) and last is not None and last not in command | ended
 
     @property
     def hang_confidence(self) -> Confidence:

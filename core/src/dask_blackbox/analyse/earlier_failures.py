@@ -271,7 +271,11 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     if not leading:
         return verdict
     at_once = [each for each in leading if each.at - leading[0].at <= _AT_ONCE]
-    return _following(case, _most_telling(at_once), verdict, evidence)
+    first = _most_telling(at_once)
+    # A task that failed before may itself have met what its first attempt had begun.
+    if first.root is not None:
+        first = next(_attempts_of(case, first.root), first)
+    return _following(case, first, verdict, evidence)
 
 
 def _most_telling(at_once: Sequence[_Earlier]) -> _Earlier:
@@ -523,6 +527,9 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     found += _reused_keys(case)
     symptom = verdict.rule not in _RAISED or _ended_with(case, is_symptom)
     found += _killed(case, verdict)
+    raised = case.exception is not None and verdict.rule in _RAISED
+    # Before the same failures as no more than evidence.
+    found += _skipped(case) if raised else ()
     of_tasks = tuple(_tasks(case, verdict))
     if symptom or _ended_with(case, is_leftover):
         found += [*of_tasks, *_processes(case, verdict), *_deaths(case)]
@@ -530,8 +537,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, lacks_something):
         found += _restarts(case)
-    if case.exception is not None and verdict.rule in _RAISED:
-        found += [*_cancellations(case), *_skipped(case)]
+    found += _cancellations(case) if raised else ()
     refused = _ended_with(case, is_refusal) or _ended_with(case, is_leftover)
     if symptom or refused or _cancelled_after_a_wait(case):
         functions = tuple(_functions(case))
@@ -819,7 +825,12 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
     Or lacked what that attempt had removed.
     """
     failure = case.blame.failure or _handled_last(case)
-    if failure is None or not (
+    if failure is not None:
+        yield from _attempts_of(case, failure)
+
+
+def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
+    if not (
         is_leftover(failure.raised.name, failure.raised.message)
         or removed_by_itself(case, failure)
     ):
@@ -1060,6 +1071,12 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
     latest = float("inf") if ended is None else ended + case.outcome.clocks
     for call in case.run.of(DriverSkipped):
         failed = [each for each in case.failures if each.key in call.keys]
+        if not failed:  # they needed the results of tasks that had failed
+            failed = [
+                each
+                for each in case.failures
+                if each.at <= call.at and each.key in case.unreceived
+            ]
         # What had failed by then, or is only gathered while the run ends, does not follow.
         if not failed or failure in failed or call.at > latest:
             continue
@@ -1069,8 +1086,8 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
         yield _Earlier(
             at=first.at,
             name=name,
-            text=f"{counted(call.skipped, 'task')} of {call.of} had failed, such as "
-            f"'{short(first.called, 40)}' with {name}: {short(first.message, 120)}; the driver "
+            text=f"{counted(call.skipped, 'task')} of {call.of} had no result, since "
+            f"'{short(first.called, 40)}' had failed with {name}: {short(first.message, 120)}; the driver "
             f'left out their results{line} (`errors="skip"`)',
             message=first.message,
             source="driver",

@@ -128,7 +128,7 @@ def pieces_of(
 _AMPLE = 2.0
 _STEP = 2**26
 _JUST_BEFORE, _MOST_OF_IT = 3.0, 0.5
-_TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
+_MORE, _TIMES, _MUCH, _TOP = 1.5, 2, 192 * 2**20, 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,14 +351,20 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
     )
 
 
-def how_the_scheduler_grew(run: RunTables) -> str:
-    """Return `grown from … to …`, if it was largest at its end, and much larger than before.
+def how_the_scheduler_grew(run: RunTables, *, much: bool = True) -> str:
+    """Return `grown from … to …`, if it was largest at its end, and larger than before.
 
     Its samples are of its process: with a `LocalCluster` that is the driver's.
+
+    Args:
+        run: The run.
+        much: It had grown so much that its memory is the probable reason for its end.
     """
     own = run.metrics.filter(pl.col("source") == "scheduler").sort("at")
     seen = own["memory"].drop_nulls().to_list()
-    if not seen or seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH, _TOP * max(seen)):
+    if not seen or seen[-1] < max(seen[0] * _MORE, _TOP * max(seen)):
+        return ""
+    if much and seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH):
         return ""
     return f"grown from {size(seen[0])} to {size(seen[-1])}"
 

@@ -20,7 +20,8 @@ STALE = 60.0
 ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals by which a host or a person asks a driver to exit."""
 
-_SHELLS = 128
+SHELLS = 128
+"""What shells add to the number of the signal that ended a program."""
 
 
 def state_of(run: RunTables, *, now: float | None = None) -> State:
@@ -95,8 +96,8 @@ def signal_of_driver(run: RunTables) -> str | None:
     """Return the signal that ended the driver; shells say 128 and the signal's number."""
     ended = next(iter(run.of(DriverEnded)[-1:]), DriverEnded())
     number, code = ended.signal, exit_code_of_driver(run)
-    if number is None and code is not None and (code < 0 or code > _SHELLS):
-        number = -code if code < 0 else code - _SHELLS
+    if number is None and code is not None and (code < 0 or code > SHELLS):
+        number = -code if code < 0 else code - SHELLS
     if number is None:
         return None
     try:

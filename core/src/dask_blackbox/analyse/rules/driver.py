@@ -116,7 +116,9 @@ def DRIVER_EXCEPTION(case: Case) -> Iterator[Finding]:
     for fact in case.run.of(CommandNotStarted):
         yield _command_not_started_finding(fact)
         return
-    if case.state == "failed" and ending is not None and ending.exit_code is not None:
+    if case.state != "failed" or case.killed_in_a_shell:
+        return
+    if ending is not None and ending.exit_code is not None:
         yield _exit_code_finding(case, ending.exit_code)
 
 

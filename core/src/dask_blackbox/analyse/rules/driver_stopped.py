@@ -96,7 +96,7 @@ _MORE_MEMORY = (
 
 @documented("driver-killed")
 def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
-    if case.state not in ("aborted", "lost"):
+    if case.state not in ("aborted", "lost") and not case.killed_in_a_shell:
         return
     ended = next(iter(case.run.of(DriverEnded)[-1:]), None)
     lost = next(iter(case.run.of(DriverLost)[-1:]), None)
@@ -105,6 +105,7 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
     grown = "" if by_kernel or by != "SIGKILL" else _grown(case)
+    growing = "" if by_kernel or by != "SIGKILL" else _growing(case)
     # Its recorder stays for what the cluster still has to say.
     end = last_sign_of_life(case.run) if lost is None or both else lost.at
     after = duration(max(end - case.run.manifest.started, 0))
@@ -133,7 +134,7 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
         f"{title} after {after}{_while(longest)}{_progress(case, end)}",
         cause=(
             _how_it_ended(by, itself, after, both=both)
-            + f" {_KERNEL if by_kernel else grown}{_then(case)}"
+            + f" {_KERNEL if by_kernel else grown or growing}{_then(case)}"
             + (_crashed_by_a_task(case) if by in CRASHES else "")
             + _running_tasks(case, longest)
             + _unresponsive(lasted)
@@ -208,15 +209,31 @@ def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
     )
 
 
-def _grown(case: Case) -> str:
-    """Return a sentence on the memory of a driver that was its scheduler's process, too."""
+def _is_the_scheduler(case: Case) -> bool:
+    """Return whether the driver was its scheduler's process, whose memory is sampled."""
     own = {each.pid for each in case.run.of(DriverAttached)} - {None}
-    if not own & {each.pid for each in case.run.of(SchedulerInfo)}:
-        return ""
-    grown = how_the_scheduler_grew(case.run)
+    return bool(own & {each.pid for each in case.run.of(SchedulerInfo)})
+
+
+def _grown(case: Case) -> str:
+    """Return a sentence on the memory of a driver that probably ended for it."""
+    grown = how_the_scheduler_grew(case.run) if _is_the_scheduler(case) else ""
     return (
         f"Its memory had {grown}: the kernel probably killed the driver, although no "
         "visible counter shows it. "
+        if grown
+        else ""
+    )
+
+
+def _growing(case: Case) -> str:
+    """Return a sentence on the memory of a driver that may have ended for it."""
+    if not _is_the_scheduler(case):
+        return ""
+    grown = how_the_scheduler_grew(case.run, much=False)
+    return (
+        f"Its memory had {grown}, its highest value: whatever limits its memory may have sent "
+        "the signal. "
         if grown
         else ""
     )

@@ -7,8 +7,10 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import msgspec
+import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
@@ -42,9 +44,11 @@ from dask_blackbox.analyse.signatures.distributed import (
     NO_WORKER_FOR_TASK,
     NO_WORKER_TO_SCATTER_TO,
     PRELOAD_FAILED,
+    PRELOAD_SET_UP,
     PROCESS_FAILED_TO_START,
     SEVERAL_PLUGINS_FAILED,
     START_TIMED_OUT,
+    WORKER_LISTENS,
     WORKER_NAME_TAKEN,
     WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
@@ -56,6 +60,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverRaised,
     DriverSignalled,
+    GraphUpdated,
     ProcessAncestors,
     ProgramFailed,
     RestrictedTask,
@@ -84,6 +89,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     short_with_paths,
+    uncapitalised,
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.tables.schemas import Row
@@ -217,6 +223,11 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     waited = bool(unreached) or _no_workers_joined(case)
     if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
+    return next(_ends_of_commands(case), None)
+
+
+def _ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
+    """Yield the exceptions that ended commands of Dask's, as these printed them."""
     for each in case.run.once(printed_failures):
         # Dask's own words for a start that failed say nothing of the reason.
         vague = each.exception in _GENERIC and user_frame(each.traceback) is None
@@ -224,8 +235,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
         if not of_dask or case.outcome.is_after(each.at) or (vague and not each.root):
             continue
         if not _lost_its_scheduler(case, each):
-            return replace(each, exception="", message=each.root) if vague else each
-    return None
+            yield replace(each, exception="", message=each.root) if vague else each
 
 
 def _raised_by_a_command(case: Case) -> bool:
@@ -573,18 +583,23 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
         )
     starting = _still_starting(case)
     by_program = bool(arrived) and _started_by_a_program(case)
+    preload = None if starting else _running_preload(case)
     too_few = bool(arrived) and not died and _is_local(case) and not by_program
     yield WORKERS_NEVER_ARRIVED.found(
         f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}"
         + (f"; {_what_starts(starting)}" if starting else "")
+        + (f"; {preload.title}" if preload else "")
         + (f"; they tried to connect to {another[0]}" if another else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
             f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
             + "".join(map(_how_it_starts, starting))
+            + (f" {preload.cause}" if preload else "")
         ),
         remedy=_BLOCKED_AT_START
         if starting
+        else _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
+        if preload
         else (
             f"Start them with the address of this scheduler, {_address_of_last(case)}, "
             "or with its `--scheduler-file`."
@@ -622,6 +637,67 @@ _BLOCKED_AT_START = (
     "`distributed.worker.preload`), a plugin's `setup` or an import that does not "
     "return keeps it from joining."
 )
+
+
+_SLOW_PRELOAD = (
+    "Make the preload {preload} faster, or prepare what it needs before the run: a worker joins "
+    "when its preloads are set up. If they only need more time, raise the timeout of "
+    "`wait_for_workers` above {waited}."
+)
+
+
+class _Preload(NamedTuple):
+    """A preload that was being set up when the driver gave up waiting."""
+
+    module: str
+    last: str
+    lasted: float
+
+    @property
+    def title(self) -> str:
+        said = f", which had last printed “{short(self.last, 60)}”" if self.last else ""
+        return f"a worker was still running its preload {short(self.module, 40)}{said}"
+
+    @property
+    def cause(self) -> str:
+        said = (
+            f" The last that it printed was “{short(self.last, 160)}”."
+            if self.last
+            else ""
+        )
+        return (
+            f"A worker had been running its preload {self.module} for {duration(self.lasted)}, "
+            f"and had not connected yet.{said}"
+        )
+
+
+def _running_preload(case: Case) -> _Preload | None:
+    """Return the preload of a worker that a program of the driver's was still starting.
+
+    Such a worker prints into the standard error that it shares with the driver. One that has
+    set up its preloads prints at which address it listens.
+    """
+    decided = case.outcome.decided_at
+    if decided is None:
+        return None
+    at = pl.col("at").dt.epoch("us") / 1e6
+    begun = lines_of(case.run, PRELOAD_SET_UP, by=["driver"]).filter(at < decided)
+    found = PRELOAD_SET_UP.search(begun["message"][-1]) if len(begun) else None
+    if found is None:
+        return None
+    module, since = found["what"], begun["at"][-1].timestamp()
+    ready = lines_of(case.run, WORKER_LISTENS, by=["driver"])
+    # A scheduler has preloads of its own.
+    if begun["message"].str.ends_with(module).sum() <= len(ready):
+        return None
+    prefix = f"distributed.preload.{module.removesuffix('.py')} - "
+    own = case.run.logs.filter(
+        (pl.col("role") == "driver")
+        & at.is_between(since, decided)
+        & pl.col("message").str.contains(prefix, literal=True)
+    ).sort("at")
+    said = str(own["message"][-1]).partition(prefix)[2] if len(own) else ""
+    return _Preload(module, said.partition(" - ")[2], decided - since)
 
 
 def _still_starting(case: Case) -> list[WorkerStarting]:
@@ -872,8 +948,12 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     restricted = [each for each in hang.unrunnable if _asks_for(each)]
     if restricted:
         yield _restrictions_finding(case, hang, restricted[0])
-    elif not hang.workers and hang.wanted and _all_left(case):
-        yield _no_workers_finding(case, hang)
+    elif not hang.workers and hang.wanted:
+        elsewhere = _workers_at(case, hang)
+        if elsewhere:
+            yield _other_cluster_finding(case, hang, elsewhere)
+        elif _all_left(case):
+            yield _no_workers_finding(case, hang)
 
 
 def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
@@ -933,6 +1013,39 @@ def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
     )
 
 
+def _workers_at(case: Case, hang: Hang) -> int:
+    """Return how many workers of the run there were as nothing moved, on any cluster."""
+    joined, left = (pl.col(name).dt.epoch("us") / 1e6 for name in ("joined", "left"))
+    there = (joined < hang.since) & (left.is_null() | (left > hang.at))
+    return len(case.run.workers.filter(there))
+
+
+def _other_cluster_finding(case: Case, hang: Hang, elsewhere: int) -> Finding:
+    graph = next(
+        (g for g in reversed(case.run.of(GraphUpdated)) if g.at <= hang.at), None
+    )
+    prefixes = [] if graph is None else list(graph.functions or graph.prefixes)
+    named = f" ({quoted(prefixes)})" if prefixes else ""
+    return NO_VALID_WORKER.found(
+        f"{counted(hang.wanted, 'task')}{named} waited on a cluster that has no workers; "
+        f"another cluster has {elsewhere}",
+        cause=(
+            "The driver has more than one cluster, and sent these tasks to one without workers. "
+            "`dask.compute`, `dask.persist` and `.compute()` use the client that was created "
+            f"last, unless another one is current. {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Use the client of the cluster that has the workers: `client.compute(…)`, "
+            "`client.persist(…)`, or `with client.as_current():`. Or scale the other cluster up "
+            "before its tasks are submitted. "
+            "`distributed.scheduler.no-workers-timeout` makes such tasks fail early."
+        ),
+        confidence=case.hang_confidence,
+        retry_advice="code",
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
 def _all_left(case: Case) -> bool:
     left = case.run.workers["left"]
     return bool(len(left)) and not left.has_nulls() and not case.deaths
@@ -965,7 +1078,38 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         subject=Subject(key=key, prefix=prefix),
         evidence=evidence_of_hang(case, hang),
     )
-    return _with_death(case, task, finding)
+    return _with_failed_start(case, task, _with_death(case, task, finding))
+
+
+def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
+    """Return a finding as what followed from a worker's command that failed to start it.
+
+    One that offers what the task asks for: the driver gave it that name, or these resources.
+    """
+    ended = next(_ends_of_commands(case), None)
+    asked = [f"{name}=" for name in task.resources] or [
+        f"--name {w}" for w in task.workers
+    ]
+    offers = any(
+        _is_of_dask(each)
+        and (each.code or 0) > 0
+        and all(word in each.command for word in asked)
+        for each in case.run.of(ProgramFailed)
+    )
+    if ended is None or not asked or not offers or finding.follows is not None:
+        return finding
+    headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {short(ended.text, 80)}"
+    evidence = case.output_evidence(ended, ", which its programs share")
+    return msgspec.structs.replace(
+        finding,
+        rule="worker-start-failed",
+        title=f"{headline}; then {uncapitalised(finding.title)}",
+        cause=f"{finding.cause} The command that was to start such a worker had ended: "
+        f"{short(ended.text, 240).rstrip('.')}.",
+        remedy=f"Correct how the run starts that worker. {hint_on(ended.text) or ''}".rstrip(),
+        evidence=(evidence, *finding.evidence),
+        follows=ChainStep(at=ended.at, text=headline, evidence=(evidence,)),
+    )
 
 
 def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:

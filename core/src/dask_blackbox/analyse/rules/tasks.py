@@ -69,6 +69,7 @@ from dask_blackbox.events import (
     BundleStored,
     GraphUpdated,
     TaskTimedOut,
+    TestFailed,
 )
 from dask_blackbox.finding import (
     Confidence,
@@ -367,7 +368,25 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
     covered = alike and same_failures(case.run, first).failed > len(others)
     if others and not (covered and set(by_prefix) == {first.prefix}):
         yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
+    if verdict:
+        yield from _other_tests(case, first)
     yield from alike
+
+
+def _other_tests(case: Case, first: TaskFailure) -> Iterator[str]:
+    """Yield a sentence on the first of the other tests that failed, in the same process."""
+    failed = [
+        each
+        for each in case.run.of(TestFailed)
+        if first.message not in (each.message or "")
+    ]
+    if failed:
+        test, name = failed[0].test, class_of(failed[0].exception or "")
+        message = short((failed[0].message or "").partition("\n")[0], 80)
+        yield (
+            f"{counted(len(failed), 'other test')} failed, {'' if len(failed) == 1 else 'first '}"
+            f"'{short(test, 60)}' with {name}: {message}"
+        )
 
 
 def _with_files(case: Case, failure: TaskFailure) -> str:

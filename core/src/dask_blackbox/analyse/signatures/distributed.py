@@ -119,6 +119,13 @@ NANNY_PLUGIN_FAILED = Signature(
 PRELOAD_FAILED = Signature(
     r"Failed to start preload: (?P<what>\S+)", "Failed to start preload: models.py"
 )
+PRELOAD_SET_UP = Signature(
+    r"Run preload setup: (?P<what>\S+)", "Run preload setup: models.py"
+)
+WORKER_LISTENS = Signature(
+    r"Start worker at:\s+(?P<address>\S+)",
+    "Start worker at:      tcp://127.0.0.1:34563",
+)
 NANNY_START_GIVEN_UP = Signature(
     r"failure-to-start|nanny-start-failed|nanny-instantiate-failed",
     "nanny-instantiate-failed",
