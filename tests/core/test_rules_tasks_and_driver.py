@@ -1019,13 +1019,29 @@ def test_a_relative_path_is_reported_as_one() -> None:
     ("more", "rule"),
     [
         ([], "driver-killed"),
+        (
+            [
+                a_log_line(
+                    'night.sh: line 96: 9 Killed   "$PY" night.py',
+                    role="driver",
+                    source="driver",
+                    logger="stderr",
+                )
+            ],
+            "driver-killed",
+        ),
         ([an_event("driver-closing", "driver", at=19, pid=9)], "driver-exception"),
         (
             [an_event("driver-exit", "driver", at=19, pid=9, code=137)],
             "driver-exception",
         ),
     ],
-    ids=["killed", "it closed its client", "it exited with that code"],
+    ids=[
+        "killed",
+        "its shell says so",
+        "it closed its client",
+        "it exited with that code",
+    ],
 )
 def test_the_code_of_a_shell_whose_driver_was_killed_is_its_signal(
     more: list[Piece], rule: str
@@ -1042,6 +1058,9 @@ def test_the_code_of_a_shell_whose_driver_was_killed_is_its_signal(
     found = verdict(a_run(*driver, *grows, *more, failed_with(None, exit_code=137)))
 
     assert found.rule == rule
+    if rule == "driver-killed":
+        printed = any(kind == "log" for kind, _ in more)
+        assert found.confidence == ("high" if printed else "medium")
     said = "Its memory had grown from 160 MiB to 260 MiB, its highest value"
     assert (said in found.cause) == (rule == "driver-killed")
 

@@ -79,6 +79,12 @@ _WAITS = ("gather", "result", "compute", "wait")
 
 _RECENT, _BLOCKED = 120.0, 10.0
 
+_SIGNALS_IN_SHELLS = (
+    "Aborted|Bus error|Floating point exception|Hangup|Illegal instruction|Interrupt|Killed|"
+    "Segmentation fault|Terminated"
+)
+"""What shells print of a program that a signal ended."""
+
 _KERNEL = "The kernel's counter of out-of-memory kills increased on the driver's host. "
 
 _CHECK_HOST = (
@@ -111,6 +117,8 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     after = duration(max(end - case.run.manifest.started, 0))
     title = _title(by, itself, both=both, by_kernel=by_kernel)
     sure: Confidence = "high" if by or (lost and not both) else "medium"
+    if case.killed_in_a_shell and not _is_reported_by_its_shell(case):
+        sure = "medium"  # `os._exit` with such a code is not reported either
     # A time limit may have been reached, and what the driver waited for is the cause.
     lasted = _scheduler_unresponsive_for(case)
     sent = signal_of_a_task(case)
@@ -155,6 +163,14 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
             *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
     )
+
+
+def _is_reported_by_its_shell(case: Case) -> bool:
+    """Return whether a shell printed that a signal had ended the driver: `28940 Killed`."""
+    pids = {str(each.pid) for each in case.run.of(DriverAttached) if each.pid}
+    printed = case.run.logs.filter(pl.col("role") == "driver")["message"]
+    said = rf"\b(?:{'|'.join(sorted(pids))})\s+(?:{_SIGNALS_IN_SHELLS})\b"
+    return bool(pids) and bool(printed.str.contains(said).any())
 
 
 def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str:
