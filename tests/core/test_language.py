@@ -16,8 +16,8 @@ SOURCES = [
     ROOT / "airflow_provider" / "src",
     ROOT / "prefect_collection" / "src",
 ]
-LAB_NOTES = {"diagnosis.md", "CHANGELOG.md"}
-"""Records of what was done; they are not rewritten."""
+LAB_NOTES = {"diagnosis.md"}
+"""A record of what was done; it is not rewritten."""
 
 PAGES = sorted(
     page
