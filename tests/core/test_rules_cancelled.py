@@ -116,7 +116,7 @@ def test_a_time_limit_that_was_too_short_reports_how_much_longer_the_work_needs(
     found = timed_out(3.0, 4.0, 5.0, 6.0)
 
     assert found.rule == "driver-exception"
-    assert "4 of 10 tasks had ended, the last of them 1.0 s before" in found.cause
+    assert "4 of 10 tasks had ended, the last of them 1.0 s earlier" in found.cause
     assert "need about 7.5 s more" in found.cause
     assert "Raise it by 12 s or more" in found.remedy
 

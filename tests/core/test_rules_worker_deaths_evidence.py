@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.card import card_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -467,6 +468,8 @@ def test_a_death_before_a_shuffle_of_bad_data_is_not_why_that_failed() -> None:
 
     assert (found.rule, found.retry_advice) == ("p2p-failed", "code")
     assert "died" not in found.cause + found.remedy
+    steps = card_of(run, findings_in(run)).chain
+    assert steps[0].text.startswith("A shuffle failed in its transfer phase")
 
 
 def test_what_the_last_task_took_at_once_was_not_left_by_tiny_ones() -> None:

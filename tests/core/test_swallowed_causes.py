@@ -112,13 +112,13 @@ def test_a_task_that_failed_unnoticed_comes_before_what_the_driver_then_missed(
     assert found.confidence == "medium"
 
 
-def test_one_that_the_driver_had_received_does_not() -> None:
+def test_one_that_the_driver_had_received_long_before_does_not() -> None:
     received = an_event(
         "driver-call-failed", "driver", at=5.0, call="Future.result", key="sessions-5",
         exception="EOFError", message="Compressed file ended", identity="1", pid=1,
     )  # fmt: skip
     error = an_exception("AssertionError", "incomplete day", traceback=OWN_CODE)
-    found = verdict(SKIPPED, received, failed_with(error, at=10))
+    found = verdict(SKIPPED, received, failed_with(error, at=20))
 
     assert found.rule == "driver-exception"
     assert found.confidence == "medium"

@@ -180,8 +180,10 @@ def _brought_about(case: Case, death: WorkerExit, verdict: Finding) -> bool:
         subject=Subject(worker=death.address),
     )
     how = linked(died, incident_of(case, verdict))
-    early = not case.outcome.is_after(death.at)
-    return how is not None and how.survived and early
+    if how is None or not how.survived or case.outcome.is_after(death.at):
+        return False
+    # Any worker may have been the one, so that the verdict itself must say that one was.
+    return how.on == "worker" or any(e.source == "workers" for e in verdict.evidence)
 
 
 def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:

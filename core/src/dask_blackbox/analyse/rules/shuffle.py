@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.death_texts import how_died
+from dask_blackbox.analyse.death_texts import evidence_of, how_died
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import (
@@ -176,6 +176,7 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
     began = f"Original exception: {words}. " if root else ""
     title = f" in its {phase['phase']} phase" if phase else ""
     advice, sure = _advice(case, root)
+    deaths = _relevant_deaths(case, root)
     yield P2P_FAILED.found(
         f"A shuffle failed{title}: {words}" if root else f"A shuffle failed{title}",
         cause=(
@@ -193,6 +194,7 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
         ),
         evidence=(
             *_failure_evidence(case, failure),
+            *(evidence_of(case, deaths) if deaths else ()),
             *shuffle.evidence(),
             *case.exception_evidence(),
         ),
