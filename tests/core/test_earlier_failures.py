@@ -691,7 +691,7 @@ def a_killed_task(*, received: float) -> list[Piece]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+AT_THE_END = pytest.mark.parametrize(
     ("received", "more", "exception", "first"),
     [
         (19.0, [], "KeyError", True),
@@ -701,6 +701,10 @@ def a_killed_task(*, received: float) -> list[Piece]:
     ],
     ids=["at once", "it went on", "later", "nothing is lacking"],
 )
+"""When the driver received a failure, what it did then, and what ended it at 20 s."""
+
+
+@AT_THE_END
 def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
     received: float, more: list[Piece], exception: str, *, first: bool
 ) -> None:
@@ -717,16 +721,7 @@ def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
     assert found.rule == ("worker-exit" if first else "driver-exception")
 
 
-@pytest.mark.parametrize(
-    ("received", "more", "exception", "first"),
-    [
-        (19.0, [], "KeyError", True),
-        (19.0, [a_graph(at=19.5)], "KeyError", False),
-        (9.0, [], "KeyError", False),
-        (19.0, [], "ZeroDivisionError", False),
-    ],
-    ids=["at once", "it went on", "later", "nothing is lacking"],
-)
+@AT_THE_END
 def test_what_a_driver_lacks_at_once_after_a_task_failed_is_that_tasks_result(
     received: float, more: list[Piece], exception: str, *, first: bool
 ) -> None:

@@ -401,32 +401,44 @@ def test_the_address_of_a_worker_that_died_is_gone_though_its_nanny_starts_anoth
 
 
 def test_tasks_on_a_cluster_without_workers_do_not_wait_for_those_of_another() -> None:
+    schedulers = [an_event("scheduler-info", f"tcp://s{n}", pid=1) for n in (1, 2)]
     graph = an_event(
         "graph-updated", "Client-2", at=15.0, tasks=4, prefixes={"settle": 3, "list": 1},
         functions={"settle": ["__main__:settle"]},
     )  # fmt: skip
     other = a_departure(at=99.5, stimulus="retire-workers-1", expected=True)
-    found = verdict(hung(other, graph, a_stall(workers=0, states={"queued": 4})))
+    stall = a_stall(workers=0, states={"queued": 4})
+    found = verdict(hung(*schedulers, other, graph, stall))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "high")
     assert found.title == (
         "4 tasks ('settle') waited on a cluster that has no workers; another cluster has 1"
     )
     assert "`with client.as_current():`" in found.remedy
+    one = verdict(hung(schedulers[0], other, graph, stall))
+    assert "another cluster" not in one.title
 
 
 @pytest.mark.parametrize(
     ("resources", "code", "first"),
-    [("GPU=1", 1, True), ("CPU=4", 1, False), ("GPU=1", -15, False)],
-    ids=["it had what is asked for", "another worker", "it was stopped"],
+    [
+        (["GPU=1"], 1, True),
+        (["CPU=4"], 1, False),
+        (["GPU=1"], -15, False),
+        (["GPU=1", "CPU=4"], 1, False),
+    ],
+    ids=["it had what is asked for", "another worker", "it was stopped", "one of two"],
 )
 def test_a_worker_that_is_missing_since_its_command_failed_is_a_failed_start(
-    resources: str, code: int, *, first: bool
+    resources: list[str], code: int, *, first: bool
 ) -> None:
-    command = f"python -m dask worker tcp://s --no-nanny --resources {resources}"
-    program = an_event(
-        "program-failed", "driver", at=101, pid=1, program=9, command=command, code=code
-    )
+    programs = [
+        an_event(
+            "program-failed", "driver", at=101, pid=1, program=9, code=code,
+            command=f"python -m dask worker tcp://s --no-nanny --resources {each}",
+        )
+        for each in resources
+    ]  # fmt: skip
     printed = [
         "Traceback (most recent call last):",
         f'  File "{LIB}/distributed/core.py", line 509, in start',
@@ -442,7 +454,7 @@ def test_a_worker_that_is_missing_since_its_command_failed_is_a_failed_start(
         )
         for seq, line in enumerate(printed)
     ]
-    found = verdict(hung(*lines, program, of_resources()))
+    found = verdict(hung(*lines, *programs, of_resources()))
 
     begins = "A worker with GPU=1 failed to start: OSError: [Errno 98] Address already in use; then no"
     assert found.title.startswith(begins) == first

@@ -602,7 +602,7 @@ def test_a_recorded_command(
     verdict = card_of_command(how, code).verdict
 
     assert verdict is not None
-    assert [each for each in title if each not in verdict.title] == []
+    assert [each for each in title if each not in verdict.title] == [], verdict
     assert verdict.confidence == confidence
 
 

@@ -84,7 +84,7 @@ def own_cluster(run_dir):
 
 
 def sweep_stale(run_dir):
-    """End what an earlier night left behind and forget its pid file."""
+    """End what an earlier night did not end, and forget its pid file."""
     for path in run_dir.glob("*.pid"):
         age = time.time() - path.stat().st_mtime
         if age > STALE_AFTER:

@@ -1014,7 +1014,13 @@ def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
 
 
 def _workers_at(case: Case, hang: Hang) -> int:
-    """Return how many workers of the run there were as nothing moved, on any cluster."""
+    """Return how many workers the clusters of the run had as nothing moved; 0 if it had one cluster.
+
+    The scheduler that reported no workers knows its own: that its departures were recorded is
+    not certain.
+    """
+    if len({each.subject for each in case.run.of(SchedulerInfo)}) <= 1:
+        return 0
     joined, left = (pl.col(name).dt.epoch("us") / 1e6 for name in ("joined", "left"))
     there = (joined < hang.since) & (left.is_null() | (left > hang.at))
     return len(case.run.workers.filter(there))
@@ -1087,16 +1093,18 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
     One that offers what the task asks for: the driver gave it that name, or these resources.
     """
     ended = next(_ends_of_commands(case), None)
-    asked = [f"{name}=" for name in task.resources] or [
-        f"--name {w}" for w in task.workers
-    ]
-    offers = any(
-        _is_of_dask(each)
-        and (each.code or 0) > 0
-        and all(word in each.command for word in asked)
+    asked = [f"{name}=" for name in task.resources]
+    asked = asked or [f"--name {name}" for name in task.workers]
+    failed = [
+        each.command
         for each in case.run.of(ProgramFailed)
-    )
-    if ended is None or not asked or not offers or finding.follows is not None:
+        if _is_of_dask(each) and (each.code or 0) > 0
+    ]
+    # What a command printed does not say which one it was, if several failed.
+    offers = [all(word in command for word in asked) for command in failed]
+    if ended is None or not asked or not offers or not all(offers):
+        return finding
+    if finding.follows is not None:
         return finding
     headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {short(ended.text, 80)}"
     evidence = case.output_evidence(ended, ", which its programs share")
