@@ -11,6 +11,7 @@ failed according to its log.
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 import time
@@ -24,14 +25,12 @@ from dask_blackbox.guard import guard
 from distributed import Client, Future
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, LogFilter, TaskRunFilter
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.sorting import LogSort
 from prefect.exceptions import UnfinishedRun
-from prefect.states import Failed
 
 from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_dask_blackbox.returned_states import readable
 from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
 __all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"]
@@ -47,10 +46,11 @@ _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
 _LOGGED = re.compile(
-    r"Task run failed with exception: (?P<error>.*?)(?: - Retries are exhausted)?$",
-    re.MULTILINE,
+    r"Finished in state (?P<name>Failed|TimedOut|Crashed)"
+    r"\((?P<message>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")",
+    re.DOTALL,
 )
-"""What Prefect's engine logs of a task run that fails, with a traceback below it."""
+"""What Prefect's engine logs of a task run's final state."""
 # Prefect 3.4 requires both parts of the filter of a state, also one that is not used.
 _FAILED: dict[str, object] = {
     "state": {"type": {"any_": ["FAILED", "CRASHED"]}, "name": None}
@@ -217,9 +217,12 @@ def _logged(
     for line in lines:
         match = _LOGGED.match(line.message)
         if match is not None and line.task_run_id is not None:
-            found[line.task_run_id] = Failed(
+            crashed = match["name"] == "Crashed"
+            found[line.task_run_id] = State(
+                type=StateType.CRASHED if crashed else StateType.FAILED,
+                name=match["name"],
+                message=ast.literal_eval(match["message"]),
                 timestamp=line.timestamp,
-                message=f"Task run encountered an exception {readable(match['error'])}",
             )
     return found
 
