@@ -69,6 +69,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("twenty-first", 24, 4),
         ("twenty-second", 24, 6),
         ("twenty-third", 24, 6),
+        ("twenty-fourth", 24, 6),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(

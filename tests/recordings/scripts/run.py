@@ -6,7 +6,7 @@
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
 `--set second` does so with the scripts of `../scripts_second`, `third`, `fourth`, `fifth`, `sixth`,
-`seventh`, `eighth`, `ninth`, `tenth`, `eleventh`, `twelfth`, `thirteenth`, `fourteenth`, `fifteenth`, `sixteenth`, `seventeenth`, `eighteenth`, `nineteenth`, `twentieth`, `twenty-first`, `twenty-second` and `twenty-third` likewise.  `expected.toml`
+`seventh`, `eighth`, `ninth`, `tenth`, `eleventh`, `twelfth`, `thirteenth`, `fourteenth`, `fifteenth`, `sixteenth`, `seventeenth`, `eighteenth`, `nineteenth`, `twentieth`, `twenty-first`, `twenty-second`, `twenty-third` and `twenty-fourth` likewise.  `expected.toml`
 of each set has what each script must be reported as; it was written before any script was recorded (of the
 seventh and eighth sets, only their author's words were; patterns of the ninth that could not tell
 right from wrong were corrected after).  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
@@ -61,6 +61,7 @@ SETS = {
     "twenty-first": Path(__file__).parents[1] / "scripts_twenty_first",
     "twenty-second": Path(__file__).parents[1] / "scripts_twenty_second",
     "twenty-third": Path(__file__).parents[1] / "scripts_twenty_third",
+    "twenty-fourth": Path(__file__).parents[1] / "scripts_twenty_fourth",
 }
 """Where the scripts of each set are, and what is expected of them."""
 
