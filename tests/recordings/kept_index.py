@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from case_runner import load_failures
 from keeping import KEPT, Kept, kept
+from scripts.run import load_cases
 from workload import all_workloads
 
 __all__ = ["INDEX", "index"]
 
 INDEX = KEPT / "README.md"
 
-_SCRIPTS = Path(__file__).parent
 _HEAD = """\
 # Kept recordings
 
@@ -27,7 +26,7 @@ A recording is a folder in the archive of its section.
 `expected` is what the case must be reported as: its verdict, or the findings of a run that succeeds.
 `set` is the set of cases that were diagnosed once before any fix; no set: rules may be developed with it.
 `accepted` is why another answer is no fault.
-The case of the same name is in `failures/`, in a folder `scripts*/`, or in a module of workloads; it has the names that the verdict must contain as well.
+The case of the same name is in `failures/`, in `scripts/`, in the folder of its cause, or in a module of workloads; it has the names that the verdict must contain as well.
 """
 
 
@@ -64,12 +63,9 @@ def _workloads() -> Iterator[tuple[str, _Case]]:
 
 
 def _scripts() -> Iterator[tuple[str, _Case]]:
-    for file in sorted(_SCRIPTS.glob("scripts*/expected.toml")):
-        which = file.parent.name.removeprefix("scripts").removeprefix("_") or "first"
-        for cases in tomllib.loads(file.read_text("utf-8")).values():
-            for name, each in cases.items():
-                slugs, accepted = each["slugs"], each.get("accepted", "")
-                yield name, _Case(tuple(slugs), f"scripts: {which}", accepted)
+    for name, each in load_cases().items():
+        which = f"scripts: {each.set}" if each.set else ""
+        yield name.rpartition("/")[2], _Case(each.slugs, which, each.accepted)
 
 
 def _section(archive: Path, cases: Mapping[str, _Case]) -> str:

@@ -5,12 +5,13 @@
     python tests/recordings/scripts/run.py --store FOLDER --keep      # into ../kept
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
-`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth`, `fifth`, `sixth`,
-`seventh`, `eighth`, `ninth`, `tenth`, `eleventh`, `twelfth`, `thirteenth`, `fourteenth`, `fifteenth`, `sixteenth`, `seventeenth`, `eighteenth`, `nineteenth`, `twentieth`, `twenty-first`, `twenty-second`, `twenty-third` and `twenty-fourth` likewise.  `expected.toml`
-of each set has what each script must be reported as; it was written before any script was recorded (of the
-seventh and eighth sets, only their author's words were; patterns of the ninth that could not tell
-right from wrong were corrected after).  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
-a script or a folder of them; without names, all are run.
+Each script is in the folder of its cause, whose `expected.toml` has what it must be reported as.
+`--set 17` takes the scripts of that set alone: those of a set were written together, by authors who
+had read no rule, and diagnosed once before any fix; `../answers/scripts_17.json` has those first
+answers.  Expectations were written before any script was recorded (of sets 7 and 8, only their
+author's words were; patterns of set 9 that could not tell right from wrong were corrected after).
+`--out` also writes a Markdown table beside the JSON.  NAME is a script, a cause or a kind; without
+names, all are run.
 """
 
 from __future__ import annotations
@@ -37,34 +38,7 @@ import psutil
 if TYPE_CHECKING:
     from dask_blackbox import Run, RunCard
 
-SETS = {
-    "first": Path(__file__).parent,
-    "second": Path(__file__).parents[1] / "scripts_second",
-    "third": Path(__file__).parents[1] / "scripts_third",
-    "fourth": Path(__file__).parents[1] / "scripts_fourth",
-    "fifth": Path(__file__).parents[1] / "scripts_fifth",
-    "sixth": Path(__file__).parents[1] / "scripts_sixth",
-    "seventh": Path(__file__).parents[1] / "scripts_seventh",
-    "eighth": Path(__file__).parents[1] / "scripts_eighth",
-    "ninth": Path(__file__).parents[1] / "scripts_ninth",
-    "tenth": Path(__file__).parents[1] / "scripts_tenth",
-    "eleventh": Path(__file__).parents[1] / "scripts_eleventh",
-    "twelfth": Path(__file__).parents[1] / "scripts_twelfth",
-    "thirteenth": Path(__file__).parents[1] / "scripts_thirteenth",
-    "fourteenth": Path(__file__).parents[1] / "scripts_fourteenth",
-    "fifteenth": Path(__file__).parents[1] / "scripts_fifteenth",
-    "sixteenth": Path(__file__).parents[1] / "scripts_sixteenth",
-    "seventeenth": Path(__file__).parents[1] / "scripts_seventeenth",
-    "eighteenth": Path(__file__).parents[1] / "scripts_eighteenth",
-    "nineteenth": Path(__file__).parents[1] / "scripts_nineteenth",
-    "twentieth": Path(__file__).parents[1] / "scripts_twentieth",
-    "twenty-first": Path(__file__).parents[1] / "scripts_twenty_first",
-    "twenty-second": Path(__file__).parents[1] / "scripts_twenty_second",
-    "twenty-third": Path(__file__).parents[1] / "scripts_twenty_third",
-    "twenty-fourth": Path(__file__).parents[1] / "scripts_twenty_fourth",
-}
-"""Where the scripts of each set are, and what is expected of them."""
-
+_HERE = Path(__file__).parent
 _MARK = "DASK_SCRIPT_MARK"
 _FINALISED = 45.0  # seconds that a recorder has to complete a recording
 
@@ -96,6 +70,9 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     Attributes:
         text: What happens, in a sentence.
+        set: The set that it belongs to; 0: none, rules may be developed with it.
+        kind: What its author was asked for: `consequence` (the last visible exception is not the
+            cause), `start`, `hang`, `start-or-hang`, `memory`, `death`, `everyday`, `plain` or `hard`.
         slugs: Verdicts that are right; empty: the run is healthy.
         why: Why more than one verdict is right.
         names: Patterns that headline, title, cause or evidence must contain.
@@ -114,10 +91,11 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         accepted: Why another answer on its kept recording is no fault.
         retry: Whether another attempt helps, as the author says: `helps`, `does not help`
             or `unknown`.
-        plain: It is one of the author's plainer scripts.
     """
 
     text: str
+    set: int = 0
+    kind: str = ""
     slugs: tuple[str, ...]
     why: str = ""
     names: tuple[str, ...] = ()
@@ -135,7 +113,6 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     recorded: Literal["command", "script"] = "command"
     accepted: str = ""
     retry: str = ""
-    plain: bool = False
 
 
 class Result(NamedTuple):
@@ -152,30 +129,32 @@ class Result(NamedTuple):
     seconds: float = 0.0
 
 
-def load_cases(which: str = "first") -> dict[str, Case]:
-    """Return the cases of a set by `folder/name`, each of which has a script."""
-    here = SETS[which]
-    raw = (here / "expected.toml").read_bytes()
-    cases = msgspec.toml.decode(raw, type=dict[str, dict[str, Case]])
-    flat = {f"{a}/{b}": case for a, inner in cases.items() for b, case in inner.items()}
-    there = {
-        str(each.relative_to(here).with_suffix(""))
-        for each in here.glob("*/*")
-        if "__pycache__" not in each.parts
+def load_cases(number: int | None = None) -> dict[str, Case]:
+    """Return the cases of a set, or all, by `cause/name`; each has a script."""
+    cases = {
+        f"{file.parent.name}/{name}": case
+        for file in sorted(_HERE.glob("*/expected.toml"))
+        for name, case in msgspec.toml.decode(
+            file.read_bytes(), type=dict[str, Case]
+        ).items()
     }
-    if there != set(flat):
-        raise SystemExit(
-            f"scripts without expectations, or the reverse: {there ^ set(flat)}"
+    there = {
+        f"{each.parent.name}/{each.stem}"
+        for each in _HERE.glob("*/*")
+        if each.name != "expected.toml" and "__pycache__" not in each.parts
+    }
+    if there != cases.keys():
+        raise ValueError(
+            f"scripts without expectations, or the reverse: {there ^ cases.keys()}"
         )
-    return flat
+    chosen = {name: case for name, case in cases.items() if number in {None, case.set}}
+    return dict(sorted(chosen.items(), key=lambda each: each[1].set))
 
 
 def _copy(name: str, case: Case, work: Path) -> str:
     """Copy a script, or its folder, to where it runs; return the file's name there."""
     shutil.rmtree(work, ignore_errors=True)
-    [found] = [
-        e for here in SETS.values() for e in here.glob(f"{name}*") if _is(e, name)
-    ]
+    [found] = [each for each in _HERE.glob(f"{name}*") if _is(each, name)]
     if found.is_dir():
         shutil.copytree(found, work)
         return ""
@@ -355,44 +334,42 @@ def judge_card(name: str, case: Case, card: RunCard, done: dict[str, Any]) -> Re
     )
 
 
-def keep_all(
-    which: str, cases: dict[str, Case], store: Path, places: dict[str, str]
-) -> int:
+def keep_all(cases: dict[str, Case], store: Path, places: dict[str, str]) -> int:
     """Keep the recordings of a store in the repository; return how many there are.
 
     Those of scripts that the store does not hold stay as they were kept before.
 
     Args:
-        which: The set.
-        cases: All of its scripts.
+        cases: All scripts.
         store: Where their recordings are.
         places: What says where this machine has things, and what is kept instead.
     """
-    sys.path.insert(0, str(SETS["first"].parent))
+    sys.path.insert(0, str(_HERE.parent))
     from keep import usual_places
     from keeping import Kept, archive_of, keep, kept
 
-    number = 0
-    for part in sorted({name.partition("/")[0] == "healthy" for name in cases}):
-        module = "healthy" if part else "failing"
-        module = module if which == "first" else f"{which}_{module}"
+    new = {
+        name: Kept(name.rpartition("/")[2], json.loads(done.read_text()), run)
+        for name in cases
+        if (done := store / name / "done.json").exists()
+        and (run := _first_run(store / name)) is not None
+    }
+    moved = places | usual_places() | {str(store): "/srv/store"}
+    for module in sorted({_module(cases[name]) for name in new}):
         archive = archive_of("scripts", module)
-        before = {} if not archive.exists() else {e.name: e for e in kept(archive)}
-        found, recorded = [], False
-        for name in cases:
-            place, short = store / name, name.rpartition("/")[2]
-            done = place / "done.json"
-            if (name.partition("/")[0] == "healthy") != part:
-                continue
-            run = _first_run(place) if done.exists() else None
-            if run is not None:
-                found.append(Kept(short, json.loads(done.read_text()), run))
-                recorded = True
-            elif short in before:
-                found.append(before[short])
-        moved = places | usual_places() | {str(store): "/srv/store"}
-        number += keep(archive, found, moved) if recorded else len(found)
-    return number
+        before = {e.name: e for e in kept(archive)} if archive.exists() else {}
+        found = (
+            new.get(name) or before.get(name.rpartition("/")[2])
+            for name, case in cases.items()
+            if _module(case) == module
+        )
+        keep(archive, [each for each in found if each is not None], moved)
+    return len(new)
+
+
+def _module(case: Case) -> str:
+    """Return which archive has the recording of a script."""
+    return f"{case.set:02d}_{'failing' if case.slugs else 'healthy'}"
 
 
 def _compared(case: Case, card: RunCard) -> tuple[Kind, str]:
@@ -435,9 +412,8 @@ def _named(case: Case, card: RunCard) -> tuple[Kind, str]:
 
 def _commit() -> str:
     command = ["git", "rev-parse", "--short", "HEAD"]
-    here = SETS["first"]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=here
+        command, capture_output=True, text=True, check=False, cwd=_HERE
     )
     return done.stdout.strip()
 
@@ -489,9 +465,14 @@ def _missing(case: Case) -> list[str]:
     return [each for each in case.needs if find_spec(each) is None]
 
 
-def _chosen(cases: Iterable[str], asked: Sequence[str]) -> list[str]:
+def _chosen(cases: dict[str, Case], asked: Sequence[str]) -> list[str]:
     """Return the cases that are asked for, in that order."""
-    found = [n for word in asked for n in cases if word in {n, *n.split("/")}]
+    found = [
+        name
+        for word in asked
+        for name, case in cases.items()
+        if word in {name, *name.split("/"), case.kind}
+    ]
     return list(dict.fromkeys(found)) if asked else list(cases)
 
 
@@ -499,7 +480,7 @@ def main() -> int:
     """Run what is asked for; return 1 if a verdict was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("/tmp/held-out-scripts"))
-    parser.add_argument("--set", choices=SETS, default="first")
+    parser.add_argument("--set", type=int, metavar="N")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--judge", action="store_true", help="run nothing")
     parser.add_argument("--keep", action="store_true", help="run nothing, keep")
@@ -513,7 +494,7 @@ def main() -> int:
     cases = load_cases(asked.set)
     if asked.keep:
         places = dict(each.split("=", 1) for each in asked.place)
-        kept = keep_all(asked.set, cases, asked.store.absolute(), places)
+        kept = keep_all(cases, asked.store.absolute(), places)
         print(f"{kept} recordings are kept")
         return 0
     results = []
