@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from case_runner import load_failures
-from keeping import KEPT, Kept, kept
+from keeping import KEPT, Kept, Kind, archives, kept
 from scripts.run import load_cases
 from workload import all_workloads
 
@@ -26,7 +26,7 @@ A recording is a folder in the archive of its section.
 `expected` is what the case must be reported as: its verdict, or the findings of a run that succeeds.
 `set` is the set of cases that were diagnosed once before any fix; no set: rules may be developed with it.
 `accepted` is why another answer is no fault.
-The case of the same name is in `failures/`, in `scripts/`, in the folder of its cause, or in a module of workloads; it has the names that the verdict must contain as well.
+The case of the same name is in `failures/`, in `scripts/` in the folder of its cause, or in a module of workloads; it has the names that the verdict must contain as well.
 """
 
 
@@ -46,8 +46,12 @@ class _Case(NamedTuple):
 
 def index() -> str:
     """Return the index of all archives, as Markdown."""
-    cases = dict([*_failures(), *_workloads(), *_scripts()])
-    sections = (_section(each, cases) for each in sorted(KEPT.glob("*.xz")))
+    sections = (
+        _section(archive, cases)
+        for kind, read in _CASES.items()
+        for cases in [dict(read())]  # names are unique within a kind
+        for archive in archives(kind)
+    )
     return "\n".join([_HEAD, *sections])
 
 
@@ -66,6 +70,13 @@ def _scripts() -> Iterator[tuple[str, _Case]]:
     for name, each in load_cases().items():
         which = f"scripts: {each.set}" if each.set else ""
         yield name.rpartition("/")[2], _Case(each.slugs, which, each.accepted)
+
+
+_CASES: Mapping[Kind, Callable[[], Iterator[tuple[str, _Case]]]] = {
+    "failures": _failures,
+    "scripts": _scripts,
+    "workloads": _workloads,
+}
 
 
 def _section(archive: Path, cases: Mapping[str, _Case]) -> str:

@@ -334,13 +334,16 @@ def judge_card(name: str, case: Case, card: RunCard, done: dict[str, Any]) -> Re
     )
 
 
-def keep_all(cases: dict[str, Case], store: Path, places: dict[str, str]) -> int:
-    """Keep the recordings of a store in the repository; return how many there are.
+def keep_all(
+    names: Iterable[str], cases: dict[str, Case], store: Path, places: dict[str, str]
+) -> int:
+    """Keep recordings of a store in the repository; return how many there are.
 
     Those of scripts that the store does not hold stay as they were kept before.
 
     Args:
-        cases: All scripts.
+        names: Of the scripts that were asked for.
+        cases: At least all scripts of their sets.
         store: Where their recordings are.
         places: What says where this machine has things, and what is kept instead.
     """
@@ -350,7 +353,7 @@ def keep_all(cases: dict[str, Case], store: Path, places: dict[str, str]) -> int
 
     new = {
         name: Kept(name.rpartition("/")[2], json.loads(done.read_text()), run)
-        for name in cases
+        for name in names
         if (done := store / name / "done.json").exists()
         and (run := _first_run(store / name)) is not None
     }
@@ -492,13 +495,14 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     cases = load_cases(asked.set)
+    chosen = _chosen(cases, asked.only)
     if asked.keep:
         places = dict(each.split("=", 1) for each in asked.place)
-        kept = keep_all(cases, asked.store.absolute(), places)
+        kept = keep_all(chosen, cases, asked.store.absolute(), places)
         print(f"{kept} recordings are kept")
         return 0
     results = []
-    for name in _chosen(cases, asked.only):
+    for name in chosen:
         case = cases[name]
         place = asked.store.absolute() / name
         if not asked.judge and (missing := _missing(case)):
