@@ -5,6 +5,7 @@ The recordings that `run.py --keep` has kept are diagnosed again.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
+from changed_scripts import all_jobs
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from keeping import archives, kept
@@ -31,6 +33,15 @@ def test_a_set_has_the_scripts_whose_first_answers_are_kept(answers: Path) -> No
     answered = set(re.findall(r'"name": "([^"]+)"', answers.read_text("utf-8")))
 
     assert answered == load_cases(number).keys() - {_NOT_COUNTED}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_set_has_the_changed_jobs_whose_first_answers_are_kept(number: int) -> None:
+    jobs = {job for job, expected in all_jobs() if expected.set == number}
+    answers = (RECORDINGS / "answers" / f"nights_{number:02d}.json").read_text("utf-8")
+
+    assert {job.name for job in jobs} == json.loads(answers).keys()
+    assert all((job / "night.sh").exists() for job in jobs)
 
 
 def test_no_two_scripts_have_the_same_name() -> None:

@@ -1,10 +1,11 @@
 """Jobs from outside with one changed night: does the card list the change that explains it first?
 
-    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--set second] [--again] [--out FILE]
+    python tests/recordings/changed_scripts.py --store FOLDER [CASE …] [--set N] [--again] [--out FILE]
 
-Each folder of `nights/`, `nights_second/` or `nights_third/` is a job with its input and its `night.sh`, which
-prepares and runs one of four nights; `expected.toml` has what was changed for the last one.  Its
-authors had read nothing of the project; both were committed before the first night was recorded.
+Each folder in `nights/<what changed>/` is a job with its input and its `night.sh`, which prepares and
+runs one of four nights; `expected.toml` beside it has what was changed for the last one.  Authors had
+read nothing of the project; all was committed before the first night of a set was recorded, and
+`answers/nights_02.json` has the first answers to set 2.
 With `--again`, nothing is run: the cards of the recordings in FOLDER are made with the current rules.
 """
 
@@ -18,19 +19,16 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from dask_blackbox import Run, RunCard
 from dask_blackbox.report.wording import explained_text
 
-__all__ = ["judged"]
+__all__ = ["all_jobs", "judged"]
 
-_SETS = {
-    "first": Path(__file__).parent / "nights",
-    "second": Path(__file__).parent / "nights_second",
-    "third": Path(__file__).parent / "nights_third",
-}
+_JOBS = Path(__file__).with_name("nights")
 _NIGHTS = 4
 _LONGEST_NIGHT = 300.0
 
@@ -39,7 +37,7 @@ class Expected(NamedTuple):
     """What must be reported of a changed night.
 
     Attributes:
-        kind: What was changed, for the summary.
+        set: The set that it belongs to.
         first: Patterns that the first listed change must match, in any letter case.
         blame: The side that is to blame; empty: none, as the night succeeded.
         slugs: Accepted names of the failure's cause.
@@ -47,7 +45,7 @@ class Expected(NamedTuple):
         truth: Its author's words.
     """
 
-    kind: str
+    set: int
     first: list[str]
     blame: str
     slugs: list[str]
@@ -84,13 +82,13 @@ def _shown(card: RunCard) -> list[str]:
     ]
 
 
-def _run(cases: Path, case: str, folder: Path) -> None:
-    """Run all nights of a case, recorded."""
+def _run(job: Path, folder: Path) -> None:
+    """Run all nights of a job, recorded."""
+    case = job.name
     place = folder / case
     shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(cases / case, place / "work")
-    if cases != _SETS["first"]:  # its nights work in that folder
-        (place / "out").mkdir()
+    shutil.copytree(job, place / "work")
+    (place / "out").mkdir()
     command = Path(sys.executable).with_name("dask")
     environment = {
         **os.environ,
@@ -109,6 +107,13 @@ def _run(cases: Path, case: str, folder: Path) -> None:
                 check=False,
             )
         print(f"      {case} night {night}: exit code {ended.returncode}", flush=True)
+
+
+def all_jobs() -> Iterator[tuple[Path, Expected]]:
+    """Yield the folder of each job, and what must be reported of its last night."""
+    for file in sorted(_JOBS.glob("*/expected.toml")):
+        for name, fields in tomllib.loads(file.read_text("utf-8")).items():
+            yield file.with_name(name), Expected(**fields)
 
 
 def _last_card(case: str, folder: Path) -> RunCard | None:
@@ -134,23 +139,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--store", required=True, type=Path)
-    parser.add_argument("--set", choices=_SETS, default="first")
+    parser.add_argument("--set", type=int, metavar="N")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    cases = _SETS[asked.set]
-    every = tomllib.loads((cases / "expected.toml").read_text())
     results = {}
-    for case, fields in every.items():
-        if asked.names and case not in asked.names:
+    for job, expected in all_jobs():
+        case = job.name
+        if (asked.names and case not in asked.names) or (
+            asked.set not in {None, expected.set}
+        ):
             continue
         if not asked.again:
-            _run(cases, case, asked.store)
+            _run(job, asked.store)
         card = _last_card(case, asked.store)
         if card is None:
             print(f"----- {case} has not {_NIGHTS} recordings")
             continue
-        problems = _report(case, Expected(**fields), card)
+        problems = _report(case, expected, card)
         results[case] = {"problems": problems, "changes": _shown(card)[:4]}
     right = sum(not each["problems"] for each in results.values())
     print(f"{right} of {len(results)} right")
