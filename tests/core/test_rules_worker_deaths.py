@@ -135,6 +135,34 @@ def test_memory_that_only_grows_over_many_short_tasks_is_retained(
     assert ("memory over the 20 tasks" in found.cause) == retained
 
 
+@pytest.mark.parametrize(
+    ("before", "known"), [(350, True), (200, False)], ids=["most", "half"]
+)
+def test_memory_that_a_worker_used_before_its_first_task_is_not_the_tasks(
+    before: int, *, known: bool
+) -> None:
+    preload = "2026-11-27 09:18:58,0 - distributed.preloading - INFO - Run preload setup: maps.py"
+    line = "2026-11-27 09:18:58,6 - distributed.preload.maps - WARNING - 24 maps loaded"
+    run = a_run(
+        a_log_line(preload, at=0.3, role="driver"),
+        a_log_line(line, at=0.4, role="driver"),
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
+        ),
+        killed_by(-15, "hog-1", memory=[(8.5, before * MIB), (9.9, 390 * MIB)]),
+    )
+    found = verdict(run)
+
+    assert found.rule == "worker-memory-limit"
+    assert (
+        "used 350 MiB of its 400 MiB memory limit before its first task" in found.title
+    ) == known
+    assert (
+        "preload maps.py, which had last printed “24 maps loaded”" in found.cause
+    ) == known
+    assert ("Smaller pieces do not help" in found.remedy) == known
+
+
 def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:
     line = "Worker tcp://w1 (pid=100) exceeded 90% memory budget. Restarting..."
     run = a_run(

@@ -12,7 +12,11 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.frames import EXCEPTION_LINKS, user_frames
-from dask_blackbox.analyse.signatures.distributed import CALLBACK_FAILED
+from dask_blackbox.analyse.signatures import lines_of
+from dask_blackbox.analyse.signatures.distributed import (
+    CALLBACK_FAILED,
+    PRELOAD_SET_UP,
+)
 from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
@@ -48,6 +52,46 @@ def last_error_before(run: RunTables, at: float, *, within: float) -> str | None
         (pl.col("logger") == "stderr") & pl.col("at").is_between(since, moment)
     )
     return own["message"].to_list()[-1] if len(own) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preload:
+    """A preload that Dask reported to set up, in a process that shares the driver's stderr.
+
+    Attributes:
+        module: As Dask names it.
+        at: Epoch seconds of its last set-up.
+        times: How often it was set up.
+        last: The last line that its own logger printed since then; may be empty.
+    """
+
+    module: str
+    at: float
+    times: int
+    last: str
+
+
+def last_preload(run: RunTables, *, until: float) -> Preload | None:
+    """Return the preload that was set up last before a moment (epoch seconds)."""
+    at = pl.col("at").dt.epoch("us") / 1e6
+    begun = lines_of(run, PRELOAD_SET_UP, by=["driver"]).filter(at < until)
+    found = PRELOAD_SET_UP.search(begun["message"][-1]) if len(begun) else None
+    if found is None:
+        return None
+    module, since = found["what"], begun["at"][-1].timestamp()
+    prefix = f"distributed.preload.{module.removesuffix('.py')} - "
+    own = run.logs.filter(
+        (pl.col("role") == "driver")
+        & at.is_between(since, until)
+        & pl.col("message").str.contains(prefix, literal=True)
+    ).sort("at")
+    last = str(own["message"][-1]).partition(prefix)[2] if len(own) else ""
+    return Preload(
+        module=module,
+        at=since,
+        times=int(begun["message"].str.ends_with(module).sum()),
+        last=last.partition(" - ")[2],
+    )
 
 
 def was_printed(run: RunTables, name: str, message: str) -> bool:

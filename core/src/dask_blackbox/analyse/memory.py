@@ -9,6 +9,7 @@ from itertools import pairwise
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_output import Preload, last_preload
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
@@ -255,6 +256,8 @@ def memory_need(
     most = max(seen, default=0)
     basis = max(limit or 0, most) if met_its_limit or not most else most
     idle = _idle(case.run, deaths)
+    if idle is not None and limit and idle >= limit:
+        idle = None  # all samples are of what it ended with
     skew = _skew_before(case.run, deaths[-1].at, limit)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
     finished = _finished(case.run, prefix)
@@ -450,3 +453,74 @@ def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
     return RetainedMemory(
         kept=kept, tasks=len(done), prefixes=tuple(prefixes["prefix"].to_list())
     )
+
+
+_PAUSED_AT = 0.8  # of its limit: Dask's own default
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartupMemory:
+    """Memory that a worker used before it ran its first task.
+
+    Attributes:
+        used: Bytes.
+        preload: What had been set up in it, if that is recorded.
+    """
+
+    used: int
+    preload: Preload | None
+
+    def sentence(self) -> str:
+        """Return a sentence on it."""
+        text = f"The worker used {size(self.used)} before it ran its first task"
+        preload = self.preload
+        if preload is None:
+            return f"{text}."
+        last = short(preload.last, 160)
+        printed = f", which had last printed “{last}”" if last else ""
+        return f"{text}; it had run its preload {preload.module}{printed}."
+
+    def advice(self, wanted: int) -> str:
+        """Return what to do, in sentences.
+
+        Args:
+            wanted: A limit to try next, in bytes.
+        """
+        what = (
+            "what a worker loads before tasks (modules, plugins, preloads, `client.run`)"
+            if self.preload is None
+            else f"what the preload {self.preload.module} loads"
+        )
+        return (
+            f"Reduce {what}, or give each worker at least {need(wanted)}. Smaller pieces "
+            "do not help against memory that is used before the first task."
+        )
+
+
+def startup_memory_of(
+    case: Case, deaths: tuple[WorkerExit, ...]
+) -> StartupMemory | None:
+    """Return the memory that workers used before their first task, if it was most of the limit.
+
+    Of workers each of which died while it ran its first tasks.
+    """
+    used = [_before_first_task(case, death) for death in deaths]
+    known = [each for each in used if each is not None]
+    if not known or len(known) < len(used):
+        return None
+    preload = last_preload(case.run, until=deaths[-1].joined)
+    return StartupMemory(used=min(known), preload=preload)
+
+
+def _before_first_task(case: Case, death: WorkerExit) -> int | None:
+    """Return what a worker used when it began its first task, if that was most of its limit."""
+    starts = [each.start for each in death.running if each.start is not None]
+    ran = case.run.tasks.filter(
+        (pl.col("worker") == death.address)
+        & (pl.col("start").dt.epoch("us") / 1e6).is_between(death.joined, death.at)
+    )
+    if not starts or not death.memory_limit or len(ran):
+        return None
+    before = [rss for at, rss in death.memory if at < min(starts)]
+    full = before and before[-1] >= _PAUSED_AT * death.memory_limit
+    return before[-1] if full else None

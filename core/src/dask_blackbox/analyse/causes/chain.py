@@ -22,7 +22,11 @@ from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.hang_texts import INTERRUPTED
-from dask_blackbox.analyse.memory import memory_need, retained_memory_of
+from dask_blackbox.analyse.memory import (
+    memory_need,
+    retained_memory_of,
+    startup_memory_of,
+)
 from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import (
@@ -223,11 +227,9 @@ def _what_took_memory(
     used = f"over {size(had)}" if own else f"{size(had)} or more"
     if need.held:
         return f"results took {size(need.held)} or more of {size(had)} on each worker"
-    retained = retained_memory_of(case, deaths[-1])
-    if retained:
-        return (
-            f"{counted(retained.tasks, 'task')} retained {size(retained.kept)} or more"
-        )
+    used_before = _used_before(case, deaths, had)
+    if used_before:
+        return used_before
     if need.at_once > 1:
         return f"{need.at_once} tasks at once needed {used}"
     number = len(need.too_large)
@@ -235,6 +237,21 @@ def _what_took_memory(
         return f"{number} tasks of '{short(prefix, 40)}' needed {used} each"
     who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
     return f"{who} needed {used}"
+
+
+def _used_before(case: Case, deaths: tuple[WorkerExit, ...], limit: int) -> str | None:
+    """Return what had used the memory before the tasks that ran at the end, if that is known."""
+    retained = retained_memory_of(case, deaths[-1])
+    if retained:
+        return (
+            f"{counted(retained.tasks, 'task')} retained {size(retained.kept)} or more"
+        )
+    early = startup_memory_of(case, deaths)
+    if early:
+        return (
+            f"a worker used {size(early.used)} of {size(limit)} before its first task"
+        )
+    return None
 
 
 def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:

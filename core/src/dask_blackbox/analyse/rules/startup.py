@@ -16,6 +16,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_output import (
     PrintedFailure,
+    last_preload,
     logged_failures,
     printed_failures,
 )
@@ -44,7 +45,6 @@ from dask_blackbox.analyse.signatures.distributed import (
     NO_WORKER_FOR_TASK,
     NO_WORKER_TO_SCATTER_TO,
     PRELOAD_FAILED,
-    PRELOAD_SET_UP,
     PROCESS_FAILED_TO_START,
     SEVERAL_PLUGINS_FAILED,
     START_TIMED_OUT,
@@ -680,24 +680,14 @@ def _running_preload(case: Case) -> _Preload | None:
     decided = case.outcome.decided_at
     if decided is None:
         return None
-    at = pl.col("at").dt.epoch("us") / 1e6
-    begun = lines_of(case.run, PRELOAD_SET_UP, by=["driver"]).filter(at < decided)
-    found = PRELOAD_SET_UP.search(begun["message"][-1]) if len(begun) else None
-    if found is None:
+    preload = last_preload(case.run, until=decided)
+    if preload is None:
         return None
-    module, since = found["what"], begun["at"][-1].timestamp()
     ready = lines_of(case.run, WORKER_LISTENS, by=["driver"])
     # A scheduler has preloads of its own.
-    if begun["message"].str.ends_with(module).sum() <= len(ready):
+    if preload.times <= len(ready):
         return None
-    prefix = f"distributed.preload.{module.removesuffix('.py')} - "
-    own = case.run.logs.filter(
-        (pl.col("role") == "driver")
-        & at.is_between(since, decided)
-        & pl.col("message").str.contains(prefix, literal=True)
-    ).sort("at")
-    said = str(own["message"][-1]).partition(prefix)[2] if len(own) else ""
-    return _Preload(module, said.partition(" - ")[2], decided - since)
+    return _Preload(preload.module, preload.last, decided - preload.at)
 
 
 def _still_starting(case: Case) -> list[WorkerStarting]:

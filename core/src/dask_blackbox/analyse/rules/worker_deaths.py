@@ -22,7 +22,11 @@ from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
-from dask_blackbox.analyse.memory import memory_need, retained_memory_of
+from dask_blackbox.analyse.memory import (
+    memory_need,
+    retained_memory_of,
+    startup_memory_of,
+)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import lines_of
@@ -75,17 +79,24 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         if need.held
         else ""
     )
-    more = (retained.sentence() if retained else holds, last_line_text(deaths))
+    early = startup_memory_of(case, deaths)
+    about = retained or early
+    more = (about.sentence() if about else holds, last_line_text(deaths))
     whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
         WORKER_MEMORY_LIMIT,
         deaths,
         did="died",
-        how=f"at {whose} {limit}memory limit",
+        how=f"because {'it' if len(deaths) == 1 else 'they'} used {size(early.used)} of "
+        f"{whose} {limit}memory limit before {whose} first task"
+        if early
+        else f"at {whose} {limit}memory limit",
         more=" ".join(sentence for sentence in more if sentence),
         remedy=retained.advice()
         if retained
+        else early.advice(need.wanted)
+        if early
         else f"{_HOLD_LESS if need.held else ''}{need.advice()}",
         # New workers start empty, and fill up again.
         retry_confidence="medium" if retained else None,
