@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_of
@@ -433,6 +435,39 @@ def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
     begins = "KeyError in 'book': 'SEK'; then" if first else "Task 'purge' renamed"
     assert found.title.startswith(begins)
     assert ("Make this task depend on them" in found.remedy) == (not first)
+
+
+@pytest.mark.parametrize(
+    ("stimulus", "logged", "how"),
+    [
+        ("retire-workers-9.0", "Retiring workers [1]", "retired by adaptive scaling"),
+        ("retire-workers-9.0", "", "retired"),
+        ("worker-close-gracefully-9.0", "", "closed on request"),
+        ("handle-worker-cleanup-9.0", "", None),
+    ],
+)
+def test_a_file_in_the_directory_of_a_worker_that_had_left_went_with_it(
+    stimulus: str, logged: str, how: str | None
+) -> None:
+    kind, (at, name, subject, fields) = a_worker("tcp://w2", pid=101)
+    folder = {"local_directory": "/scratch/worker-x1"}
+    owner = kind, (at, name, subject, json.dumps(json.loads(fields) | folder))
+    left = a_departure("tcp://w2", at=9.0, expected=how is not None, stimulus=stimulus)
+    missing = "[Errno 2] No such file or directory: '/scratch/worker-x1/strip_0.npy'"
+    run = a_run(
+        WORKER, owner, left,
+        a_log_line(
+            logged, at=8.9, role="scheduler", logger="distributed.deploy.adaptive"
+        ),
+        raised_in("blend-1", an_exception("FileNotFoundError", missing), at=20.0),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "task-exception"
+    begins = f"Worker 2 was {how}, and its local directory was removed; then FileNot"
+    assert found.title.startswith(begins) == (how is not None)
+    assert ("only as long as the worker" in found.remedy) == (how is not None)
 
 
 LACKED = "module 'builtins' has no attribute 'model'"

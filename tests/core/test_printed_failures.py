@@ -120,6 +120,13 @@ def test_a_chain_of_exceptions_ends_with_its_last_and_keeps_its_first() -> None:
     assert printed_failures(a_run(printed([*logged, *OF_WORKER]))) == ()
 
 
+def test_markers_in_the_first_column_do_not_end_a_traceback() -> None:
+    lines = [*OF_WORKER[:3], "^^^^^^^^^^^", *OF_WORKER[3:]]
+    [found] = printed_failures(a_run(printed(lines)))[1:]
+
+    assert (found.text, found.root) == (OF_WORKER[-1], OF_WORKER[3])
+
+
 def test_the_end_of_a_dask_command_is_why_the_driver_reports_its_exit_code() -> None:
     message = "the worker ended with code 1"
     found = verdict(

@@ -344,6 +344,59 @@ def test_what_a_driver_lacks_after_a_wait_that_it_gave_up_is_the_hang(
     assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
 
 
+EXITS = an_exception(
+    "SystemExit",
+    "index not published: 17 of 44",
+    traceback=(
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 12, in main\n'
+        '    sys.exit(f"index not published: {done} of {wanted}")\n'
+        "SystemExit: index not published: 17 of 44\n"
+    ),
+)
+IN_AS_COMPLETED = (
+    '  File "/jobs/nightly.py", line 9, in collect\n    for each in as_completed(all):\n',
+    '  File "/venv/lib/python3.12/site-packages/distributed/client.py", line 5711, in __next__\n    self.wait()\n',
+)
+
+
+@pytest.mark.parametrize(
+    ("wait", "rule"),
+    [
+        (
+            an_event(
+                "driver-call-failed", "driver", at=90.0, call="wait", key=None,
+                exception="TimeoutError", message="", identity="1", pid=1,
+            ),
+            "no-valid-worker",
+        ),
+        (
+            an_event(
+                "driver-stood", "driver", at=96.0, lasted=40.0, pid=1,
+                stack=IN_AS_COMPLETED,
+            ),
+            "no-valid-worker",
+        ),
+        # It may have waited for something else.
+        (
+            an_event(
+                "driver-stood", "driver", at=96.0, lasted=40.0, pid=1,
+                stack=IN_AS_COMPLETED[:1],
+            ),
+            "driver-exception",
+        ),
+    ],
+    ids=["a wait that timed out", "as_completed", "its own code"],
+)  # fmt: skip
+def test_a_driver_that_exits_after_a_wait_in_vain_is_the_hang_in_whatever_words(
+    wait: Piece, rule: str
+) -> None:
+    found = verdict(hung(of_resources(), wait, error=EXITS))
+
+    assert found.rule == rule
+    assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
+
+
 @pytest.mark.parametrize(
     ("failed_at", "rule"), [(30.0, "task-exception"), (10.0, "stalled")]
 )

@@ -525,6 +525,24 @@ def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
     ).rule == ("no-valid-worker")
 
 
+def test_a_lifetime_that_ended_for_all_is_named_where_one_of_them_had_died_of_it() -> (
+    None
+):
+    left = a_departure(expected=True, stimulus="worker-close-gracefully-1")
+    died = a_departure("tcp://w2", at=10.5, processing=["long-2"])
+    reasons = [
+        an_event("worker-closing", worker, at=at, reason="worker-lifetime-reached")
+        for worker, at in (("tcp://w1", 9.9), ("tcp://w2", 10.4))
+    ]
+    found = verdict(
+        a_worker(), a_worker("tcp://w2"), *left, *died, *reasons, a_stall(),
+        failed_with(TIMED_OUT, at=90),
+    )  # fmt: skip
+
+    assert found.rule == "worker-lifetime"
+    assert found.title.startswith("Every worker left at the end of its lifetime")
+
+
 def a_life_that_ends(address: str, *keys: str, at: float) -> list[Any]:
     """Return that a worker left at the end of its `--lifetime`, with work in hand."""
     stimulus = f"worker-close-gracefully-{at}"

@@ -101,6 +101,7 @@ def blame_of(
     certain: bool = True,
     unreceived: frozenset[str] = frozenset(),
     idle: bool = False,
+    gave_up: bool = False,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -113,6 +114,7 @@ def blame_of(
         certain: Whether the exception is known to have ended it.
         unreceived: Keys of the failed tasks of which no call of the driver's received.
         idle: Whether the cluster had nothing to do at the end.
+        gave_up: Whether the driver failed without what it had waited for in vain.
     """
     failure, proven = failure_behind(
         exception, failures, state, ended, unreceived, idle=idle
@@ -128,7 +130,7 @@ def blame_of(
         waiting = waiting or (
             not idle and exception is not None and only_waited(exception)
         )
-        waiting = waiting or again
+        waiting = waiting or again or gave_up
         hung = waiting and (exception is not None or state in ("aborted", "lost"))
         relevant = (
             dead if no_worker_left else tuple(p for p in dead if p[0] not in recovered)

@@ -21,7 +21,11 @@ from dask_blackbox.analyse.blame import (
 )
 from dask_blackbox.analyse.core_seconds import Loads
 from dask_blackbox.analyse.driver_output import PrintedFailure
-from dask_blackbox.analyse.driver_position import DriverPosition, driver_position_of
+from dask_blackbox.analyse.driver_position import (
+    DriverPosition,
+    driver_position_of,
+    wait_before,
+)
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
 from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of, returned_error_of
@@ -34,7 +38,12 @@ from dask_blackbox.analyse.failures import (
     failures_of,
     none_result_behind,
 )
-from dask_blackbox.analyse.frames import classes_of, untangled, without_traceback
+from dask_blackbox.analyse.frames import (
+    classes_of,
+    raised_on_purpose,
+    untangled,
+    without_traceback,
+)
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
@@ -150,18 +159,29 @@ class Case:
 
     @cached_property
     def gave_up_waiting(self) -> bool:
-        """Whether the driver lacked something after a wait of its own had timed out.
+        """Whether the driver failed without what it had waited for in vain.
 
-        What it had waited for was blocked then, and still when the run ended.  A task that
-        was running need not be: a driver may look at it again and again.
+        It lacked something then, or its own code says that it ends, in whatever words.  What
+        it had waited for was blocked, and still when the run ended.  A task that was running
+        need not be: a driver may look at it again and again.
         """
         hang, exception = self.standstill, self.exception
         if hang is None or hang.executing or exception is None:
             return False
-        return is_absence(exception.exception, exception.message) and any(
+        lacks = is_absence(exception.exception, exception.message)
+        if not lacks and not raised_on_purpose(exception.traceback):
+            return False
+        return self._waited_in_vain(hang)
+
+    def _waited_in_vain(self, hang: Hang) -> bool:
+        """Return whether the driver's last wait for Dask came to nothing while nothing moved."""
+        timed_out = (
             each.at >= hang.since and is_wait(each.exception, each.message)
             for each in self.outcome.survived
         )
+        decided = self.outcome.decided_at
+        position = None if decided is None else wait_before(self.run, decided)
+        return any(timed_out) or (position is not None and position.in_dask)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -249,6 +269,7 @@ class Case:
             certain=not self.outcome.stopped_after,
             unreceived=self.unreceived,
             idle=self.standstill is None,
+            gave_up=self.gave_up_waiting,
         )
 
     @cached_property

@@ -183,9 +183,18 @@ def _headings(lines: list[str]) -> Iterator[str]:
                 in_traceback = True
             elif line.strip() and line not in EXCEPTION_LINKS:
                 heading = heading if in_traceback else ""
-                in_traceback = line.startswith(" ")
+                in_traceback = _is_inside(line)
             yield heading
         before = line if line.strip() else before
+
+
+def _is_inside(line: str) -> bool:
+    """Return whether a line is inside a traceback.
+
+    Markers below a line of code begin in the first column if that line was not indented where
+    the exception was pickled.
+    """
+    return line.startswith(" ") or _MARKERS.fullmatch(line) is not None
 
 
 def _is_of_the_job(lines: list[str]) -> bool:
@@ -200,7 +209,7 @@ def _is_of_the_job(lines: list[str]) -> bool:
         elif ended and line not in EXCEPTION_LINKS:
             break
         else:
-            ended = ended or not line.startswith(" ")
+            ended = ended or not _is_inside(line)
     return bool(user_frames(outermost))
 
 
@@ -217,6 +226,7 @@ NOISE = (
 
 _ROW = "row"
 _TRACEBACK = "Traceback (most recent call last):"
+_MARKERS = re.compile(r"[~^]+")
 _ENDED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _USAGE = re.compile(r"^[Uu]sage: (?P<program>.+?) (?:\[OPTIONS\]|\[-)")
 _REFUSED = re.compile(r"^(?:\S+: error|Error): (?P<message>.+)$")
@@ -314,7 +324,7 @@ def _traceback_at(lines: Sequence[_Line], before: str) -> PrintedFailure | None:
     thread, callback = THREAD_FAILED.search(before), CALLBACK_FAILED.search(before)
     task = ASYNCIO_TASK_FAILED.search(before)
     for index, line in enumerate(lines[1:], start=1):
-        if line.text.startswith(" ") or not line.text:
+        if _is_inside(line.text) or not line.text:
             continue
         ended = _ENDED.match(line.text)
         if ended is None:

@@ -99,6 +99,11 @@ class DriverPosition(HasStack):
         """Whether that process was one of `multiprocessing`, which may have been forked."""
         return any("/multiprocessing/" in frame.file for frame in self.beyond)
 
+    @property
+    def in_dask(self) -> bool:
+        """Whether the driver waited for a call to Dask."""
+        return any("/distributed/" in frame.file for frame in self.beyond)
+
     def in_client(self, *methods: str) -> bool:
         """Return whether the driver was in one of these methods of its client."""
         return any(

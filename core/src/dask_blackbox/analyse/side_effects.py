@@ -24,7 +24,10 @@ from dask_blackbox.analyse.run_state import (
     signal_of_driver,
 )
 from dask_blackbox.analyse.signatures import lines_of
-from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS
+from dask_blackbox.analyse.signatures.distributed import (
+    ADAPTIVE_RETIRES,
+    CLIENT_CANCELS,
+)
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
 from dask_blackbox.analyse.symptoms import is_wait
 from dask_blackbox.events import (
@@ -258,7 +261,7 @@ def submits_after(case: Case, at: float) -> bool:
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a missing file with the line of the driver that had removed it."""
+    """Return a verdict on a missing file with what had removed it: a line, or its worker's end."""
     failure = case.blame.failure
     at = case.outcome.decided_at if failure is None else failure.at
     if verdict.rule not in _RAISED or at is None:
@@ -267,7 +270,7 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
     text = f"{verdict.title} {message}" if failure is None else failure.message
     before = [each for each in _removed(case, text) if each.at <= at]
     if not before:
-        return verdict
+        return _removed_with_worker(case, verdict, text, at)
     found = max(before, key=lambda each: each.at)
     who = code_owner(case, found.subject)
     place = code_line(found) or f"the code of {who}"
@@ -304,6 +307,62 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
         retry_advice="code",
         retry_confidence="medium",
     )
+
+
+def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> Finding:
+    """Return a verdict on a file in the local directory of a worker that had left by then."""
+    owner = _worker_of_folder(case.run, text)
+    left = None if owner is None else _departure(case, owner.subject, at)
+    if owner is None or left is None:
+        return verdict
+    who = case.name_of(owner.subject)
+    had, was = (f"{verb} {_how_retired(case, left)}" for verb in ("had been", "was"))
+    evidence = Evidence(
+        text=f"{capital(who)} {was}; its local directory was {owner.local_directory}.",
+        source="events",
+        at=left.at,
+    )
+    name = f"worker {owner.name}" if owner.name else who
+    step = ChainStep(
+        at=left.at,
+        text=f"{capital(name)} {was}, and its local directory was removed",
+        evidence=(evidence,),
+    )
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        # That Dask removed the directory is not recorded, only that the worker closed.
+        confidence="low" if verdict.confidence == "low" else "medium",
+        cause=(
+            f"{capital(who)} {had} {duration(at - left.at)} before; Dask removes the local "
+            f"directory of a worker that closes, and the path is in it. {verdict.cause}"
+        ),
+        remedy=(
+            "Write what other tasks need to shared storage, or return it: a worker's local "
+            "directory exists only as long as the worker."
+        ),
+        evidence=(evidence, *verdict.evidence),
+        follows=step,
+        retry_advice="code",
+        retry_confidence="medium",
+    )
+
+
+def _departure(case: Case, worker: str, until: float) -> WorkerRemoved | None:
+    """Return how a worker had left on request before a moment, if it had."""
+    removed = (each for each in case.run.of(WorkerRemoved) if each.subject == worker)
+    return next((each for each in removed if each.expected and each.at < until), None)
+
+
+def _how_retired(case: Case, left: WorkerRemoved) -> str:
+    """Return a participle for what made a worker leave on request."""
+    if not (left.stimulus_id or "").startswith("retire-workers-"):
+        return "closed on request"
+    at = pl.col("at").dt.epoch("us") / 1e6
+    adaptive = lines_of(case.run, ADAPTIVE_RETIRES).filter(
+        at.is_between(left.at - _DELIVERY, left.at)
+    )
+    return "retired by adaptive scaling" if len(adaptive) else "retired"
 
 
 def removed_by_itself(case: Case, failure: TaskFailure) -> bool:
@@ -544,13 +603,13 @@ def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> 
     return "Check that the path exists where this ran: workers need shared storage."
 
 
-def _worker_of_folder(run: RunTables, file: str) -> WorkerAdded | None:
-    """Return the worker in whose local directory a path lies."""
+def _worker_of_folder(run: RunTables, text: str) -> WorkerAdded | None:
+    """Return the worker in whose local directory a path lies that a text names."""
     return next(
         (
             each
             for each in run.of(WorkerAdded)
-            if each.local_directory and file.startswith(f"{each.local_directory}/")
+            if each.local_directory and f"{each.local_directory}/" in text
         ),
         None,
     )

@@ -235,7 +235,8 @@ def _ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
         if not of_dask or case.outcome.is_after(each.at) or (vague and not each.root):
             continue
         if not _lost_its_scheduler(case, each):
-            yield replace(each, exception="", message=each.root) if vague else each
+            known = replace(each, exception="", message=each.root) if vague else each
+            yield replace(known, message=_of_names(known.message))
 
 
 def _raised_by_a_command(case: Case) -> bool:
@@ -279,7 +280,8 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         if frame
         else f"Correct how the run starts its {who}"
     )
-    hint = hint_on(ended.text)
+    named = ended.message.endswith(_NAME_TAKEN)
+    hint = _NAMES if named else hint_on(ended.text)
     # Nothing shows that anything waited for it where its own exception ended the run.
     waited = "" if _raised_by_a_command(case) else " The driver waited for it."
     return WORKER_START_FAILED.found(
@@ -476,6 +478,10 @@ def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
 
 
 _NAME_TAKEN = "is already taken by another worker"
+_NAMES = (
+    "Two workers have the same name: give each a unique `--name` or none, or end the worker "
+    "that an earlier run left running."
+)
 
 
 def _of_names(message: str) -> str:
@@ -535,10 +541,7 @@ def _remedy_worker_start_failed(
             "end the process that an earlier run left running."
         )
     if message.endswith(_NAME_TAKEN):
-        return (
-            "Two workers have the same name: give each a unique `--name` or none, or "
-            "end the worker that an earlier run left running."
-        )
+        return _NAMES
     if name in ("ModuleNotFoundError", "ImportError"):
         return (
             "Install that module where the workers run, or remove it from `--preload` "

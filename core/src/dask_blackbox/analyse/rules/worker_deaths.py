@@ -606,8 +606,10 @@ _REMEDY = (
 @documented("worker-lifetime")
 def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
-    if not deaths:
+    hang = case.hang
+    if not deaths or (hang is not None and not hang.workers):
         yield from _lifetime_hang_findings(case)
+    if not deaths:
         yield from _again_and_again(case)
         return
     yield from verdict_on_deaths(
@@ -625,7 +627,7 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
 
 def _all_workers_left(case: Case) -> bool:
     """Return whether the driver waited when all workers had left: the next ones leave as early."""
-    if not case.gave_no_reason:
+    if not case.only_waits:
         return False
     left = case.run.workers["left"].dt.epoch("us") / 1e6
     decided = case.outcome.decided_at
@@ -640,7 +642,8 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     left = case.run.workers["left"]
     if not case.failed or not (nobody or in_vain):
         return
-    if not len(left) or left.has_nulls() or case.deaths:
+    others = [d for d in case.deaths if case.cause_of(d).slug != WORKER_LIFETIME.slug]
+    if not len(left) or left.has_nulls() or others:
         return
     closings = [
         each
@@ -688,7 +691,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
 
 def _again_and_again(case: Case) -> Iterator[Finding]:
     """Yield that a task takes longer than workers live, and so begins again forever."""
-    if not case.failed or not case.gave_no_reason:
+    if not case.failed or not case.only_waits:
         return
     leaving = {
         each.subject: each

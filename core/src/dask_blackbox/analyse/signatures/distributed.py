@@ -276,6 +276,7 @@ SCHEDULER_CANCELS = Signature(
     r"^Scheduler cancels key (?P<key>\S+?)\. ",
     "Scheduler cancels key inc-1.  Force=False",
 )
+ADAPTIVE_RETIRES = Signature(r"\ARetiring workers \[", "Retiring workers [1]")
 FUNCTION_RUN_FAILED = Signature(
     r"\ARun Failed\nFunction: (?P<function>\S+)\n",
     "Run Failed\nFunction: load_tables\nargs:     ()\nkwargs:   {}\nValueError: no rows\n",
