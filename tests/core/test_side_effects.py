@@ -569,6 +569,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
         ("moving_task", 1, ["Task 'unpack' changed the working directory; then", "rates.csv"], "high"),
         ("another_module", 1, ["Workers import another 'tariffs' than the driver"], "high"),
+        ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
         ("hidden_module", 1, ["Workers import another 'statistics' than the driver: ", "statistics.py"], "medium"),
         ("unprintable", 1, ["OrderError in 'cancel_order': its text raises IndexError"], "high"),
         ("closes_client", 1, ["the check failed", "; then the client was closed while"], "medium"),

@@ -148,13 +148,46 @@ def price(order: str) -> object:
     return tariffs.price(order, rush=True)
 
 
-def another_module(folder: str) -> None:
-    """Have workers import an older file of the job's than the driver has."""
+def write_tariffs(folder: str) -> None:
+    """Write two versions of a module."""
     for name, arguments in (("old", "order"), ("new", "order, rush=False")):
         Path(folder, name).mkdir()
         Path(folder, name, "tariffs.py").write_text(
             f"def price({arguments}):\n    return 1\n"
         )
+
+
+def find_modules_in(folder: str) -> None:
+    sys.path.insert(0, folder)
+
+
+def was_compared(dask_scheduler: Any) -> bool:
+    """Return whether another worker has been asked for a module of a failed task."""
+    (capture,) = (
+        p for p in dask_scheduler.plugins.values() if hasattr(p, "_inventory")
+    )
+    inventory = capture._inventory
+    return bool(inventory._compared) and not inventory._asking
+
+
+def module_of_one_worker(folder: str) -> None:
+    """Have one of two workers import an older file of the job's, which the driver has not."""
+    write_tariffs(folder)
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as c:
+        new, old = c.scheduler_info(n_workers=-1)["workers"]
+        c.run(find_modules_in, f"{folder}/new", workers=[new])
+        c.run(find_modules_in, f"{folder}/old", workers=[old])
+        orders = [f"A{n}" for n in range(3)]
+        assert c.gather(c.map(price, orders, workers=[new])) == [1, 1, 1]
+        wait(c.map(price, ["B1", "B2"], workers=[old]))
+        while not c.run_on_scheduler(was_compared):
+            assert c.submit(price, time.time(), workers=[new]).result() == 1
+        c.submit(price, "B3", workers=[old]).result()
+
+
+def another_module(folder: str) -> None:
+    """Have workers import an older file of the job's than the driver has."""
+    write_tariffs(folder)
     sys.path.insert(0, f"{folder}/new")
     assert price("A7") == 1
     sys.path[0] = f"{folder}/old"  # of the workers

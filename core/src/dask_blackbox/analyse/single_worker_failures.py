@@ -6,6 +6,7 @@ joined later than the others and was not set up as they were.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import polars as pl
@@ -18,6 +19,7 @@ from dask_blackbox.formatting import counted, duration, listed, short
 
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
+_OF_ONE = {"have": "has", "import": "imports"}
 _SETUP_HINT = (
     "If the other workers were set up by `client.run`, a file or an upload, this one "
     "lacks that setup. A plugin (`client.register_plugin`) also sets up workers that "
@@ -114,7 +116,7 @@ def verdict_on_failure(
     )
     only_worker = single_worker_failure(case, failure)
     if only_worker is not None:
-        what = what.replace("have ", "has ", 1) if what.startswith("have ") else what
+        what = re.sub(r"^(?:have|import)\b", lambda verb: _OF_ONE[verb[0]], what)
     return rule.found(
         f"{'Workers' if only_worker is None else 'One worker'} {what}",
         cause=cause if only_worker is None else f"{cause} {only_worker.sentence}.",

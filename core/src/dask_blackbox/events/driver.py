@@ -146,14 +146,18 @@ class WorkerCode(Event, frozen=True, kw_only=True):
     """The user's own modules that the traceback of a failed task names, as its worker has them.
 
     The subject is the key of the task; of a worker, the first five failures are looked at.
+    Two other workers are asked for the same modules.
 
     Attributes:
+        worker: Address of the worker; null in older recordings: the one on which the task
+            failed.
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.
         files: The file of each.
     """
 
     kind: ClassVar[str] = "worker-code"
 
+    worker: str | None = None
     modules: dict[str, str] = {}
     files: dict[str, str] = {}
 

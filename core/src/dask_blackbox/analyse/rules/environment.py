@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -231,57 +232,87 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
     )
 
 
+class _OtherModule(NamedTuple):
+    """A module of the user's own that differs from the one that a failed task called.
+
+    Attributes:
+        name: Of the module.
+        file: The one that the task called.
+        whose: Who has another one: `the driver` or a worker, for a sentence.
+        their_file: The file of that, where it is known.
+        everywhere: What has to have the same version.
+    """
+
+    name: str
+    file: str
+    whose: str
+    their_file: str
+    everywhere: str
+
+
 def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
-    """Yield that a task called a file of the job's that is another one in the driver."""
+    """Yield that a task called a file of the job's that is another one elsewhere."""
     if class_of(failure.exception) not in _OF_THE_CODE:
         return
-    ours, theirs, files = dict[str, str](), dict[str, str](), dict[str, str]()
-    for code in case.run.of(DriverCode):
-        ours.update(code.modules)
-    for loaded in case.run.of(WorkerCode):
-        if loaded.subject == failure.key:
-            theirs.update(loaded.modules)
-            files.update(loaded.files)
-    for name, digest in theirs.items():
-        other = ours.get(name, digest)
-        dialect = digest.partition(".")[0]
-        same = digest == other or not other.startswith(f"{dialect}.")
-        if same or name == "__main__" or not _is_involved(failure, name, files[name]):
-            continue
-        found = verdict_on_failure(
-            case,
-            ENVIRONMENT_MISMATCH,
-            failure,
-            f"import another '{short(name, 60)}' than the driver",
-            cause=(
-                f"{quoted_key(failure.key)} failed on "
-                f"{case.name_of(failure.worker or '')} with {short(str(failure))}. It "
-                f"called '{name}' from {short(files[name], 160)}, whose code differs "
-                "from the driver's module of that name."
-            ),
-            remedy=(
-                f"Deploy the same version of '{name}' to driver and workers, or send "
-                "it: `client.upload_file(…)`. Which file a worker imports depends on "
-                "its working directory and `PYTHONPATH`."
-            ),
-        )
-        first, *more = found.evidence
-        yield msgspec.structs.replace(
-            found,
-            evidence=(
-                first,
-                Evidence(
-                    text=(
-                        f"The code of {short(files[name], 160)} on the worker differs "
-                        "from the driver's module."
-                    ),
-                    source="events",
-                    at=failure.at,
-                ),
-                *more,
-            ),
-        )
+    other = next(_other_modules(case, failure), None)
+    if other is None:
         return
+    file = short(other.file, 160)
+    theirs = f", {short(other.their_file, 160)}" if other.their_file else ""
+    found = verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
+        f"import another '{short(other.name, 60)}' than {other.whose}: "
+        f"{short_with_paths(other.file, 60)}",
+        cause=(
+            f"{quoted_key(failure.key)} failed on "
+            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. It "
+            f"called '{other.name}' from {file}, whose code differs "
+            f"from the module of that name on {other.whose}{theirs}."
+        ),
+        remedy=(
+            f"Deploy the same version of '{other.name}' to {other.everywhere}, or send "
+            "it: `client.upload_file(…)`. Which file a worker imports depends on "
+            "its working directory and `PYTHONPATH`."
+        ),
+    )
+    first, *more = found.evidence
+    compared = Evidence(
+        text=f"The code of {file} differs from the module on {other.whose}{theirs}.",
+        source="events",
+        at=failure.at,
+    )
+    yield msgspec.structs.replace(found, evidence=(first, compared, *more))
+
+
+def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
+    """Yield the modules that a task called and that the driver, or another worker, has otherwise."""
+    driver = dict[str, str]()
+    for each in case.run.of(DriverCode):
+        driver.update(each.modules)
+    own, peers = list[WorkerCode](), list[WorkerCode]()
+    for code in case.run.of(WorkerCode):
+        if code.worker not in (None, failure.worker):
+            peers.append(code)  # asked once, for several tasks
+        elif code.subject == failure.key:
+            own.append(code)
+    modules = {n: (d, code.files[n]) for code in own for n, d in code.modules.items()}
+    for name, (digest, file) in modules.items():
+        if name == "__main__" or not _is_involved(failure, name, file):
+            continue
+        if _differ(digest, driver.get(name)):
+            yield _OtherModule(name, file, "the driver", "", "driver and workers")
+        for peer in peers:
+            if _differ(digest, peer.modules.get(name)):
+                whose = case.name_of(peer.worker or "")
+                yield _OtherModule(name, file, whose, peer.files[name], "all workers")
+
+
+def _differ(digest: str, other: str | None) -> bool:
+    """Return whether two modules differ; what different Pythons compiled is not comparable."""
+    dialect = digest.partition(".")[0]
+    return other is not None and digest != other and other.startswith(f"{dialect}.")
 
 
 def _is_involved(failure: TaskFailure, module: str, file: str) -> bool:

@@ -1,4 +1,4 @@
-"""Scheduler and workers: versions, sizes, places, settings and packages.
+"""Scheduler and workers: versions, sizes, places, settings, packages and modules.
 
 All installed packages are listed, not only those that Dask reports.
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 _HOSTS = 4
 _ANSWERING = 20.0
 _MOST = 100  # settings in which a worker differs
+_COMPARED = 5  # sets of modules that other workers are asked for
+_PEERS = 2
 
 
 class Inventory:
     """Asks for packages, once for each host.
 
     Args:
-        name: Of our plugins; workers answer to `<name>-packages`.
+        name: Of our plugins; workers answer to `<name>-packages` and `<name>-code`.
         report: Takes kind, subject and particulars of an event.
     """
 
@@ -40,6 +42,8 @@ class Inventory:
     ) -> None:
         self._scheduler, self._name, self._report = scheduler, name, report
         self._hosts: set[str] = set()
+        self._answering: dict[str, None] = {}  # workers that have our plugin
+        self._compared: list[tuple[str, ...]] = []
         about = settings_and_image()
         self._settings, self._image = about["settings"], about["image"]
         self._reported: list[tuple[str, Any]] = []
@@ -51,11 +55,24 @@ class Inventory:
 
         (One that has not would write the question into its log, as an error.)
         """
+        self._answering[address] = None
         ws = self._scheduler.workers.get(address)
         host = "" if ws is None else str(ws.host)
         if ws is not None and host not in self._hosts and len(self._hosts) < _HOSTS:
             self._hosts.add(host)
             self._begin(self._ask(address, host))
+
+    def compare(self, key: str, worker: str, modules: list[str]) -> None:
+        """Ask other workers for modules that the traceback of a failed task names."""
+        asked = (worker, *sorted(modules))
+        if asked in self._compared or len(self._compared) >= _COMPARED:
+            return
+        self._compared.append(asked)
+        there = self._scheduler.workers
+        self._answering = {each: None for each in self._answering if each in there}
+        peers = [each for each in self._answering if each != worker]
+        for peer in peers[:_PEERS]:
+            self._begin(self._ask_for_code(key, peer, modules))
 
     def stop(self) -> None:
         """Stop querying."""
@@ -84,6 +101,15 @@ class Inventory:
             self._hosts.discard(host)  # another worker of it may answer
         else:
             self._report_once("worker", address, found)
+
+    async def _ask_for_code(self, key: str, address: str, modules: list[str]) -> None:
+        try:
+            ask = getattr(self._scheduler.rpc(address), f"{self._name}-code")
+            found = dict(await asyncio.wait_for(ask(modules=modules), _ANSWERING))
+        except Exception:
+            return
+        if found.get("modules"):
+            self._report("worker-code", key, worker=address, **found)
 
     def _report_once(self, role: str, address: str, found: dict[str, Any]) -> None:
         packages = {

@@ -481,6 +481,9 @@ class SchedulerCapture(SchedulerPlugin):
                 self._attempts.reported(row)
         elif row[1] not in _OF_TASKS or self.own.has_named(row[2]):
             self._put(kind, row)
+            if row[1] == "worker-code":
+                code = json.loads(row[3])
+                self._inventory.compare(row[2], code["worker"], [*code["modules"]])
 
     def report(self, kind: str, subject: str, /, **detail: object) -> None:
         """Record an event."""

@@ -124,6 +124,7 @@ class WorkerCapture(WorkerPlugin):
         self._start_sampling()
         worker.handlers[f"{self.name}-tell"] = Handler(self.task_states)
         worker.handlers[f"{self.name}-packages"] = Handler(self.packages)
+        worker.handlers[f"{self.name}-code"] = Handler(self.code)
         self._bundles: BundleCollector | None = None
         if self._bundles_wanted is not None:
             self._bundles = BundleCollector(
@@ -205,10 +206,16 @@ class WorkerCapture(WorkerPlugin):
         found = await asyncio.get_running_loop().run_in_executor(None, environment)
         return {**found, **settings_and_image()}
 
+    async def code(self, modules: list[str]) -> dict[str, dict[str, str]]:
+        """Return what this process has loaded of some modules (an RPC handler)."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, worker_code, " ".join(modules))
+
     def teardown(self, worker: Worker) -> None:
         leave_source_files(f"{self.name} {worker.id}")
         worker.handlers.pop(f"{self.name}-tell", None)
         worker.handlers.pop(f"{self.name}-packages", None)
+        worker.handlers.pop(f"{self.name}-code", None)
         self._ships = False
         if self._acts is not None:
             self._acts.stop()
@@ -474,11 +481,12 @@ class WorkerCapture(WorkerPlugin):
         """
         try:
             code, changes = worker_code(traceback), self._state.changes()
+            of_worker = {"worker": str(self._worker.address), **code}
         except Exception as failure:
             self._report_failure("modules and state of a worker's process", failure)
             return
         found = {
-            "worker-code": code if code["modules"] else None,
+            "worker-code": of_worker if code["modules"] else None,
             "process-changed": {"changes": changes} if changes else None,
         }
         for kind, details in found.items():
@@ -486,6 +494,8 @@ class WorkerCapture(WorkerPlugin):
                 row = [time.time(), kind, key, json.dumps(details)]
                 with self._lock:
                     self._keep("event", row)
+        # At once: other workers are asked for these modules while they are there.
+        self._loop.call_soon_threadsafe(self._ship)
 
     def _look_for(self, key: str, path: str) -> None:
         """Report where a file should have been (in a thread: the file system may block)."""
