@@ -14,8 +14,7 @@ from typing import Any
 from distributed import Client, LocalCluster, as_completed, wait
 from healthy_tasks import prices
 from staging import Stage, until
-
-__all__ = ["HOSTS"]
+from workload_list import healthy
 
 
 def _started(stage: Stage, *options: str) -> Any:
@@ -38,6 +37,7 @@ def _commanded(stage: Stage, text: str, *words: str) -> None:
     )
 
 
+@healthy(set=3, whole=True)
 def a_script_with_a_client(stage: Stage) -> None:
     _commanded(
         stage,
@@ -54,6 +54,7 @@ def a_script_with_a_client(stage: Stage) -> None:
     )
 
 
+@healthy(set=3, whole=True)
 def a_script_of_two_clusters(stage: Stage) -> None:
     """One cluster for each half of the night; between them, files are written."""
     _commanded(
@@ -78,6 +79,7 @@ def a_script_of_two_clusters(stage: Stage) -> None:
     )
 
 
+@healthy(set=3, whole=True)
 def a_script_that_is_over_at_once(stage: Stage) -> None:
     _commanded(
         stage,
@@ -91,6 +93,7 @@ def a_script_that_is_over_at_once(stage: Stage) -> None:
     )
 
 
+@healthy(set=3, may=("task-exception",), whole=True)  # the driver counts on it
 def a_script_with_errors_of_its_own(stage: Stage) -> None:
     """It tries a file that is not there, says so, and goes on; warns, and ends with 0."""
     _commanded(
@@ -118,6 +121,7 @@ def a_script_with_errors_of_its_own(stage: Stage) -> None:
     )
 
 
+@healthy(set=3, whole=True)
 def an_asynchronous_driver_gathers(stage: Stage) -> None:
     async def main() -> None:
         async with (
@@ -140,6 +144,7 @@ def an_asynchronous_driver_gathers(stage: Stage) -> None:
     asyncio.run(main())
 
 
+@healthy(set=3, whole=True)
 def two_clients_at_once(stage: Stage) -> None:
     """A second client, in a thread of the same driver, has work of its own."""
     with stage.local(2) as client:
@@ -155,6 +160,7 @@ def two_clients_at_once(stage: Stage) -> None:
         thread.join()
 
 
+@healthy(set=3, whole=True)
 def lifetimes_done_right(stage: Stage) -> None:
     """Each worker is renewed after a while; tasks are short, and nothing is lost."""
     options = ("--lifetime", "14s", "--lifetime-stagger", "4s", "--lifetime-restart")
@@ -163,6 +169,7 @@ def lifetimes_done_right(stage: Stage) -> None:
             client.gather(client.map(prices, range(n * 20, n * 20 + 16)))
 
 
+@healthy(set=3, whole=True)
 def retired_one_by_one(stage: Stage) -> None:
     """Workers are replaced while they hold results: each hands its own on, and goes."""
     with _started(stage) as (client, cluster):
@@ -177,6 +184,7 @@ def retired_one_by_one(stage: Stage) -> None:
         assert sum(client.gather(client.map(len, held))) > 30_000_000
 
 
+@healthy(set=3, whole=True)
 def up_and_down_with_the_work(stage: Stage) -> None:
     with stage.local(1) as client:
         cluster: Any = client.cluster
@@ -187,6 +195,7 @@ def up_and_down_with_the_work(stage: Stage) -> None:
         cluster.adapt(minimum=1, maximum=1)
 
 
+@healthy(set=3, whole=True)
 def restarted_between_phases(stage: Stage) -> None:
     with stage.local(2) as client:
         client.gather(client.map(prices, range(24)))
@@ -194,6 +203,7 @@ def restarted_between_phases(stage: Stage) -> None:
         client.gather(client.map(prices, range(24, 48)))
 
 
+@healthy(set=3, whole=True)
 def thought_about_between_cells(stage: Stage) -> None:
     """Somebody looks at each answer for a while: nobody waits but him."""
     with stage.local(2) as client:
@@ -202,11 +212,13 @@ def thought_about_between_cells(stage: Stage) -> None:
             time.sleep(9)  # he reads
 
 
+@healthy(set=3, whole=True)
 def a_third_of_a_second(stage: Stage) -> None:
     with stage.local(1, processes=False) as client:
         client.gather(client.map(lambda n: n + 1, range(20)))
 
 
+@healthy(set=3, whole=True)
 def eight_threads_of_numpy(stage: Stage) -> None:
     import dask.array as da
 
@@ -216,24 +228,16 @@ def eight_threads_of_numpy(stage: Stage) -> None:
         ((x - x.mean(axis=0)) / x.std(axis=0)).max().compute()
 
 
+@healthy(set=3, whole=True)
 def one_thread_for_a_minute(stage: Stage) -> None:
     with stage.local(1) as client:
         client.gather(client.map(prices, range(300)))
 
 
+@healthy(set=3, whole=True)
 def two_drivers_take_turns(stage: Stage) -> None:
     """A cluster lives on; each driver records its own part of it."""
     with _started(stage) as (client, cluster):
         client.gather(client.map(prices, range(30)))
         with Client(cluster.address, set_as_default=False) as other:
             other.gather(other.map(prices, range(30, 40)))
-
-
-HOSTS: tuple[Any, ...] = (
-    a_script_with_a_client, a_script_of_two_clusters, a_script_that_is_over_at_once,
-    a_script_with_errors_of_its_own, an_asynchronous_driver_gathers,
-    two_clients_at_once, lifetimes_done_right, retired_one_by_one,
-    up_and_down_with_the_work, restarted_between_phases, thought_about_between_cells,
-    a_third_of_a_second, eight_threads_of_numpy, one_thread_for_a_minute,
-    two_drivers_take_turns,
-)  # fmt: skip

@@ -10,8 +10,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from distributed import Client
+from workload_list import COMMANDS, healthy, local
 
-__all__ = ["FRAMES", "make_tables"]
+__all__ = ["make_tables"]
 
 _FILES = 12
 _ROWS = 150_000
@@ -97,25 +98,30 @@ def _read(data: Path, name: str, **more: Any) -> Any:
     return dd.read_parquet(data / name, **more)
 
 
+@healthy(set=1, needs=make_tables)
 def h2o_sum_by_few(client: Client, data: Path) -> None:
     _read(data, "x").groupby("id1")["v1"].sum().compute()
 
 
+@healthy(set=1, cluster=local(1, 2, "4GiB"), needs=make_tables)
 def h2o_mean_by_many(client: Client, data: Path) -> None:
     x = _read(data, "x")
     by = x.groupby("id3").agg({"v1": "sum", "v3": "mean"}, split_out=4)
     by.to_parquet(data / "out-many")
 
 
+@healthy(set=1, cluster=local(2, 2, "3GiB"), needs=make_tables)
 def h2o_deviations(client: Client, data: Path) -> None:
     _read(data, "x").groupby("id4").agg({"v3": ["mean", "std"], "v2": "max"}).compute()
 
 
+@healthy(set=1, cluster=COMMANDS, needs=make_tables)
 def h2o_join_small(client: Client, data: Path) -> None:
     joined = _read(data, "x").merge(_read(data, "small"), on="id4")
     joined.groupby("id1")["v4"].sum().compute()
 
 
+@healthy(set=1, cluster=local(3), needs=make_tables)
 def h2o_join_big(client: Client, data: Path) -> None:
     x = _read(data, "x")
     other = _read(data, "x", columns=["id3", "v2"])
@@ -123,6 +129,7 @@ def h2o_join_big(client: Client, data: Path) -> None:
     x.merge(other, on="id3")[["v1", "w"]].sum().compute()
 
 
+@healthy(set=1, needs=make_tables)
 def pricing_summary(client: Client, data: Path) -> None:
     items = _read(data, "items")
     items = items[items.shipped <= 2_400]
@@ -131,6 +138,7 @@ def pricing_summary(client: Client, data: Path) -> None:
     items.groupby("flag").agg(wanted).compute()
 
 
+@healthy(set=1, cluster=local(1, 2, "4GiB"), needs=make_tables)
 def shipping_priority(client: Client, data: Path) -> None:
     customers, orders = _read(data, "customers"), _read(data, "orders")
     items = _read(data, "items")
@@ -140,26 +148,31 @@ def shipping_priority(client: Client, data: Path) -> None:
     late.groupby(["order", "day"])["paid"].sum().nlargest(10).compute()
 
 
+@healthy(set=1, cluster=local(2, 2, "3GiB"), needs=make_tables)
 def local_suppliers(client: Client, data: Path) -> None:
     orders = _read(data, "orders").merge(_read(data, "customers"), on="customer")
     joined = _read(data, "items").merge(orders, on="order")
     joined.groupby("nation")["price"].sum().compute()
 
 
+@healthy(set=1, cluster=COMMANDS, needs=make_tables)
 def revenue_forecast(client: Client, data: Path) -> None:
     items = _read(data, "items")
     few = items[(items.discount > 0.04) & (items.quantity < 24)]
     (few.price * few.discount).sum().compute()
 
 
+@healthy(set=1, cluster=local(3), needs=make_tables)
 def shuffle_to_files(client: Client, data: Path) -> None:
     _read(data, "x").shuffle("id3").to_parquet(data / "out-shuffled")
 
 
+@healthy(set=1, needs=make_tables)
 def set_index_to_files(client: Client, data: Path) -> None:
     _read(data, "x").set_index("id3").to_parquet(data / "out-indexed")
 
 
+@healthy(set=1, cluster=local(1, 2, "4GiB"), needs=make_tables)
 def clean_to_files(client: Client, data: Path) -> None:
     clicks = _read(data, "clicks").dropna()
     clicks = clicks[clicks.seconds < 300]
@@ -170,16 +183,19 @@ def clean_to_files(client: Client, data: Path) -> None:
     clicks.drop(columns="page").to_parquet(data / "out-clean")
 
 
+@healthy(set=1, cluster=local(2, 2, "3GiB"), needs=make_tables)
 def csv_to_files(client: Client, data: Path) -> None:
     dd.read_csv(str(data / "csv" / "*.csv")).to_parquet(data / "out-from-csv")
 
 
+@healthy(set=1, cluster=COMMANDS, needs=make_tables)
 def clicks_by_minute(client: Client, data: Path) -> None:
     clicks = _read(data, "clicks")
     minutes = clicks.assign(minute=clicks["at"].dt.floor("min"))
     minutes.groupby("minute").agg({"seconds": "mean", "user": "count"}).compute()
 
 
+@healthy(set=1, cluster=local(3), needs=make_tables)
 def rolling_features(client: Client, data: Path) -> None:
     def features(frame: pd.DataFrame) -> pd.DataFrame:
         by: Any = frame.sort_values(["user", "at"]).groupby("user")["seconds"]
@@ -192,29 +208,35 @@ def rolling_features(client: Client, data: Path) -> None:
     clicks.map_partitions(features, meta=meta).to_parquet(data / "out-features")
 
 
+@healthy(set=1, needs=make_tables)
 def pages_counted(client: Client, data: Path) -> None:
     pages = _read(data, "clicks").page.str.upper().str.replace("MAIL", "POST")
     pages.value_counts().compute()
 
 
+@healthy(set=1, cluster=local(1, 2, "4GiB"), needs=make_tables)
 def distinct_users(client: Client, data: Path) -> None:
     _read(data, "clicks")[["user", "page"]].drop_duplicates(split_out=4).size.compute()
 
 
+@healthy(set=1, cluster=local(2, 2, "3GiB"), needs=make_tables)
 def described(client: Client, data: Path) -> None:
     _read(data, "x")[["v1", "v2", "v3"]].describe().compute()
 
 
+@healthy(set=1, cluster=COMMANDS, needs=make_tables)
 def one_hot(client: Client, data: Path) -> None:
     items = _read(data, "items").categorize(columns=["flag"])
     dd.get_dummies(items, columns=["flag"]).mean().compute()
 
 
+@healthy(set=1, cluster=local(3), needs=make_tables)
 def several_at_once(client: Client, data: Path) -> None:
     x = _read(data, "x")
     dask.compute(x.v1.sum(), x.v3.mean(), x.groupby("id4")["v2"].max(), x.v3.std())
 
 
+@healthy(set=1, needs=make_tables)
 def persisted_and_asked(client: Client, data: Path) -> None:
     x = _read(data, "x").persist()
     for by in ("id1", "id4"):
@@ -222,6 +244,7 @@ def persisted_and_asked(client: Client, data: Path) -> None:
         x.groupby(by)["v1"].std().compute()
 
 
+@healthy(set=1, cluster=local(1, 2, "4GiB"), needs=make_tables)
 def scored_by_a_model(client: Client, data: Path) -> None:
     def score(frame: pd.DataFrame, weights: np.ndarray[Any, Any]) -> pd.Series:
         features = frame[["v1", "v2", "v3"]].to_numpy(dtype=float)
@@ -235,18 +258,9 @@ def scored_by_a_model(client: Client, data: Path) -> None:
     scores.mean().compute()
 
 
+@healthy(set=1, cluster=local(2, 2, "3GiB"), needs=make_tables)
 def datasets_timeseries(client: Client, data: Path) -> None:
     frame = dask.datasets.timeseries(
         end="2000-01-25", freq="2s", partition_freq="2d", seed=1
     )
     frame.groupby("name")[["x", "y"]].mean().compute()
-
-
-FRAMES = (
-    h2o_sum_by_few, h2o_mean_by_many, h2o_deviations, h2o_join_small, h2o_join_big,
-    pricing_summary, shipping_priority, local_suppliers, revenue_forecast,
-    shuffle_to_files, set_index_to_files, clean_to_files, csv_to_files,
-    clicks_by_minute, rolling_features, pages_counted, distinct_users, described,
-    one_hot, several_at_once, persisted_and_asked, scored_by_a_model,
-    datasets_timeseries,
-)  # fmt: skip

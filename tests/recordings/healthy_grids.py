@@ -12,8 +12,9 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, wait
+from workload_list import COMMANDS, IN_PROCESS, healthy, local
 
-__all__ = ["GRIDS", "HELD_OUT_GRIDS", "make_grids"]
+__all__ = ["make_grids"]
 
 Block = Any
 
@@ -59,11 +60,13 @@ def _weather(data: Path) -> Any:
     return xr.open_zarr(data / "grids" / "weather.zarr")
 
 
+@healthy(set=2)
 def sum_of_columns(client: Client, data: Path) -> None:
     """Thin chunks, five times the memory of the cluster, gone at once."""
     da.zeros((4_000_000, 300), chunks=(-1, 1)).sum(axis=1).sum().compute()
 
 
+@healthy(set=2, cluster=local(2, 8))
 def sum_of_squares_of_disk(client: Client, data: Path) -> None:
     """Chunks that take a while to come, as from storage, on enough threads."""
     import time
@@ -76,6 +79,7 @@ def sum_of_squares_of_disk(client: Client, data: Path) -> None:
     x.sum(axis=1).sum().compute()
 
 
+@healthy(set=2, cluster=local(1, 2, "3GiB"))
 def vorticity(client: Client, data: Path) -> None:
     """Pad by one, heal the chunks, multiply by the spacing, subtract."""
 
@@ -91,28 +95,33 @@ def vorticity(client: Client, data: Path) -> None:
     curl.map_blocks(lambda block: block[:1, :1, :1], chunks=(1, 1, 1)).compute()
 
 
+@healthy(set=2, cluster=IN_PROCESS)
 def double_difference(client: Client, data: Path) -> None:
     a = da.random.random((6_000, 6_000), chunks="8 MiB")
     b = da.random.random((6_000, 6_000), chunks="8 MiB")
     abs(a[1:, 1:] - b[:-1, :-1]).max().compute()
 
 
+@healthy(set=2)
 def window_into_an_image(client: Client, data: Path) -> None:
     x = da.random.random((5_000, 5_000), chunks=(50, 50))
     x.map_overlap(lambda block: block, depth=1)[2_500:2_510, 2_500:2_510].compute()
 
 
+@healthy(set=2, cluster=COMMANDS)
 def cumulated(client: Client, data: Path) -> None:
     x = da.random.random((4_000, 6_000), chunks=(500, 1_000))
     x.cumsum(axis=0).max(axis=0).sum().compute()
 
 
+@healthy(set=2)
 def swapped_axes(client: Client, data: Path) -> None:
     with dask.config.set({"array.rechunk.method": "p2p"}):
         x = da.random.random((7_000, 7_000), chunks=(-1, 350))
         x.rechunk((350, -1)).sum().compute()
 
 
+@healthy(set=2)
 def swapped_axes_in_memory(client: Client, data: Path) -> None:
     """Pieces on their way lie in memory, and no result accounts for them."""
     with dask.config.set(
@@ -126,16 +135,19 @@ def swapped_axes_in_memory(client: Client, data: Path) -> None:
             x.rechunk((250, -1)).std(axis=1).sum().compute()
 
 
+@healthy(set=2)
 def oversplit_chunks_healed(client: Client, data: Path) -> None:
     x = da.random.random((9_000, 9_000), chunks="3 MiB")
     x.rechunk("40 MiB").sum().compute()
 
 
+@healthy(set=2)
 def neighbouring_groups(client: Client, data: Path) -> None:
     x = da.random.random((1_200, 10, 4_000), chunks=(60, 2, 2_000))
     x.rechunk((100, 5, 4_000)).sum().compute()
 
 
+@healthy(set=2, cluster=local(3))
 def life(client: Client, data: Path) -> None:
     """Conway's game for some generations, each from the one before, held."""
 
@@ -153,6 +165,7 @@ def life(client: Client, data: Path) -> None:
     world.sum().compute()
 
 
+@healthy(set=2)
 def singular_values_held(client: Client, data: Path) -> None:
     x = da.random.random((8_000, 3_000), chunks=(1_000, 3_000)).persist()
     for seed in range(2):
@@ -160,6 +173,7 @@ def singular_values_held(client: Client, data: Path) -> None:
         dask.compute(abs(u).sum(), s, abs(v).sum())
 
 
+@healthy(set=2)
 def solved_in_blocks(client: Client, data: Path) -> None:
     """A triangular solve: each block waits for those above."""
     x = da.random.random((2_400, 2_400), chunks=400)
@@ -168,28 +182,33 @@ def solved_in_blocks(client: Client, data: Path) -> None:
     da.linalg.solve_triangular(low, b, lower=True).sum().compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def zarr_filtered(client: Client, data: Path) -> None:
     cube = da.from_zarr(str(data / "grids" / "cube.zarr"))
     for threshold in (50, 100, 200):
         cube[cube > threshold].mean().compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def zarr_sliced(client: Client, data: Path) -> None:
     cube = da.from_zarr(str(data / "grids" / "cube.zarr"))
     for n in (350, 75, 1):
         cube[:n, :n, :n].sum().compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def zarr_residuals(client: Client, data: Path) -> None:
     cube = da.from_zarr(str(data / "grids" / "cube.zarr"))
     (cube - cube.mean(axis=0)).sum().compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def zarr_to_zarr(client: Client, data: Path) -> None:
     cube = da.from_zarr(str(data / "grids" / "cube.zarr"))
     cube.rechunk((400, 50, 50)).to_zarr(str(data / "out-cube.zarr"))
 
 
+@healthy(set=2, libraries=("xarray",))
 def squares_and_their_mean(client: Client, data: Path) -> None:
     import xarray as xr
 
@@ -202,6 +221,7 @@ def squares_and_their_mean(client: Client, data: Path) -> None:
     squares.mean("time").compute()
 
 
+@healthy(set=2, libraries=("xarray",))
 def anomalies_by_day(client: Client, data: Path) -> None:
     import xarray as xr
 
@@ -213,11 +233,13 @@ def anomalies_by_day(client: Client, data: Path) -> None:
         (array.groupby("day") - usual).mean("time").compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def months_of_weather(client: Client, data: Path) -> None:
     weather = _weather(data)
     weather.groupby("time.month").mean("time").compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def circulation(client: Client, data: Path) -> None:
     """Zonal means, eddies and their products, by the day, to a store."""
     weather = _weather(data)
@@ -229,6 +251,7 @@ def circulation(client: Client, data: Path) -> None:
     daily.to_zarr(data / "out-circulation.zarr")
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def pancakes_to_pencils(client: Client, data: Path) -> None:
     weather = _weather(data)[["t"]].drop_encoding()
     weather.chunk({"time": -1, "latitude": 20, "longitude": 20}).to_zarr(
@@ -236,6 +259,7 @@ def pancakes_to_pencils(client: Client, data: Path) -> None:
     )
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def regridded(client: Client, data: Path) -> None:
     """To a finer grid, by a matrix of weights."""
     weights = np.random.default_rng(1).random((7_200, 2_000)).astype("float32")
@@ -243,11 +267,13 @@ def regridded(client: Client, data: Path) -> None:
     da.tensordot(flat, weights, axes=(1, 0)).mean(axis=1).compute()
 
 
+@healthy(set=2, needs=make_grids, libraries=("xarray", "zarr"))
 def rolling_weather(client: Client, data: Path) -> None:
     weather = _weather(data).chunk({"time": -1, "latitude": 15, "longitude": 30})
     weather.rolling(time=28, center=True).mean().std("time").compute()
 
 
+@healthy(set=2)
 def cloudless_median(client: Client, data: Path) -> None:
     """Months of pictures, clouds masked out, and what is usual of each pixel."""
     pictures = da.random.random((36, 1_500, 1_500), chunks=(1, 750, 750))
@@ -256,6 +282,7 @@ def cloudless_median(client: Client, data: Path) -> None:
     clear.map_blocks(np.nanmedian, axis=0, drop_axis=0, dtype=float).mean().compute()
 
 
+@healthy(set=2, libraries=("scipy",))
 def labelled_images(client: Client, data: Path) -> None:
     def cells(block: Block) -> Block:
         from scipy import ndimage
@@ -268,22 +295,14 @@ def labelled_images(client: Client, data: Path) -> None:
     images.map_blocks(cells, drop_axis=(1, 2), dtype=int).sum().compute()
 
 
-GRIDS: tuple[Any, ...] = (
-    sum_of_columns, sum_of_squares_of_disk, vorticity, double_difference,
-    window_into_an_image, cumulated, swapped_axes, swapped_axes_in_memory,
-    oversplit_chunks_healed, neighbouring_groups, life, singular_values_held,
-    solved_in_blocks, zarr_filtered, zarr_sliced, zarr_residuals, zarr_to_zarr,
-    squares_and_their_mean, anomalies_by_day, months_of_weather, circulation,
-    pancakes_to_pencils, regridded, rolling_weather, cloudless_median, labelled_images,
-)  # fmt: skip
-
-
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def climate_and_its_anomalies(client: Client, data: Path) -> None:
     t = _weather(data).t.chunk({"time": 365})
     usual = t.groupby("time.dayofyear").mean()
     (t.groupby("time.dayofyear") - usual).std("time").compute()
 
 
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def weighted_means_of_months(client: Client, data: Path) -> None:
     weather = _weather(data)
     weights = np.cos(np.deg2rad(weather.latitude))
@@ -291,6 +310,7 @@ def weighted_means_of_months(client: Client, data: Path) -> None:
     means.resample(time="1MS").mean().compute()
 
 
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def onto_levels(client: Client, data: Path) -> None:
     """Profiles are put onto other levels, column by column, as xgcm does."""
     import xarray as xr
@@ -313,6 +333,7 @@ def onto_levels(client: Client, data: Path) -> None:
     ).mean().compute()
 
 
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def a_year_appended_by_months(client: Client, data: Path) -> None:
     weather = _weather(data)[["u", "v"]].drop_encoding().chunk({"time": 60})
     target = data / "out-year.zarr"
@@ -322,34 +343,42 @@ def a_year_appended_by_months(client: Client, data: Path) -> None:
         part.to_zarr(target, **how)
 
 
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def spectra_of_latitudes(client: Client, data: Path) -> None:
     u = _weather(data).u.chunk({"time": 120, "longitude": -1}).data
     power = abs(da.fft.rfft(u, axis=2)) ** 2
     power.mean(axis=(0, 1)).compute()
 
 
+@healthy(set=3, needs=make_grids, libraries=("xarray", "zarr", "flox"))
 def quantiles_of_each_pixel(client: Client, data: Path) -> None:
     t = _weather(data).t.chunk({"time": -1, "latitude": 15, "longitude": 30})
     t.quantile([0.05, 0.95], dim="time").compute()
 
 
+@healthy(set=3, cluster=local(1, 2, "3GiB"))
 def moving_windows(client: Client, data: Path) -> None:
     x = da.random.random(8_000_000, chunks=400_000)
     windows = da.lib.stride_tricks.sliding_window_view(x, 30)
     windows.mean(axis=1).max().compute()
 
 
+@healthy(set=3, cluster=local(1, 2, "3GiB"))
 def three_tensors(client: Client, data: Path) -> None:
     a = da.random.random((60, 400, 80), chunks=(20, 200, 80))
     b = da.random.random((60, 80, 400), chunks=(20, 80, 200))
     da.einsum("nij,njk->nik", a, b).sum().compute()
 
 
+@healthy(set=3)
 def largest_of_each_row(client: Client, data: Path) -> None:
     x = da.random.normal(size=(6_000, 8_000), chunks=(1_000, 2_000))
     dask.compute(da.topk(x, 5, axis=1).mean(), x.argmax(axis=1), da.nanmin(x, axis=0))
 
 
+@healthy(
+    set=3, may=("spilling",), cluster=local(2, 1, "500MiB")
+)  # that is what it does
 def more_than_fits_held(client: Client, data: Path) -> None:
     """Held on purpose, larger than memory: what does not fit goes to disk and comes back."""
     x = da.random.random((18_000, 6_000), chunks=(1_000, 6_000)).persist()
@@ -358,6 +387,7 @@ def more_than_fits_held(client: Client, data: Path) -> None:
     (x + 1).mean().compute()
 
 
+@healthy(set=3)
 def many_tasks_worth_their_while(client: Client, data: Path) -> None:
     """Five thousand blocks of some milliseconds: a large graph, and fine."""
 
@@ -368,6 +398,7 @@ def many_tasks_worth_their_while(client: Client, data: Path) -> None:
     x.map_blocks(worked).sum(split_every=16).compute()
 
 
+@healthy(set=3, libraries=("skimage",))
 def segmented_images(client: Client, data: Path) -> None:
     def objects(block: Block) -> Block:
         from skimage import filters, measure
@@ -380,6 +411,7 @@ def segmented_images(client: Client, data: Path) -> None:
     images.map_blocks(objects, drop_axis=(1, 2), dtype=int).sum().compute()
 
 
+@healthy(set=3)
 def greenness_of_tiles(client: Client, data: Path) -> None:
     """Two bands of a satellite, what is green in them, in coarser pixels."""
     red = da.random.random((12, 2_400, 2_400), chunks=(1, 1_200, 1_200))
@@ -389,6 +421,7 @@ def greenness_of_tiles(client: Client, data: Path) -> None:
     da.nanmax(coarse, axis=0).compute()
 
 
+@healthy(set=3, libraries=("dask_ml",))
 def logistic_regression(client: Client, data: Path) -> None:
     from dask_ml.linear_model import LogisticRegression
 
@@ -397,6 +430,7 @@ def logistic_regression(client: Client, data: Path) -> None:
     LogisticRegression(solver="gradient_descent", max_iter=12).fit(x, y)
 
 
+@healthy(set=3, libraries=("sklearn",))
 def forest_by_joblib(client: Client, data: Path) -> None:
     import joblib
     from sklearn.datasets import make_regression
@@ -405,12 +439,3 @@ def forest_by_joblib(client: Client, data: Path) -> None:
     x, y = make_regression(n_samples=4_000, n_features=12, random_state=0)
     with joblib.parallel_backend("dask"):
         RandomForestRegressor(60, max_depth=9).fit(x, y).predict(x)
-
-
-HELD_OUT_GRIDS: tuple[Any, ...] = (
-    climate_and_its_anomalies, weighted_means_of_months, onto_levels,
-    a_year_appended_by_months, spectra_of_latitudes, quantiles_of_each_pixel,
-    moving_windows, three_tensors, largest_of_each_row, more_than_fits_held,
-    many_tasks_worth_their_while, segmented_images, greenness_of_tiles,
-    logistic_regression, forest_by_joblib,
-)  # fmt: skip

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from distributed import Client, wait
 from healthy_frames import make_tables
+from workload_list import COMMANDS, IN_PROCESS, healthy, local
 
-__all__ = ["HELD_OUT_FRAMES", "QUERIES", "make_ledgers", "make_shop"]
+__all__ = ["make_ledgers", "make_shop"]
 
 _FILES = 6
 _LINES = 120_000
@@ -101,6 +102,7 @@ def _earned(lines: Any) -> Any:
     return lines.assign(earned=lines.price * (1 - lines.discount))
 
 
+@healthy(set=2, needs=make_shop)
 def cheapest_supplier(client: Client, data: Path) -> None:
     offers = _shop(data, "offers").merge(_shop(data, "suppliers"), on="supplier")
     parts = _shop(data, "parts")
@@ -110,6 +112,7 @@ def cheapest_supplier(client: Client, data: Path) -> None:
     offers.merge(least, on=["part", "cost"]).nlargest(100, "cost").compute()
 
 
+@healthy(set=2, needs=make_shop)
 def orders_by_priority(client: Client, data: Path) -> None:
     lines, orders = _shop(data, "lines"), _shop(data, "orders")
     late = lines[lines.promised < lines.shipped][["order"]].drop_duplicates()
@@ -117,6 +120,7 @@ def orders_by_priority(client: Client, data: Path) -> None:
     chosen.merge(late, on="order").groupby("priority").size().compute()
 
 
+@healthy(set=2, cluster=local(3), needs=make_shop)
 def volume_between_nations(client: Client, data: Path) -> None:
     lines, orders = _earned(_shop(data, "lines")), _shop(data, "orders")
     sellers = _shop(data, "suppliers").rename(columns={"nation": "seller"})
@@ -128,6 +132,7 @@ def volume_between_nations(client: Client, data: Path) -> None:
     joined.groupby(["seller", "nation", "year"])["earned"].sum().compute()
 
 
+@healthy(set=2, cluster=COMMANDS, needs=make_shop)
 def profit_by_product(client: Client, data: Path) -> None:
     lines = _earned(_shop(data, "lines")).merge(_shop(data, "parts"), on="part")
     lines = lines[lines.kind.str.contains("STEEL|TIN")]
@@ -138,6 +143,7 @@ def profit_by_product(client: Client, data: Path) -> None:
     joined.groupby(["brand", "year"])["gain"].sum().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def returned_items(client: Client, data: Path) -> None:
     lines = _earned(_shop(data, "lines"))
     joined = lines[lines.returned == "R"].merge(_shop(data, "orders"), on="order")
@@ -145,6 +151,7 @@ def returned_items(client: Client, data: Path) -> None:
     lost.merge(_shop(data, "customers"), on="customer").nlargest(20, "earned").compute()
 
 
+@healthy(set=2, cluster=local(1, 1, "1GiB"), needs=make_shop)
 def shipping_modes(client: Client, data: Path) -> None:
     lines, orders = _shop(data, "lines"), _shop(data, "orders")
     lines = lines[lines["mode"].isin(["MAIL", "SHIP"])]
@@ -153,6 +160,7 @@ def shipping_modes(client: Client, data: Path) -> None:
     joined.groupby("mode")["high"].agg(["sum", "count"]).compute()
 
 
+@healthy(set=2, needs=make_shop)
 def orders_a_customer(client: Client, data: Path) -> None:
     """How many customers have how many orders."""
     orders = _shop(data, "orders")
@@ -162,6 +170,7 @@ def orders_a_customer(client: Client, data: Path) -> None:
     counts.groupby("order").size().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def promotion_effect(client: Client, data: Path) -> None:
     lines = _earned(_shop(data, "lines"))
     joined = lines.merge(_shop(data, "parts")[["part", "kind"]], on="part")
@@ -170,6 +179,7 @@ def promotion_effect(client: Client, data: Path) -> None:
     assert 0 < a < b
 
 
+@healthy(set=2, cluster=local(2, 1, 0), needs=make_shop)
 def large_volume_customers(client: Client, data: Path) -> None:
     lines, orders = _shop(data, "lines"), _shop(data, "orders")
     totals = lines.groupby("order")["quantity"].sum(split_out=True).reset_index()
@@ -179,6 +189,7 @@ def large_volume_customers(client: Client, data: Path) -> None:
     ).compute()
 
 
+@healthy(set=2, needs=make_shop)
 def discounted_by_many_filters(client: Client, data: Path) -> None:
     joined = _earned(_shop(data, "lines")).merge(_shop(data, "parts"), on="part")
     chosen = joined[
@@ -189,6 +200,7 @@ def discounted_by_many_filters(client: Client, data: Path) -> None:
     chosen.earned.sum().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def customers_without_orders(client: Client, data: Path) -> None:
     customers = _shop(data, "customers")
     mean = customers[customers.balance > 0].balance.mean()
@@ -199,11 +211,13 @@ def customers_without_orders(client: Client, data: Path) -> None:
     ).compute()
 
 
+@healthy(set=2, needs=make_shop)
 def medians_by_group(client: Client, data: Path) -> None:
     x = dd.read_parquet(data / "x")
     x.groupby("id4")[["v3"]].median(shuffle_method="p2p").compute()
 
 
+@healthy(set=2, needs=make_shop)
 def largest_two_by_group(client: Client, data: Path) -> None:
     x = dd.read_parquet(data / "x", columns=["id4", "v3"])
     x.groupby("id4")["v3"].apply(
@@ -211,6 +225,7 @@ def largest_two_by_group(client: Client, data: Path) -> None:
     ).compute()
 
 
+@healthy(set=2, needs=make_shop)
 def correlations_by_group(client: Client, data: Path) -> None:
     def squared(frame: pd.DataFrame) -> pd.Series:
         return pd.Series({"r2": frame["v1"].corr(frame["v2"]) ** 2})
@@ -219,12 +234,14 @@ def correlations_by_group(client: Client, data: Path) -> None:
     x.groupby("id1")[["v1", "v2"]].apply(squared, meta={"r2": "float64"}).compute()
 
 
+@healthy(set=2, needs=make_shop)
 def csv_with_categories(client: Client, data: Path) -> None:
     kinds = {"id1": "category", "id3": "Int32", "id4": "Int32", "v3": "float64"}
     x = dd.read_csv(str(data / "csv" / "*.csv"), dtype=kinds, blocksize="2 MiB")
     x.groupby("id1", observed=True)["v3"].mean().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def csv_cleaned_to_files(client: Client, data: Path) -> None:
     """Converters in Python, rows dropped, duplicates dropped, a few written."""
     x = dd.read_csv(
@@ -245,11 +262,13 @@ def _series(days: int, width: int, seed: int, start: str = "2020-01-01") -> Any:
     )  # fmt: skip
 
 
+@healthy(set=2, needs=make_shop)
 def aligned_series(client: Client, data: Path) -> None:
     a, b = _series(12, 20, 1), _series(6, 20, 2, start="2019-12-29")
     (b - a).mean().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def join_of_series(client: Client, data: Path) -> None:
     def keyed(frame: Any) -> Any:
         return frame.assign(key=(frame.c0 * 1e5).astype(int))
@@ -259,18 +278,21 @@ def join_of_series(client: Client, data: Path) -> None:
     joined.map_partitions(lambda part: part).size.compute()
 
 
+@healthy(set=2, needs=make_shop)
 def indexed_after_persist(client: Client, data: Path) -> None:
     frame = _series(10, 16, 5).persist()
     wait(frame)
     frame.set_index("c0").map_partitions(lambda part: part).size.compute()
 
 
+@healthy(set=2, needs=make_shop)
 def chain_of_copies(client: Client, data: Path) -> None:
     frame = _series(10, 30, 6).rename(columns={"c1": "first"}).fillna(100)
     frame = frame.replace(0.5, 0.25).astype({"c5": "float32"})
     wait(frame[[f"c{n}" for n in range(2, 28)]].persist())
 
 
+@healthy(set=2, cluster=local(1, 2, "3GiB"), needs=make_shop)
 def wide_to_files(client: Client, data: Path) -> None:
     kinds: dict[str, Any] = {f"name-{n}": str for n in range(6)}
     kinds |= {f"price-{n}": float for n in range(6)} | {
@@ -282,6 +304,7 @@ def wide_to_files(client: Client, data: Path) -> None:
     frame.to_parquet(data / "out-wide")
 
 
+@healthy(set=2, needs=make_shop)
 def partitioned_by_hive(client: Client, data: Path) -> None:
     lines = _shop(data, "lines")
     lines = lines.assign(year=lines.shipped.dt.year)
@@ -290,6 +313,7 @@ def partitioned_by_hive(client: Client, data: Path) -> None:
     read.groupby(["year", "mode"], observed=True)["price"].first().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def resampled_and_rolled(client: Client, data: Path) -> None:
     frame = dask.datasets.timeseries(end="2000-01-21", freq="5s", seed=8)
     dask.compute(
@@ -299,6 +323,7 @@ def resampled_and_rolled(client: Client, data: Path) -> None:
     )
 
 
+@healthy(set=2, needs=make_shop)
 def taxi_explored(client: Client, data: Path) -> None:
     """Read, held, and asked some questions, as in a notebook."""
     clicks = dd.read_parquet(data / "clicks")
@@ -310,6 +335,7 @@ def taxi_explored(client: Client, data: Path) -> None:
     clicks.groupby("kind")["long"].mean().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def from_readers(client: Client, data: Path) -> None:
     """Files that only pandas can read, one a task."""
 
@@ -321,18 +347,21 @@ def from_readers(client: Client, data: Path) -> None:
     frame.groupby("id1")["v3"].max().compute()
 
 
+@healthy(set=2, needs=make_shop)
 def filtered_to_nothing(client: Client, data: Path) -> None:
     """Nobody is that old: the answer is an empty table, and right."""
     lines = _shop(data, "lines")
     assert not len(lines[lines.price > 1e9].compute())
 
 
+@healthy(set=2, cluster=IN_PROCESS, needs=make_shop)
 def one_small_table(client: Client, data: Path) -> None:
     """A lookup table of three rows, and what goes with it."""
     frame = dd.from_pandas(pd.DataFrame({"x": [1, 2, 3]}), npartitions=1)
     assert int((frame.x + 1).sum().compute()) == 9
 
 
+@healthy(set=2, needs=make_shop)
 def length_of_one_file(client: Client, data: Path) -> None:
     """Only the number of rows is asked for: no column is read."""
     suppliers = _shop(data, "suppliers")
@@ -341,24 +370,13 @@ def length_of_one_file(client: Client, data: Path) -> None:
     suppliers[[]].compute()
 
 
+@healthy(set=2, needs=make_shop)
 def nothing_new_today(client: Client, data: Path) -> None:
     """A file of a header and no rows, as a quiet day has it."""
     folder = data / "out-quiet"
     folder.mkdir()
     (folder / "today.csv").write_text("at,user,paid\n")
     assert len(dd.read_csv(str(folder / "*.csv")).compute()) == 0
-
-
-QUERIES: tuple[Any, ...] = (
-    cheapest_supplier, orders_by_priority, volume_between_nations, profit_by_product,
-    returned_items, shipping_modes, orders_a_customer, promotion_effect,
-    large_volume_customers, discounted_by_many_filters, customers_without_orders,
-    medians_by_group, largest_two_by_group, correlations_by_group, csv_with_categories,
-    csv_cleaned_to_files, aligned_series, join_of_series, indexed_after_persist,
-    chain_of_copies, wide_to_files, partitioned_by_hive, resampled_and_rolled,
-    taxi_explored, from_readers, filtered_to_nothing, one_small_table,
-    length_of_one_file, nothing_new_today,
-)  # fmt: skip
 
 
 _DAYS = 24
@@ -409,6 +427,7 @@ def _read(data: Path, name: str, **more: Any) -> Any:
     return dd.read_parquet(data / "ledgers" / name, **more)
 
 
+@healthy(set=3, cluster=local(1, 2, "3GiB"), needs=make_ledgers)
 def best_supplier(client: Client, data: Path) -> None:
     """What each supplier has earned, and then who earned most: two computes, one read."""
     lines = _shop(data, "lines")
@@ -419,6 +438,7 @@ def best_supplier(client: Client, data: Path) -> None:
     assert len(suppliers.join(by[by >= most].to_frame(), how="inner").compute()) >= 1
 
 
+@healthy(set=3, needs=make_ledgers)
 def small_orders_of_a_brand(client: Client, data: Path) -> None:
     """Lines below a fifth of what is usual for their part."""
     parts = _shop(data, "parts")
@@ -429,23 +449,27 @@ def small_orders_of_a_brand(client: Client, data: Path) -> None:
     chosen[chosen.quantity < 0.2 * chosen.usual]["price"].sum().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def six_columns_grouped(client: Client, data: Path) -> None:
     x = dd.read_parquet(data / "x")
     by = x.groupby(["id1", "id4", "v1", "v2"], sort=False)
     by.agg({"v3": "sum", "id3": "count"}, split_out=4).to_parquet(data / "out-six")
 
 
+@healthy(set=3, needs=make_ledgers)
 def range_by_group(client: Client, data: Path) -> None:
     by = dd.read_parquet(data / "x").groupby("id3").agg({"v1": "max", "v2": "min"})
     (by.v1 - by.v2).max().compute()
 
 
+@healthy(set=3, cluster=local(3), needs=make_ledgers)
 def shuffled_by_tasks(client: Client, data: Path) -> None:
     with dask.config.set({"dataframe.shuffle.method": "tasks"}):
         sales = _read(data, "sales").shuffle("shop")
         sales.map_partitions(len).sum().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def a_day_of_sale(client: Client, data: Path) -> None:
     """Sundays have no rows, and one day has four times as many as others."""
 
@@ -457,6 +481,7 @@ def a_day_of_sale(client: Client, data: Path) -> None:
     sales.map_partitions(baskets, meta={"pieces": "int64"}).sum().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def nobody_returned_anything(client: Client, data: Path) -> None:
     """The answer is: none.  It was looked for in all of the books."""
     sales = _read(data, "sales")
@@ -466,6 +491,7 @@ def nobody_returned_anything(client: Client, data: Path) -> None:
     assert len(found) == 0
 
 
+@healthy(set=3, cluster=COMMANDS, needs=make_ledgers)
 def trades_with_quotes(client: Client, data: Path) -> None:
     trades, quotes = _read(data, "trades"), _read(data, "quotes")
     joined = dd.merge_asof(
@@ -474,6 +500,7 @@ def trades_with_quotes(client: Client, data: Path) -> None:
     (joined.trades - joined.quotes).abs().mean().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def bars_of_minutes(client: Client, data: Path) -> None:
     quotes = _read(data, "quotes", calculate_divisions=True)
     bars = quotes.quotes.resample("1min").ohlc()
@@ -481,6 +508,7 @@ def bars_of_minutes(client: Client, data: Path) -> None:
     dask.compute(bars, smooth.max(), quotes.quotes.diff().abs().mean())
 
 
+@healthy(set=3, needs=make_ledgers)
 def pivoted_and_melted(client: Client, data: Path) -> None:
     sales = _read(data, "sales").categorize(columns=["till"])
     wide = sales.pivot_table(index="shop", columns="till", values="price")
@@ -490,6 +518,7 @@ def pivoted_and_melted(client: Client, data: Path) -> None:
     long.value.mean().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def ten_questions_of_a_notebook(client: Client, data: Path) -> None:
     """Loaded once, asked ten times."""
     sales = _read(data, "sales").repartition(npartitions=12).persist()
@@ -502,6 +531,7 @@ def ten_questions_of_a_notebook(client: Client, data: Path) -> None:
         sales[column].quantile([0.1, 0.5, 0.9]).compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def one_after_another_in_memory(client: Client, data: Path) -> None:
     """A frame is held, worked on and let go; then the next."""
     for name in ("sales", "trades", "quotes"):
@@ -511,6 +541,7 @@ def one_after_another_in_memory(client: Client, data: Path) -> None:
         del frame
 
 
+@healthy(set=3, needs=make_ledgers)
 def zipped_logs(client: Client, data: Path) -> None:
     """Lines that say ERROR are what it counts."""
     texts = db.read_text(str(data / "ledgers" / "zipped" / "*.gz"))
@@ -519,6 +550,7 @@ def zipped_logs(client: Client, data: Path) -> None:
     frame.groupby("took")["at"].count().compute()
 
 
+@healthy(set=3, needs=make_ledgers)
 def cleaned_every_night(client: Client, data: Path) -> None:
     sales = _read(data, "sales").drop_duplicates(["shop", "article", "price"])
     sales = sales.assign(worth=sales.pieces * sales.price).dropna()
@@ -526,16 +558,8 @@ def cleaned_every_night(client: Client, data: Path) -> None:
     sales.to_parquet(data / "out-clean", partition_on="till")
 
 
+@healthy(set=3, needs=make_ledgers)
 def indexed_and_looked_up(client: Client, data: Path) -> None:
     sales = _read(data, "sales").set_index("article", npartitions=8).persist()
     for article in (17, 1_700, 4_100):
         assert len(sales.loc[article : article + 20].compute()) > 0
-
-
-HELD_OUT_FRAMES: tuple[Any, ...] = (
-    best_supplier, small_orders_of_a_brand, six_columns_grouped, range_by_group,
-    shuffled_by_tasks, a_day_of_sale, nobody_returned_anything, trades_with_quotes,
-    bars_of_minutes, pivoted_and_melted, ten_questions_of_a_notebook,
-    one_after_another_in_memory, zipped_logs, cleaned_every_night,
-    indexed_and_looked_up,
-)  # fmt: skip

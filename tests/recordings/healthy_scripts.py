@@ -29,8 +29,9 @@ from distributed import (
     worker_client,
 )
 from healthy_tasks import make_texts, prices
+from workload_list import COMMANDS, healthy, local
 
-__all__ = ["SCRIPTS", "make_archives"]
+__all__ = ["make_archives"]
 
 Block = Any
 
@@ -57,15 +58,18 @@ def one(number: int) -> int:
     return number + 1
 
 
+@healthy(set=2)
 def one_by_one(client: Client, data: Path) -> None:
     for n in range(100):
         client.submit(one, n, pure=False).result()
 
 
+@healthy(set=2, cluster=local(1, 1, "1GiB"))
 def a_small_map(client: Client, data: Path) -> None:
     assert sum(client.gather(client.map(one, range(400), pure=False))) > 0
 
 
+@healthy(set=2)
 def chains_forgotten(client: Client, data: Path) -> None:
     """Arrays made, worked on twice, and let go as they come."""
     xs = client.map(np.random.default_rng, range(60))
@@ -77,6 +81,7 @@ def chains_forgotten(client: Client, data: Path) -> None:
         assert future.result() >= 0
 
 
+@healthy(set=2)
 def strings_held_for_a_while(client: Client, data: Path) -> None:
     """Independent jobs, each with much memory for a moment."""
 
@@ -88,6 +93,7 @@ def strings_held_for_a_while(client: Client, data: Path) -> None:
     dask.compute(dask.delayed(sum)([dask.delayed(job)(n) for n in range(40)]))
 
 
+@healthy(set=2, needs=make_archives)
 def archives_searched(client: Client, data: Path) -> None:
     def extract(path: Path) -> list[tuple[str, bool]]:
         found = []
@@ -106,6 +112,7 @@ def archives_searched(client: Client, data: Path) -> None:
     frame.groupby("year")["found"].mean()
 
 
+@healthy(set=2)
 def searched_at_random(client: Client, data: Path) -> None:
     """Trials of a model with cross-validation, one a task, each of its own length."""
 
@@ -126,6 +133,7 @@ def searched_at_random(client: Client, data: Path) -> None:
     min(client.gather(futures))
 
 
+@healthy(set=2, libraries=("sklearn",))
 def grid_search_by_joblib(client: Client, data: Path) -> None:
     import joblib
     from sklearn.datasets import make_classification
@@ -138,6 +146,7 @@ def grid_search_by_joblib(client: Client, data: Path) -> None:
         GridSearchCV(DecisionTreeClassifier(), grid, cv=3).fit(x, y)
 
 
+@healthy(set=2, libraries=("sklearn",))
 def predicted_in_parallel(client: Client, data: Path) -> None:
     from sklearn.ensemble import RandomForestRegressor
 
@@ -147,6 +156,7 @@ def predicted_in_parallel(client: Client, data: Path) -> None:
     x.map_blocks(model.predict, drop_axis=1, dtype=float).mean().compute()
 
 
+@healthy(set=2, libraries=("sklearn",))
 def learnt_piece_by_piece(client: Client, data: Path) -> None:
     """One model that sees chunk after chunk: a chain, beside the making of chunks."""
     from sklearn.linear_model import SGDRegressor
@@ -163,6 +173,7 @@ def learnt_piece_by_piece(client: Client, data: Path) -> None:
     model.compute()
 
 
+@healthy(set=2, needs=make_archives, libraries=("sklearn",))
 def vectors_of_texts(client: Client, data: Path) -> None:
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -173,6 +184,7 @@ def vectors_of_texts(client: Client, data: Path) -> None:
     vectors.sum().compute()
 
 
+@healthy(set=2, libraries=("xgboost",))
 def trees_boosted(client: Client, data: Path) -> None:
     from xgboost import dask as boosting
 
@@ -183,6 +195,7 @@ def trees_boosted(client: Client, data: Path) -> None:
     boosting.train(client, settings, matrix, num_boost_round=40)
 
 
+@healthy(set=2, libraries=("dask_ml",))
 def nearest_means(client: Client, data: Path) -> None:
     from dask_ml.cluster import KMeans
 
@@ -190,6 +203,7 @@ def nearest_means(client: Client, data: Path) -> None:
     KMeans(n_clusters=5, init="random", max_iter=6, random_state=1).fit(x)
 
 
+@healthy(set=2, cluster=local(3))
 def evolving(client: Client, data: Path) -> None:
     """What comes back decides what is asked next."""
     done, best = as_completed(client.map(prices, range(10))), 0.0
@@ -200,6 +214,7 @@ def evolving(client: Client, data: Path) -> None:
     assert best > 0
 
 
+@healthy(set=2, cluster=local(2, 1, 0))
 def coordinated(client: Client, data: Path) -> None:
     """Locks, queues and variables among tasks."""
 
@@ -214,6 +229,7 @@ def coordinated(client: Client, data: Path) -> None:
     assert Queue("found").qsize() == 40
 
 
+@healthy(set=2)
 def uneven_but_many(client: Client, data: Path) -> None:
     """Lengths as the log-normal law has them, none of them a calamity."""
     lengths = np.random.default_rng(42).lognormal(0, 0.8, 150)
@@ -223,6 +239,7 @@ def uneven_but_many(client: Client, data: Path) -> None:
     )
 
 
+@healthy(set=2)
 def small_over_one_root(client: Client, data: Path) -> None:
     """Many want one mebibyte that lies on one worker."""
     root = dask.delayed(lambda n: "x" * n)(2**20)
@@ -233,6 +250,7 @@ def small_over_one_root(client: Client, data: Path) -> None:
     )
 
 
+@healthy(set=2, alone=True)
 def scaled_up(client: Client, data: Path) -> None:
     cluster: Any = client.cluster
     futures = client.map(prices, range(70))
@@ -241,6 +259,7 @@ def scaled_up(client: Client, data: Path) -> None:
     cluster.scale(2)
 
 
+@healthy(set=2, alone=True)
 def adapted(client: Client, data: Path) -> None:
     """Workers come and go with the work."""
     cluster: Any = client.cluster
@@ -251,6 +270,7 @@ def adapted(client: Client, data: Path) -> None:
     cluster.adapt(minimum=2, maximum=2)
 
 
+@healthy(set=2, alone=True)
 def restarted_between(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(12)))
     client.restart()
@@ -259,6 +279,7 @@ def restarted_between(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(24, 36)))
 
 
+@healthy(set=2, cluster=local(1, 2, "3GiB"))
 def notebook(client: Client, data: Path) -> None:
     """Cells, with a moment's thought between them."""
     for n in range(6):
@@ -266,6 +287,7 @@ def notebook(client: Client, data: Path) -> None:
         time.sleep(1.5)  # somebody looks at it
 
 
+@healthy(set=2)
 def overnight_driver(client: Client, data: Path) -> None:
     """Half of the work is the driver's own: files, checks, a report; short together."""
     for n in range(3):
@@ -273,6 +295,7 @@ def overnight_driver(client: Client, data: Path) -> None:
         prices(n, 2_000_000)
 
 
+@healthy(set=2)
 def talkative_tasks(client: Client, data: Path) -> None:
     """Ten thousand lines of log, as libraries write them."""
 
@@ -288,6 +311,7 @@ def talkative_tasks(client: Client, data: Path) -> None:
     client.gather(client.map(reported, range(40)))
 
 
+@healthy(set=2)
 def warned_tasks(client: Client, data: Path) -> None:
     def warned(number: int) -> float:
         warnings.warn(f"batch {number} is deprecated", FutureWarning, stacklevel=1)
@@ -298,6 +322,7 @@ def warned_tasks(client: Client, data: Path) -> None:
     client.gather(client.map(warned, range(40)))
 
 
+@healthy(set=2, may=("gc-time",))  # 77 % of its CPU time, without Dask too
 def objects_collected(client: Client, data: Path) -> None:
     """Records as dicts, as JSON gives them: some work for the collector, as always."""
 
@@ -312,6 +337,7 @@ def objects_collected(client: Client, data: Path) -> None:
     client.gather(client.map(records, range(50), pure=False))
 
 
+@healthy(set=2, cluster=COMMANDS)
 def long_imports(client: Client, data: Path) -> None:
     """The first task of each worker imports for seconds."""
 
@@ -326,6 +352,7 @@ def long_imports(client: Client, data: Path) -> None:
     client.gather(client.map(scored, range(60)))
 
 
+@healthy(set=2)
 def asked_from_tasks(client: Client, data: Path) -> None:
     """Tasks that send tasks."""
 
@@ -338,6 +365,7 @@ def asked_from_tasks(client: Client, data: Path) -> None:
     client.gather(client.map(outer, [n * 10 for n in range(10)]))
 
 
+@healthy(set=2)
 def written_and_forgotten(client: Client, data: Path) -> None:
     folder = data / "out-forgotten"
     folder.mkdir()
@@ -353,10 +381,12 @@ def written_and_forgotten(client: Client, data: Path) -> None:
         time.sleep(0.1)
 
 
+@healthy(set=2)
 def retries_never_needed(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(40), retries=5))
 
 
+@healthy(set=2)
 def held_by_name(client: Client, data: Path) -> None:
     """Futures are published, found by another client, and taken back."""
     held = client.map(prices, range(30))
@@ -368,18 +398,8 @@ def held_by_name(client: Client, data: Path) -> None:
     client.unpublish_dataset("shared")
 
 
+@healthy(set=2, needs=make_archives)
 def folded_words(client: Client, data: Path) -> None:
     lines = db.read_text(str(data / "texts" / "*.txt"), blocksize="300 kB")
     words = lines.map(str.split).flatten().filter(lambda word: word.endswith("7"))
     dict(words.foldby(len, lambda n, _: n + 1, 0, lambda a, b: a + b, 0).compute())
-
-
-SCRIPTS: tuple[Any, ...] = (
-    one_by_one, a_small_map, chains_forgotten, strings_held_for_a_while,
-    archives_searched, searched_at_random, grid_search_by_joblib, predicted_in_parallel,
-    learnt_piece_by_piece, vectors_of_texts, trees_boosted, nearest_means, evolving,
-    coordinated, uneven_but_many, small_over_one_root, scaled_up, adapted,
-    restarted_between, notebook, overnight_driver, talkative_tasks, warned_tasks,
-    objects_collected, long_imports, asked_from_tasks, written_and_forgotten,
-    retries_never_needed, held_by_name, folded_words,
-)  # fmt: skip

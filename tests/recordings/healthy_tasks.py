@@ -22,8 +22,9 @@ import dask.bag as db
 import numpy as np
 from distributed import Client, Semaphore, as_completed, wait
 from distributed import TimeoutError as LateError
+from workload_list import COMMANDS, IN_PROCESS, WITHOUT_NANNIES, healthy, local
 
-__all__ = ["HELD_OUT_TASKS", "TASKS", "make_texts"]
+__all__ = ["make_texts"]
 
 _WORDS = [f"word{zlib.crc32(str(n).encode()) % 5_000}" for n in range(20_000)]
 
@@ -78,10 +79,12 @@ def added(*numbers: float) -> float:
     return sum(numbers)
 
 
+@healthy(set=1, cluster=COMMANDS)
 def simulated(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(60)))
 
 
+@healthy(set=1)
 def simulated_as_completed(client: Client, data: Path) -> None:
     """Keep submitting until enough is known."""
     done = as_completed(client.map(prices, range(12)))
@@ -91,11 +94,13 @@ def simulated_as_completed(client: Client, data: Path) -> None:
             done.add(client.submit(prices, 1_000 + count))
 
 
+@healthy(set=1)
 def searched_primes(client: Client, data: Path) -> None:
     parts = client.map(primes, range(10**7, 10**7 + 60 * 6_000, 6_000))
     client.submit(added, *[client.submit(int, p, pure=False) for p in parts]).result()
 
 
+@healthy(set=1)
 def tree_of_sums(client: Client, data: Path) -> None:
     level = [dask.delayed(prices)(n, 120_000) for n in range(64)]
     while len(level) > 1:
@@ -105,6 +110,7 @@ def tree_of_sums(client: Client, data: Path) -> None:
     level[0].compute()
 
 
+@healthy(set=1)
 def pipeline(client: Client, data: Path) -> None:
     """Make, check and count, each step a task."""
     made = [dask.delayed(packed)(n) for n in range(60)]
@@ -113,11 +119,13 @@ def pipeline(client: Client, data: Path) -> None:
     dask.compute(*counted)
 
 
+@healthy(set=1, cluster=WITHOUT_NANNIES, needs=make_texts)
 def words_counted(client: Client, data: Path) -> None:
     lines = db.read_text(str(data / "texts" / "*.txt"))
     lines.str.split().flatten().frequencies().topk(20, key=1).compute()
 
 
+@healthy(set=1, cluster=local(3), needs=make_texts)
 def paid_by_user(client: Client, data: Path) -> None:
     records = db.read_text(str(data / "texts" / "*.jsonl")).map(json.loads)
     big = records.filter(lambda record: record["paid"] > 10)
@@ -126,6 +134,7 @@ def paid_by_user(client: Client, data: Path) -> None:
     ).compute()
 
 
+@healthy(set=1, cluster=WITHOUT_NANNIES)
 def searched_parameters(client: Client, data: Path) -> None:
     """A grid, each point with three folds, and the best of it."""
 
@@ -141,6 +150,7 @@ def searched_parameters(client: Client, data: Path) -> None:
     max(client.gather(means))
 
 
+@healthy(set=1)
 def scattered_model(client: Client, data: Path) -> None:
     """A model that every worker needs, sent once, and used by each task."""
     [model] = client.scatter([list(range(200_000))], broadcast=True)
@@ -151,10 +161,12 @@ def scattered_model(client: Client, data: Path) -> None:
     client.gather([client.submit(predicted, model, n) for n in range(60)])
 
 
+@healthy(set=1, cluster=local(1, 16))
 def fetched_with_many_threads(client: Client, data: Path) -> None:
     client.gather(client.map(fetched, range(300), pure=False))
 
 
+@healthy(set=1)
 def fetched_and_worked_on(client: Client, data: Path) -> None:
     """Fetching and computing, side by side."""
     pieces = [dask.delayed(fetched)(n, 0.2) for n in range(40)]
@@ -165,6 +177,7 @@ def fetched_and_worked_on(client: Client, data: Path) -> None:
     dask.compute(*worked)
 
 
+@healthy(set=1)
 def held_and_reused(client: Client, data: Path) -> None:
     held = client.map(packed, range(40))
     wait(held)
@@ -173,6 +186,7 @@ def held_and_reused(client: Client, data: Path) -> None:
     client.gather(client.map(lambda b: zlib.crc32(zlib.decompress(b)), held))
 
 
+@healthy(set=1)
 def counted_by_an_actor(client: Client, data: Path) -> None:
     """Tasks that report to one counter."""
     futures = client.map(prices, range(40))
@@ -192,25 +206,30 @@ class Total:
         return self.total
 
 
+@healthy(set=1)
 def second_long(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(6)))
 
 
+@healthy(set=1, cluster=local(1))
 def one_task(client: Client, data: Path) -> None:
     client.submit(prices, 1).result()
 
 
+@healthy(set=1, cluster=IN_PROCESS)
 def quick_sum(client: Client, data: Path) -> None:
     import dask.array as da
 
     da.ones((2_000, 2_000), chunks=1_000).sum().compute()
 
 
+@healthy(set=1)
 def quick_frame(client: Client, data: Path) -> None:
     frame = dask.datasets.timeseries(end="2000-01-03", freq="10s", seed=1)
     frame.x.mean().compute()
 
 
+@healthy(set=1)
 def several_stages(client: Client, data: Path) -> None:
     """Stage after stage, each a call of its own, as scripts are."""
     first = client.gather(client.map(prices, range(20)))
@@ -218,6 +237,7 @@ def several_stages(client: Client, data: Path) -> None:
     client.submit(added, *second).result()
 
 
+@healthy(set=1)
 def scaled_down(client: Client, data: Path) -> None:
     """Half of the work, then a worker is sent home, then the rest."""
     client.gather(client.map(prices, range(30)))
@@ -225,15 +245,7 @@ def scaled_down(client: Client, data: Path) -> None:
     client.gather(client.map(prices, range(30, 45)))
 
 
-TASKS: tuple[Any, ...] = (
-    simulated, simulated_as_completed, searched_primes, tree_of_sums, pipeline,
-    words_counted, paid_by_user, searched_parameters, scattered_model,
-    fetched_with_many_threads, fetched_and_worked_on, held_and_reused,
-    counted_by_an_actor, second_long, one_task, quick_sum, quick_frame,
-    several_stages, scaled_down,
-)  # fmt: skip
-
-
+@healthy(set=3, cluster=local(3))
 def first_answer_wins(client: Client, data: Path) -> None:
     """Ten ways are tried; the first that finds something ends the others."""
 
@@ -246,6 +258,7 @@ def first_answer_wins(client: Client, data: Path) -> None:
         client.cancel(futures, reason="an answer was found", msg="enough")
 
 
+@healthy(set=3)
 def asked_twice_to_be_sure(client: Client, data: Path) -> None:
     """Speculation: what is late is asked a second time, the slower answer is let go."""
     for n in range(10):
@@ -255,6 +268,7 @@ def asked_twice_to_be_sure(client: Client, data: Path) -> None:
         client.cancel([each for each in both if each is not quick])
 
 
+@healthy(set=3)
 def asked_again_when_late(client: Client, data: Path) -> None:
     """A service that hangs at times: the driver gives up after a while and asks anew."""
 
@@ -273,6 +287,7 @@ def asked_again_when_late(client: Client, data: Path) -> None:
                 break
 
 
+@healthy(set=3, may=("retries-hid-errors",))
 def a_service_that_fails_now_and_then(client: Client, data: Path) -> None:
     """Two of sixty calls fail once, and are retried, as is written."""
     folder = data / "out-calls"
@@ -288,6 +303,7 @@ def a_service_that_fails_now_and_then(client: Client, data: Path) -> None:
     client.gather(client.map(called, range(60), retries=3))
 
 
+@healthy(set=3)
 def errors_caught_inside(client: Client, data: Path) -> None:
     """Records that cannot be read are counted, not raised."""
 
@@ -306,6 +322,7 @@ def errors_caught_inside(client: Client, data: Path) -> None:
     assert total["ValueError"] == 60 * 400
 
 
+@healthy(set=3, may=("task-exception",))  # the driver counts on it
 def errors_skipped_by_choice(client: Client, data: Path) -> None:
     """A survey: of some stations there is nothing, and that is known."""
 
@@ -318,6 +335,7 @@ def errors_skipped_by_choice(client: Client, data: Path) -> None:
     assert len(answers) == 60
 
 
+@healthy(set=3, cluster=COMMANDS)
 def words_of_trouble(client: Client, data: Path) -> None:
     """Lines that look like trouble, and are none."""
 
@@ -335,6 +353,7 @@ def words_of_trouble(client: Client, data: Path) -> None:
     client.gather(client.map(reported, range(48)))
 
 
+@healthy(set=3)
 def a_tool_called_by_each_task(client: Client, data: Path) -> None:
     """Another program does the work: the thread waits for it, and the core is busy."""
     program = "print(sum(n * n % 7 for n in range(1_500_000)))"
@@ -347,6 +366,7 @@ def a_tool_called_by_each_task(client: Client, data: Path) -> None:
     client.gather(client.map(called, range(60)))
 
 
+@healthy(set=3, cluster=local(2, 8))
 def a_slow_store_read_by_many(client: Client, data: Path) -> None:
     """Eight threads a worker are meant to wait."""
 
@@ -357,6 +377,7 @@ def a_slow_store_read_by_many(client: Client, data: Path) -> None:
     client.gather(client.map(fetched, range(400)))
 
 
+@healthy(set=3)
 def at_most_two_at_the_database(client: Client, data: Path) -> None:
     """A semaphore keeps a database from too many; tasks work before and after."""
 
@@ -370,6 +391,7 @@ def at_most_two_at_the_database(client: Client, data: Path) -> None:
     client.gather(client.map(loaded, range(50), door=door))
 
 
+@healthy(set=3)
 def until_precise_enough(client: Client, data: Path) -> None:
     """Monte Carlo by batches, until the error is small."""
 
@@ -384,6 +406,7 @@ def until_precise_enough(client: Client, data: Path) -> None:
         seen += [value for value, _ in client.gather(todo)]
 
 
+@healthy(set=3)
 def a_sweep_with_stages(client: Client, data: Path) -> None:
     """Prepare once, fit for each of the parameters, score each, and choose."""
     prepared = dask.delayed(prices)(0, 400_000)
@@ -395,6 +418,7 @@ def a_sweep_with_stages(client: Client, data: Path) -> None:
     dask.delayed(max)(scored).compute()
 
 
+@healthy(set=3, needs=make_texts)
 def tokens_counted(client: Client, data: Path) -> None:
     word = re.compile(r"\w+\d")
     lines = db.read_text(str(data / "texts" / "*.txt"))
@@ -402,6 +426,7 @@ def tokens_counted(client: Client, data: Path) -> None:
     pairs.fold(lambda a, b: a + b, initial=Counter()).compute()
 
 
+@healthy(set=3, may=("io-bound",))  # one at a time on each thread
 def coroutines_as_tasks(client: Client, data: Path) -> None:
     async def asked(number: int) -> int:
         await asyncio.sleep(0.3)
@@ -411,6 +436,7 @@ def coroutines_as_tasks(client: Client, data: Path) -> None:
     client.gather(client.map(prices, answers[:30]))
 
 
+@healthy(set=3)
 def results_brought_home(client: Client, data: Path) -> None:
     """Forty pieces of eight megabytes are made, and the driver wants them all."""
 
@@ -422,6 +448,7 @@ def results_brought_home(client: Client, data: Path) -> None:
         future.release()
 
 
+@healthy(set=3)
 def inputs_sent_once(client: Client, data: Path) -> None:
     """A table of 120 MB is scattered, and asked by every task."""
     table = np.random.default_rng(4).random((1_000_000, 15))
@@ -433,6 +460,7 @@ def inputs_sent_once(client: Client, data: Path) -> None:
     client.gather([client.submit(looked_up, held, n) for n in range(60)])
 
 
+@healthy(set=3)
 def urgent_things_first(client: Client, data: Path) -> None:
     """Annotations: priorities, and a few tasks that stay with one worker."""
     [first, *_] = client.scheduler_info(n_workers=-1)["workers"]
@@ -445,6 +473,7 @@ def urgent_things_first(client: Client, data: Path) -> None:
     client.gather(late)
 
 
+@healthy(set=3)
 def let_go_while_it_runs(client: Client, data: Path) -> None:
     """A user changes his mind: futures are dropped, others are asked for."""
     for n in range(3):
@@ -458,6 +487,7 @@ def let_go_while_it_runs(client: Client, data: Path) -> None:
         raise AssertionError("nobody has cancelled these") from error
 
 
+@healthy(set=3)
 def sent_to_workers_that_have_it(client: Client, data: Path) -> None:
     """All inputs lie on one worker: others come and take their share."""
 
@@ -468,13 +498,3 @@ def sent_to_workers_that_have_it(client: Client, data: Path) -> None:
     pieces = client.map(piece, range(40), workers=[first])
     wait(pieces)
     client.gather(client.map(lambda p: prices(int(p[0] * 1e6), 120_000), pieces))
-
-
-HELD_OUT_TASKS: tuple[Any, ...] = (
-    first_answer_wins, asked_twice_to_be_sure, asked_again_when_late,
-    a_service_that_fails_now_and_then, errors_caught_inside, errors_skipped_by_choice,
-    words_of_trouble, a_tool_called_by_each_task, a_slow_store_read_by_many,
-    at_most_two_at_the_database, until_precise_enough, a_sweep_with_stages,
-    tokens_counted, coroutines_as_tasks, results_brought_home, inputs_sent_once,
-    urgent_things_first, let_go_while_it_runs, sent_to_workers_that_have_it,
-)  # fmt: skip

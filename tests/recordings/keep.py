@@ -20,7 +20,8 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.reader import Run
 from keeping import Kept, archive_of, keep, kept
 from staging import Failure
-from workload import Workload, all_workloads, judged, newest
+from workload import all_workloads, judged, newest
+from workload_list import Workload
 
 _MOST_TASKS = 20_000
 _ROOT = str(Path(__file__).parents[2])

@@ -18,7 +18,8 @@ import repeated_work
 import task_overhead
 import thread_contention
 from healthy_frames import make_tables
-from workload import Workload, main, with_fixed
+from workload import main, with_fixed
+from workload_list import Workload
 
 _FOUR = {"n_workers": 4, "threads_per_worker": 1, "memory_limit": "1GiB"}
 _FOUR_THREADS = {"n_workers": 1, "threads_per_worker": 4, "memory_limit": "4GiB"}

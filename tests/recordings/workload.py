@@ -1,9 +1,9 @@
 """Workloads: jobs reported on real clusters, and what must and may be found of them.
 
-`healthy.py` and `with_findings.py` hold them; each is a command that runs them all, or those
-that are named, and prints what was found:
+The modules `healthy_*.py` and `with_findings.py` hold them; `healthy.py` and `with_findings.py` are
+commands that run them all, or those that are named, and print what was found:
 
-    python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
+    python tests/recordings/healthy.py [NAME …] [--set N] [--store FOLDER] [--diagnose-only]
 
 Those that need the same cluster are reported one after the other on one, as jobs share
 long-lived clusters.  With `--diagnose-only`, nothing is run; existing recordings are diagnosed again.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -21,11 +20,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
 
 import dask
 from dask_blackbox.analyse.case import Case
@@ -34,10 +31,10 @@ from dask_blackbox.reader import Run
 from distributed import Client, LocalCluster
 from staging import Stage
 from starting import processes
+from workload_list import HEALTHY, Workload
 
 __all__ = [
-    "NOTHING",
-    "Workload",
+    "all_healthy",
     "all_workloads",
     "judged",
     "main",
@@ -45,57 +42,11 @@ __all__ = [
     "with_fixed",
 ]
 
-_MODULES = {
-    "healthy": "HEALTHY",
-    "healthy_suites": "SUITES",
-    "healthy_held_out": "HELD_OUT",
-    "with_findings": "WITH_FINDINGS",
-}
-"""The modules that hold workloads, and what they call them."""
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 _TWO = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GiB"}
 _PATIENCE = 1200
 _TOGETHER = 8
 _LONGEST = 150
 _FIXED = "-fixed"
-
-
-class Workload(NamedTuple):
-    """A job, the cluster that it runs on, and what is true of it.
-
-    Attributes:
-        run: Does it, given a client and the folder of the data.
-        must: Findings that must be there.
-        may: Findings that may be there too, as they are true.
-        cluster: Arguments of `LocalCluster`; or `processes` and options of `dask worker`.
-        settings: Of `dask.config`.
-        needs: Makes its data in a folder, unless they are there.
-        alone: It leaves its cluster in a state that nobody else should find.
-        nights: It is reported once with each of these as arguments, and as its parameters.
-        libraries: Modules without which it cannot be reported.
-        fixed: Does the same, without what is wrong with it.
-        elsewhere: A cluster on which nothing is wrong with it.
-        whole: It brings clusters and recordings of its own, and is given a `Stage`.
-    """
-
-    run: Callable[..., Any]
-    must: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()
-    cluster: Mapping[str, Any] = NOTHING
-    settings: Mapping[str, Any] = NOTHING
-    alone: bool = False
-    needs: Callable[[Path], None] | None = None
-    nights: tuple[Mapping[str, Any], ...] = (NOTHING,)
-    libraries: tuple[str, ...] = ()
-    fixed: Callable[..., Any] | None = None
-    elsewhere: Mapping[str, Any] | None = None
-    whole: bool = False
-
-    @property
-    def missing(self) -> list[str]:
-        """The libraries that are not here."""
-        return [n for n in self.libraries if importlib.util.find_spec(n) is None]
 
 
 @contextmanager
@@ -175,12 +126,20 @@ def judged(
     return "; ".join(sentences), found
 
 
+def all_healthy() -> Mapping[str, Workload]:
+    """Return the healthy workloads, which the modules `healthy_*` put into a list."""
+    for module in sorted(Path(__file__).parent.glob("healthy_*.py")):
+        importlib.import_module(module.stem)
+    return HEALTHY
+
+
 def all_workloads() -> dict[str, Mapping[str, Workload]]:
-    """Return the workloads of all modules, by module and by name."""
-    return {
-        module: getattr(importlib.import_module(module), name)
-        for module, name in _MODULES.items()
-    }
+    """Return all workloads, by the archive that keeps them and by name."""
+    found: dict[str, dict[str, Workload]] = {}
+    for name, each in all_healthy().items():
+        found.setdefault(f"healthy_{each.set:02d}", {})[name] = each
+    others = importlib.import_module("with_findings").WITH_FINDINGS
+    return {**dict(sorted(found.items())), "with_findings": others}
 
 
 def with_fixed(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
@@ -225,13 +184,19 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
     parser.add_argument(
         "--diagnose-only", action="store_true", help="what is recorded already"
     )
+    parser.add_argument("--set", type=int, metavar="N")
     parser.add_argument("--run", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.run:
         _run(asked.run, workloads, asked.store)
         return 0
-    names = [n for n in asked.names or workloads if not workloads[n].missing]
-    for name in set(asked.names or workloads) - set(names):
+    wanted = [
+        name
+        for name in asked.names or workloads
+        if asked.set in {None, workloads[name].set}
+    ]
+    names = [name for name in wanted if not workloads[name].missing]
+    for name in set(wanted) - set(names):
         print(f"{name} cannot be recorded here: it needs {workloads[name].missing}")
     for group in () if asked.diagnose_only else _groups(names, workloads):
         begun = time.monotonic()
