@@ -25,7 +25,7 @@ from judging import NOT_YET, Result, judge, judge_run
 from keeping import archives, kept
 
 _BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
-_FIRST = Path(__file__).with_name("heldout.json")  # the first answers
+_FIRST = Path(__file__).with_name("answers") / "failures.json"  # the first answers
 
 
 def diagnose(store: Path) -> list[Result]:
@@ -216,7 +216,7 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
                 f"Held out, {label}" + ("" if ":" in label else " set"),
                 f"{len(mine)} failures of kinds that the corpus does not have, written before any "
                 f"rule was read, recorded and diagnosed once ({reported}); the first answer counts "
-                "(`tests/recordings/heldout.json`), so fixes since do not change this table."
+                "(`tests/recordings/answers/failures.json`), so fixes since do not change this table."
                 f"{since}",
                 mine,
             )
