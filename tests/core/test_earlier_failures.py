@@ -440,7 +440,11 @@ def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
 @pytest.mark.parametrize(
     ("stimulus", "logged", "how"),
     [
-        ("retire-workers-9.0", "Retiring workers [1]", "retired by adaptive scaling"),
+        (
+            "retire-workers-9.0",
+            "Retiring workers [1]",
+            "retired as adaptive scaling scaled the cluster down",
+        ),
         ("retire-workers-9.0", "", "retired"),
         ("worker-close-gracefully-9.0", "", "closed on request"),
         ("handle-worker-cleanup-9.0", "", None),

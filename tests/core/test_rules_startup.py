@@ -5,6 +5,7 @@ The texts are those that Dask wrote when such runs were recorded on real cluster
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -1041,8 +1042,9 @@ def test_the_reason_of_a_nanny_on_a_shared_stderr_is_read_below_its_first_line()
             "refs.py, which had last printed “copied 2 of 12”",
         ),
         (["Run preload setup: refs.py", "Start worker at:      tcp://w1"], ""),
+        (["Run preload setup: /srv/dask_blackbox_preload.py"], ""),
     ],
-    ids=["silent", "it reports", "set up"],
+    ids=["silent", "it reports", "set up", "ours"],
 )  # fmt: skip
 def test_a_worker_that_still_runs_its_preload_has_not_arrived(
     printed: list[str], said: str
@@ -1058,3 +1060,58 @@ def test_a_worker_that_still_runs_its_preload_has_not_arrived(
     assert found.rule == "workers-never-arrived"
     assert said in found.title
     assert ("still running its preload" in found.title) == bool(said)
+
+
+def test_tasks_that_timed_out_before_any_worker_joined_name_the_running_preload() -> (
+    None
+):
+    lines = [
+        a_log_line(
+            line, at=3.0, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate(
+            [
+                "Run preload setup: /srv/jobs/tiles.py",
+                "2026-11-27 09:20:51,747 - distributed.preload.tiles - INFO - zone 5 of 14",
+            ]
+        )
+    ]
+    text = "Attempted to run task 'load-5' but timed out after 8.00 s waiting without any running workers."
+    error = an_exception("distributed.scheduler.NoWorkerError", text)
+    found = verdict(*lines, *raised_in("load-5", error, at=11.0))
+
+    assert found.rule == "no-valid-worker"
+    assert found.title.startswith(
+        "No worker had joined when 'load' timed out; a worker was "
+    )
+    assert "its preload tiles.py, which had last printed “zone 5 of 14”" in found.title
+    assert "no-workers-timeout" in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("had", "rule"), [({"GPU": 1}, "worker-lifetime"), ({}, "no-valid-worker")]
+)
+def test_a_lifetime_of_the_only_worker_that_a_task_asks_for_is_the_reason(
+    had: dict[str, float], rule: str
+) -> None:
+    task = {"key": "train-1", "hosts": [], "workers": [], "resources": {"GPU": 1}}
+    kind, (at, name, subject, fields) = a_worker("tcp://w2", pid=101)
+    special = (
+        kind,
+        (at, name, subject, json.dumps(json.loads(fields) | {"resources": had})),
+    )
+    stall = an_event(
+        "stall", at=80.0, lasted=60, workers=1, statuses={"running": 1},
+        states={"no-worker": 3}, unrunnable=[{**task, "loose": False}],
+    )  # fmt: skip
+    found = verdict(
+        a_worker(), special, a_life_that_ends("tcp://w2", at=9.0), stall,
+        failed_with(TIMED_OUT, at=90), a_departure(at=91.0, expected=True),
+    )  # fmt: skip
+
+    assert found.rule == rule
+    assert (
+        "The worker that 'train' asks for left at the end of its lifetime"
+        in found.title
+    ) == bool(had)
+    assert "Every worker" not in found.title

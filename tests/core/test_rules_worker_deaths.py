@@ -136,6 +136,34 @@ def test_memory_that_only_grows_over_many_short_tasks_is_retained(
 
 
 @pytest.mark.parametrize(
+    ("falls", "retained"), [(0, True), (60, False)], ids=["grows", "falls"]
+)
+def test_memory_that_never_falls_while_tasks_end_is_retained_by_several_threads(
+    falls: int, *, retained: bool
+) -> None:
+    tasks = [
+        a_task(f"snap-{n}", start=1 + n // 2, compute=0.9, nbytes=8) for n in range(16)
+    ]
+    memory = [
+        (1 + n / 4, (100 + 8 * n - falls * (n % 4 == 3)) * MIB) for n in range(32)
+    ]
+    run = a_run(
+        a_worker(nthreads=2),
+        tasks,
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
+        ),
+        *a_death(exit_code=-15, executing=["snap-16", "snap-17"], memory=memory),
+        *raised_in("snap-16", killed_worker("snap-16")),
+    )
+    found = verdict(run)
+
+    assert found.rule == "worker-memory-limit"
+    assert ("because earlier tasks had kept 248 MiB or more" in found.title) == retained
+    assert ("no result accounts for it" in found.cause) == retained
+
+
+@pytest.mark.parametrize(
     ("before", "known"), [(350, True), (200, False)], ids=["most", "half"]
 )
 def test_memory_that_a_worker_used_before_its_first_task_is_not_the_tasks(

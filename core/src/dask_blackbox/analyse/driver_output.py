@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -30,6 +31,8 @@ _ERRORS_OF_THEM = rf"^\S+ \S+ - {OF_DASK}\S* - (?:WARNING|ERROR|CRITICAL) - "
 _AT_EXIT = "resource_tracker: "
 # Our own log lines, where no logging is configured: they are not the job's.
 _OF_OURS = r"^dask-blackbox\b"
+# Older recordings hold the lines on our own preload.
+_OUR_PRELOAD = r"dask_blackbox_preload\b"
 # The further lines of "Compute Failed".
 _OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
 
@@ -59,7 +62,7 @@ class Preload:
     """A preload that Dask reported to set up, in a process that shares the driver's stderr.
 
     Attributes:
-        module: As Dask names it.
+        module: Name of the module, or of its file.
         at: Epoch seconds of its last set-up.
         times: How often it was set up.
         last: The last line that its own logger printed since then; may be empty.
@@ -74,12 +77,14 @@ class Preload:
 def last_preload(run: RunTables, *, until: float) -> Preload | None:
     """Return the preload that was set up last before a moment (epoch seconds)."""
     at = pl.col("at").dt.epoch("us") / 1e6
-    begun = lines_of(run, PRELOAD_SET_UP, by=["driver"]).filter(at < until)
+    begun = lines_of(run, PRELOAD_SET_UP, by=["driver"]).filter(
+        (at < until) & ~pl.col("message").str.contains(_OUR_PRELOAD)
+    )
     found = PRELOAD_SET_UP.search(begun["message"][-1]) if len(begun) else None
     if found is None:
         return None
-    module, since = found["what"], begun["at"][-1].timestamp()
-    prefix = f"distributed.preload.{module.removesuffix('.py')} - "
+    file, since = Path(found["what"]), begun["at"][-1].timestamp()
+    prefix = f"distributed.preload.{file.stem} - "
     own = run.logs.filter(
         (pl.col("role") == "driver")
         & at.is_between(since, until)
@@ -87,9 +92,9 @@ def last_preload(run: RunTables, *, until: float) -> Preload | None:
     ).sort("at")
     last = str(own["message"][-1]).partition(prefix)[2] if len(own) else ""
     return Preload(
-        module=module,
+        module=file.name,
         at=since,
-        times=int(begun["message"].str.ends_with(module).sum()),
+        times=int(begun["message"].str.ends_with(found["what"]).sum()),
         last=last.partition(" - ")[2],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -413,12 +414,9 @@ class RetainedMemory:
 
 
 def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
-    """Return the memory that earlier tasks retained in a worker that ran out of it, if it was most.
-
-    Only of workers of one thread: of several tasks at once it is unknown whose it is.
-    """
+    """Return the memory that earlier tasks retained in a worker that ran out of it, if it was most."""
     limit = death.memory_limit or death.peak_memory
-    if death.nthreads != 1 or not limit or not death.memory:
+    if not limit or not death.memory:
         return None
     tasks = case.run.tasks
     done = tasks.filter(
@@ -428,17 +426,11 @@ def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
     ).sort("stop")
     if len(done) < _BEFORE:
         return None
-    # What falls in between is given back.  What comes after may be the last one's own.
-    since, begun = (done["stop"][-n].timestamp() for n in (_BEFORE, 1))
-    between = [
-        rss for at, rss in death.memory if min(since, begun - _LONG) < at <= begun
-    ]
-    if len(between) < _BEFORE:
+    stops = (done["stop"].dt.epoch("us") / 1e6).to_list()
+    floor = _kept_by_one(death, stops) if death.nthreads == 1 else None
+    floor = floor or _kept_by_several(death, stops)
+    if floor is None:
         return None
-    inside = int((done["stop"].dt.epoch("us") / 1e6 > begun - _LONG).sum())
-    # Where it only grew, over many tasks, nothing was given back in between.
-    grew = inside >= _STEADY and all(b >= _HELD * a for a, b in pairwise(between))
-    floor = between[-1] if grew else min(between)
     idle = min(rss for _, rss in death.memory)
     samples = case.run.metrics.filter(pl.col("source") == death.address)
     if len(samples):
@@ -453,6 +445,42 @@ def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
     return RetainedMemory(
         kept=kept, tasks=len(done), prefixes=tuple(prefixes["prefix"].to_list())
     )
+
+
+def _kept_by_one(death: WorkerExit, stops: list[float]) -> int | None:
+    """Return what a worker of one thread still had between its last tasks, if it was sampled."""
+    # What falls in between is given back.  What comes after may be the last one's own.
+    since, begun = stops[-_BEFORE], stops[-1]
+    between = [
+        rss for at, rss in death.memory if min(since, begun - _LONG) < at <= begun
+    ]
+    if len(between) < _BEFORE:
+        return None
+    # Where it only grew, over many tasks, nothing was given back in between.
+    inside = sum(stop > begun - _LONG for stop in stops)
+    return between[-1] if inside >= _STEADY and _only_grew(between) else min(between)
+
+
+def _kept_by_several(death: WorkerExit, stops: list[float]) -> int | None:
+    """Return what a worker had when its last tasks began, if tasks before gave nothing back.
+
+    Of several tasks at once it is unknown whose memory it is; but it falls when one of them
+    gives back what it used.
+    """
+    starts = [each.start for each in death.running if each.start is not None]
+    if not starts:
+        return None
+    before = [(at, rss) for at, rss in death.memory if at <= min(starts)]
+    inside = (
+        sum(before[0][0] < stop <= before[-1][0] for stop in stops) if before else 0
+    )
+    enough = inside >= _STEADY * (death.nthreads or 1)
+    grew = enough and _only_grew([rss for _, rss in before])
+    return before[-1][1] if grew else None
+
+
+def _only_grew(memory: Sequence[int]) -> bool:
+    return all(after >= _HELD * before for before, after in pairwise(memory))
 
 
 _PAUSED_AT = 0.8  # of its limit: Dask's own default

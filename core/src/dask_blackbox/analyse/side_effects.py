@@ -362,7 +362,9 @@ def _how_retired(case: Case, left: WorkerRemoved) -> str:
     adaptive = lines_of(case.run, ADAPTIVE_RETIRES).filter(
         at.is_between(left.at - _DELIVERY, left.at)
     )
-    return "retired by adaptive scaling" if len(adaptive) else "retired"
+    if len(adaptive):
+        return "retired as adaptive scaling scaled the cluster down"
+    return "retired"
 
 
 def removed_by_itself(case: Case, failure: TaskFailure) -> bool:

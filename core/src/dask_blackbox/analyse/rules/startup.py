@@ -21,6 +21,7 @@ from dask_blackbox.analyse.driver_output import (
     printed_failures,
 )
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
+from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.explanations import hint_on
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -68,6 +69,7 @@ from dask_blackbox.events import (
     TasksRunnable,
     TasksUnrunnable,
     WorkerAdded,
+    WorkerClosing,
     WorkerStarting,
 )
 from dask_blackbox.finding import (
@@ -80,6 +82,7 @@ from dask_blackbox.finding import (
 )
 from dask_blackbox.formatting import (
     as_code,
+    capital,
     class_of,
     code_line,
     counted,
@@ -284,11 +287,13 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     hint = _NAMES if named else hint_on(ended.text)
     # Nothing shows that anything waited for it where its own exception ended the run.
     waited = "" if _raised_by_a_command(case) else " The driver waited for it."
+    in_use = "in use" in ended.message
+    port = f" Another process listens on the port of the {who}." if in_use else ""
     return WORKER_START_FAILED.found(
         f"A {who} failed to start: {short(ended.text, 80)}",
         cause=(
             f"{command}, which the run itself had started, exited before it was ready: "
-            f"{short(ended.text, 240).rstrip('.')}{where}.{waited}"
+            f"{short(ended.text, 240).rstrip('.')}{where}.{port}{waited}"
         ),
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
@@ -895,6 +900,9 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
     ):
         yield from _unrunnable_findings(case)
         return
+    if not len(case.run.workers):
+        yield _no_worker_yet_finding(case)
+        return
     match = case.search_exception(NO_WORKER_FOR_TASK.pattern)
     text = case.exception.message if case.exception is not None else ""
     text = failure.message if failure is not None and not text else text
@@ -928,6 +936,30 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         ),
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        evidence=case.exception_evidence(),
+    )
+
+
+def _no_worker_yet_finding(case: Case) -> Finding:
+    """Return that tasks timed out before any worker had joined."""
+    failure, preload = case.blame.failure, _running_preload(case)
+    message = failure.message if failure is not None else ""
+    text = message or (case.exception.message if case.exception is not None else "")
+    what = f" when '{short(failure.called, 40)}' timed out" if failure else ""
+    return NO_VALID_WORKER.found(
+        f"No worker had joined{what}" + (f"; {preload.title}" if preload else ""),
+        cause=f"{short(text, 400).rstrip('.')}. No worker had joined by then."
+        + (f" {preload.cause}" if preload else ""),
+        remedy=(
+            f"Make the preload {preload.module} faster, or prepare what it needs before the run."
+            if preload
+            else "Check why workers are not there yet: their command, their queue, or what they "
+            "do as they start."
+        )
+        + " If they only need more time, raise `distributed.scheduler.no-workers-timeout`, or "
+        "call `client.wait_for_workers(…)` before you submit.",
+        confidence="high",
+        subject=Subject() if failure is None else failure.subject,
         evidence=case.exception_evidence(),
     )
 
@@ -1132,7 +1164,7 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         if each.address in had and (each.nanny is None or each.address in asked)
     ]
     if not deaths:
-        return finding
+        return _with_lifetime(case, task, finding, had)
     death = deaths[-1]
     cause, how = case.cause_of(death), how_died(case, [death])
     prefixes = dict.fromkeys(case.prefix_of(each) for each in death.executing)
@@ -1160,6 +1192,46 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         confidence=lowest_confidence(finding.confidence, cause.confidence),
         evidence=(evidence, *finding.evidence),
         follows=ChainStep(at=death.at, text=headline, evidence=(evidence,)),
+    )
+
+
+def _with_lifetime(
+    case: Case, task: RestrictedTask, finding: Finding, had: set[str]
+) -> Finding:
+    """Return a finding as what followed from the lifetime of the only workers that a task asks for.
+
+    Args:
+        had: Addresses of the workers that could have run the task.
+    """
+    ended = [
+        each
+        for each in case.run.of(WorkerClosing)
+        if each.subject in had
+        and (each.reason or "").startswith("worker-lifetime")
+        and not case.outcome.is_after(each.at)
+    ]
+    if {each.subject for each in ended} != had or not had:
+        return finding
+    last = ended[-1]
+    headline = (
+        f"The worker that '{short(case.prefix_of(task.key), 40)}' asks for left at the end of "
+        f"its lifetime{lifetime_of(case.run, last.subject)}"
+    )
+    evidence = Evidence(
+        text=f"{case.name_of(last.subject)}: {last.reason}.",
+        source="events",
+        at=last.at,
+    )
+    return msgspec.structs.replace(
+        finding,
+        rule="worker-lifetime",
+        title=f"{headline}; then no worker could run that task",
+        cause=f"{finding.cause} {capital(case.name_of(last.subject))} had left at the end "
+        "of its `--lifetime`, and was not replaced.",
+        remedy="Give that worker a `--lifetime` that is longer than the work that only it can "
+        "do, or `--lifetime-restart`, so that it comes back.",
+        evidence=(evidence, *finding.evidence),
+        follows=ChainStep(at=last.at, text=headline, evidence=(evidence,)),
     )
 
 

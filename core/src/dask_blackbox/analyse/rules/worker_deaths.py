@@ -23,6 +23,8 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import (
+    RetainedMemory,
+    StartupMemory,
     memory_need,
     retained_memory_of,
     startup_memory_of,
@@ -82,16 +84,12 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
     early = startup_memory_of(case, deaths)
     about = retained or early
     more = (about.sentence() if about else holds, last_line_text(deaths))
-    whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
         WORKER_MEMORY_LIMIT,
         deaths,
         did="died",
-        how=f"because {'it' if len(deaths) == 1 else 'they'} used {size(early.used)} of "
-        f"{whose} {limit}memory limit before {whose} first task"
-        if early
-        else f"at {whose} {limit}memory limit",
+        how=_what_filled_memory(deaths, limit, retained, early),
         more=" ".join(sentence for sentence in more if sentence),
         remedy=retained.advice()
         if retained
@@ -101,6 +99,27 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         # New workers start empty, and fill up again.
         retry_confidence="medium" if retained else None,
     )
+
+
+def _what_filled_memory(
+    deaths: tuple[WorkerExit, ...],
+    limit: str,
+    retained: RetainedMemory | None,
+    early: StartupMemory | None,
+) -> str:
+    """Return how workers died at their limit, for a title, and what had used it before."""
+    it, its = ("it", "its") if len(deaths) == 1 else ("they", "their")
+    if retained is not None:
+        return (
+            f"because earlier tasks had kept {size(retained.kept)} or more of {its} "
+            f"{limit}memory limit"
+        )
+    if early is not None:
+        return (
+            f"because {it} used {size(early.used)} of {its} {limit}memory limit before "
+            f"{its} first task"
+        )
+    return f"at {its} {limit}memory limit"
 
 
 def _before_any_task(case: Case) -> Iterator[Finding]:
@@ -629,9 +648,13 @@ def _all_workers_left(case: Case) -> bool:
     """Return whether the driver waited when all workers had left: the next ones leave as early."""
     if not case.only_waits:
         return False
-    left = case.run.workers["left"].dt.epoch("us") / 1e6
-    decided = case.outcome.decided_at
-    return not left.has_nulls() and all(each < decided for each in left)
+    return _had_left(case, case.run.workers["left"])
+
+
+def _had_left(case: Case, left: pl.Series) -> bool:
+    """Return whether all departures happened before the outcome."""
+    decided, at = case.outcome.decided_at, left.dt.epoch("us") / 1e6
+    return not left.has_nulls() and (decided is None or (at <= decided).all())
 
 
 def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
@@ -643,7 +666,8 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     if not case.failed or not (nobody or in_vain):
         return
     others = [d for d in case.deaths if case.cause_of(d).slug != WORKER_LIFETIME.slug]
-    if not len(left) or left.has_nulls() or others:
+    # Those that were still there then left as the run ended.
+    if not len(left) or others or not _had_left(case, left):
         return
     closings = [
         each
