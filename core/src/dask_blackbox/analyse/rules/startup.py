@@ -287,8 +287,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     hint = _NAMES if named else hint_on(ended.text)
     # Nothing shows that anything waited for it where its own exception ended the run.
     waited = "" if _raised_by_a_command(case) else " The driver waited for it."
-    in_use = "in use" in ended.message
-    port = f" Another process listens on the port of the {who}." if in_use else ""
+    port = _port_text(ended.message, who)
     return WORKER_START_FAILED.found(
         f"A {who} failed to start: {short(ended.text, 80)}",
         cause=(
@@ -495,6 +494,12 @@ def _of_names(message: str) -> str:
     return message if taken is None else f"the name '{taken['name']}' {_NAME_TAKEN}"
 
 
+def _port_text(message: str, who: str) -> str:
+    """Return a sentence on a port that is in use, if a message says so; else nothing."""
+    in_use = "in use" in message
+    return f" Another process listens on the port of the {who}." if in_use else ""
+
+
 def _cause(
     case: Case, who: str, root: tuple[str, str] | None, lines: list[dict[str, object]]
 ) -> str:
@@ -519,8 +524,8 @@ def _cause(
             "Its nanny waited until the timeout (`death_timeout`), and the process "
             "reported no error"
         )
-    if root is not None and "in use" in root[1]:
-        sentences.append(f"Another process listens on the port of the {who}")
+    if root is not None and (port := _port_text(root[1], who)):
+        sentences.append(port.strip(" ."))
     preload = _preload(case, lines)
     if preload is not None:
         sentences.append(f"A preload raised this error, at {preload}")
@@ -1138,7 +1143,7 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
         rule="worker-start-failed",
         title=f"{headline}; then {uncapitalised(finding.title)}",
         cause=f"{finding.cause} The command that was to start such a worker had ended: "
-        f"{short(ended.text, 240).rstrip('.')}.",
+        f"{short(ended.text, 240).rstrip('.')}.{_port_text(ended.message, 'worker')}",
         remedy=f"Correct how the run starts that worker. {hint_on(ended.text) or ''}".rstrip(),
         evidence=(evidence, *finding.evidence),
         follows=ChainStep(at=ended.at, text=headline, evidence=(evidence,)),
