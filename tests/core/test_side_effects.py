@@ -649,6 +649,17 @@ def test_calls_of_an_actor_in_a_row_are_not_taken_for_one(
     assert card.verdict.title.startswith("LookupError in the driver: no entry in the")
 
 
+def test_a_worker_that_a_process_without_a_client_ended_was_ended_by_the_script(
+    card_of_command: Callable[[str, int], RunCard],
+) -> None:
+    verdict = card_of_command("rotates_worker", 1).verdict
+
+    assert verdict is not None
+    assert verdict.rule == "data-lost"
+    assert "the run's own script sent it (at " in verdict.cause
+    assert "side_effects.py:" in verdict.cause
+
+
 def test_what_a_command_prints_as_it_exits_is_recorded(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:

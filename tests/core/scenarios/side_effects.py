@@ -551,6 +551,42 @@ def tries_again(folder: str) -> None:
                     raise SystemExit(f"could not take {lock}")  # noqa: B904 - likewise
 
 
+def of_dask(folder: str, role: str, *options: str) -> subprocess.Popen[bytes]:
+    words = ["-m", "dask", role, "--scheduler-file", f"{folder}/scheduler.json"]
+    return subprocess.Popen([sys.executable, *words, *options])
+
+
+def step(folder: str, name: str) -> None:
+    subprocess.run([sys.executable, __file__, name, folder], check=True)
+
+
+def scatters(folder: str) -> None:
+    with Client(scheduler_file=f"{folder}/scheduler.json") as c:
+        c.publish_dataset(books=c.scatter(list(range(9)), hash=False))
+
+
+def uses(folder: str) -> None:
+    with Client(scheduler_file=f"{folder}/scheduler.json") as c:
+        c.submit(sum, c.get_dataset("books")).result()
+
+
+def rotates_worker(folder: str) -> None:
+    """Replace a worker between two steps in processes of their own, and have no client."""
+    scheduler = of_dask(folder, "scheduler", "--port", "0", "--dashboard-address", ":0")
+    options = ("--nthreads", "1", "--no-dashboard", "--local-directory", folder)
+    worker = of_dask(folder, "worker", *options)
+    try:
+        step(folder, "scatters")
+        worker.terminate()
+        worker.wait()
+        worker = of_dask(folder, "worker", *options)
+        step(folder, "uses")
+    finally:
+        for each in (worker, scheduler):
+            each.terminate()
+            each.wait()
+
+
 def prints_last(folder: str) -> None:
     """Print as the process exits, after Dask has closed the cluster that was left open."""
     atexit.register(print, "printed last, of", folder)

@@ -140,11 +140,26 @@ def _watch_starts(subprocess: Any) -> None:
             from dask_blackbox.capture import programs
 
             programs.started_by(self, frame(1))
+            if _is_of_dask(self.args):
+                # It may end workers that it has started, and have no client itself.
+                from dask_blackbox.autorecord.command import command_process
+
+                command_process.listen()
         except Exception:
             pass
 
     __init__.__wrapped__ = inner  # type: ignore[attr-defined]
     subprocess.Popen.__init__ = __init__
+
+
+def _is_of_dask(args: Any) -> bool:
+    """Return whether a command starts a scheduler or workers."""
+    words = args.split() if isinstance(args, str) else [str(each) for each in args]
+    names = [os.path.basename(word) for word in words]
+    if "dask-worker" in names or "dask-scheduler" in names:
+        return True
+    of_dask = "dask" in names or "distributed.cli" in " ".join(names)
+    return of_dask and any("worker" in each or "scheduler" in each for each in names)
 
 
 def _watch_programs() -> None:
