@@ -483,7 +483,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._put(kind, row)
             if row[1] == "worker-code":
                 code = json.loads(row[3])
-                self._inventory.compare(row[2], code["worker"], [*code["modules"]])
+                worker = code.get("worker") or ""  # a plugin of an older version
+                self._inventory.compare(row[2], worker, [*code["modules"]])
 
     def report(self, kind: str, subject: str, /, **detail: object) -> None:
         """Record an event."""
