@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -425,12 +426,23 @@ def test_a_resource_that_no_worker_has_is_named() -> None:
     assert found.subject.key == "train-1"
 
 
-def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for() -> None:
+@pytest.mark.parametrize(
+    ("there", "hint"),
+    [
+        ("CPU", ""),
+        ("gpu", "; the name 'gpu' is similar, but another one"),
+        ("GPUS", "; the name 'GPUS' is similar, but another one"),
+    ],
+)
+def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for(
+    there: str, hint: str
+) -> None:
     kind, (at, what, address, _) = a_worker()
-    detail = '{"name": "1", "resources": {"CPU": 2.0}}'
+    detail = json.dumps({"name": "1", "resources": {there: 2.0}})
     run = hung(of_resources(), workers=((kind, (at, what, address, detail)),))
 
-    assert "no worker has that (available resources: CPU=2)" in verdict(run).cause
+    offered = f"no worker has that (available resources: {there}=2{hint})"
+    assert offered in verdict(run).cause
 
 
 def test_a_worker_that_is_asked_for_by_name_is_named() -> None:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import msgspec
@@ -1314,6 +1315,9 @@ def _asks_for(task: RestrictedTask) -> str:
     return " and ".join(restriction)
 
 
+_SIMILAR = 0.8  # of `difflib`
+
+
 def _offered(case: Case, task: RestrictedTask) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
     if not task.resources:
@@ -1328,10 +1332,14 @@ def _offered(case: Case, task: RestrictedTask) -> str:
     there = dict.fromkeys(f"{k}={_amount(v)}" for one in each for k, v in one.items())
     if not there:
         return " (none has any resource)"
-    names = {name for one in each for name in one}
-    spelt = {name.casefold() for name in names}
-    case_only = [n for n in task.resources if n not in names and n.casefold() in spelt]
-    hint = "; upper and lower case are different names" if case_only else ""
+    names = {name.casefold(): name for one in each for name in one}
+    similar = [
+        names[found]
+        for asked in task.resources
+        if asked not in names.values()
+        for found in get_close_matches(asked.casefold(), names, n=1, cutoff=_SIMILAR)
+    ]
+    hint = f"; the name '{similar[0]}' is similar, but another one" if similar else ""
     return f" (available resources: {listed(list(there))}{hint})"
 
 
