@@ -1088,11 +1088,21 @@ def test_tasks_that_timed_out_before_any_worker_joined_name_the_running_preload(
     assert "no-workers-timeout" in (found.remedy or "")
 
 
+LIFETIME = a_life_that_ends("tcp://w2", at=9.0)
+RETIRED = a_departure("tcp://w2", at=9.0, expected=True, stimulus="retire-workers-9")
+
+
 @pytest.mark.parametrize(
-    ("had", "rule"), [({"GPU": 1}, "worker-lifetime"), ({}, "no-valid-worker")]
+    ("had", "left", "rule", "how"),
+    [
+        ({"GPU": 1}, LIFETIME, "worker-lifetime", "left at the end of its lifetime"),
+        ({"GPU": 1}, RETIRED, "no-valid-worker", "was retired"),
+        ({}, LIFETIME, "no-valid-worker", ""),
+    ],
+    ids=["lifetime", "retired", "another worker"],
 )
-def test_a_lifetime_of_the_only_worker_that_a_task_asks_for_is_the_reason(
-    had: dict[str, float], rule: str
+def test_the_departure_of_the_only_worker_that_a_task_asks_for_is_the_reason(
+    had: dict[str, float], left: list[Any], rule: str, how: str
 ) -> None:
     task = {"key": "train-1", "hosts": [], "workers": [], "resources": {"GPU": 1}}
     kind, (at, name, subject, fields) = a_worker("tcp://w2", pid=101)
@@ -1105,13 +1115,11 @@ def test_a_lifetime_of_the_only_worker_that_a_task_asks_for_is_the_reason(
         states={"no-worker": 3}, unrunnable=[{**task, "loose": False}],
     )  # fmt: skip
     found = verdict(
-        a_worker(), special, a_life_that_ends("tcp://w2", at=9.0), stall,
+        a_worker(), special, left, stall,
         failed_with(TIMED_OUT, at=90), a_departure(at=91.0, expected=True),
     )  # fmt: skip
 
     assert found.rule == rule
-    assert (
-        "The worker that 'train' asks for left at the end of its lifetime"
-        in found.title
-    ) == bool(had)
+    begins = f"The worker that 'train' asks for {how}; then no worker could run"
+    assert found.title.startswith(begins) == bool(how)
     assert "Every worker" not in found.title

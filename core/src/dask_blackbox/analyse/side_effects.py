@@ -316,7 +316,7 @@ def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> 
     if owner is None or left is None:
         return verdict
     who = case.name_of(owner.subject)
-    had, was = (f"{verb} {_how_retired(case, left)}" for verb in ("had been", "was"))
+    had, was = (f"{verb} {how_retired(case, left)}" for verb in ("had been", "was"))
     evidence = Evidence(
         text=f"{capital(who)} {was}; its local directory was {owner.local_directory}.",
         source="events",
@@ -354,7 +354,7 @@ def _departure(case: Case, worker: str, until: float) -> WorkerRemoved | None:
     return next((each for each in removed if each.expected and each.at < until), None)
 
 
-def _how_retired(case: Case, left: WorkerRemoved) -> str:
+def how_retired(case: Case, left: WorkerRemoved) -> str:
     """Return a participle for what made a worker leave on request."""
     if not (left.stimulus_id or "").startswith("retire-workers-"):
         return "closed on request"

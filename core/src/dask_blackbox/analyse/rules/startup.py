@@ -35,7 +35,7 @@ from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.analyse.side_effects import names_exit_of
+from dask_blackbox.analyse.side_effects import how_retired, names_exit_of
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
@@ -71,6 +71,7 @@ from dask_blackbox.events import (
     TasksUnrunnable,
     WorkerAdded,
     WorkerClosing,
+    WorkerRemoved,
     WorkerStarting,
 )
 from dask_blackbox.finding import (
@@ -1170,7 +1171,7 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         if each.address in had and (each.nanny is None or each.address in asked)
     ]
     if not deaths:
-        return _with_lifetime(case, task, finding, had)
+        return _with_departure(case, task, finding, had)
     death = deaths[-1]
     cause, how = case.cause_of(death), how_died(case, [death])
     prefixes = dict.fromkeys(case.prefix_of(each) for each in death.executing)
@@ -1201,44 +1202,59 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
     )
 
 
-def _with_lifetime(
+def _with_departure(
     case: Case, task: RestrictedTask, finding: Finding, had: set[str]
 ) -> Finding:
-    """Return a finding as what followed from the lifetime of the only workers that a task asks for.
+    """Return a finding as what followed from the departure of the only workers that a task asks for.
 
     Args:
         had: Addresses of the workers that could have run the task.
     """
-    ended = [
-        each
-        for each in case.run.of(WorkerClosing)
+    reasons = {each.subject: each.reason or "" for each in case.run.of(WorkerClosing)}
+    of_lifetime = {
+        address
+        for address in had
+        if reasons.get(address, "").startswith("worker-lifetime")
+    }
+    left = {
+        each.subject: each
+        for each in case.run.of(WorkerRemoved)
         if each.subject in had
-        and (each.reason or "").startswith("worker-lifetime")
+        and (each.expected or each.subject in of_lifetime)
         and not case.outcome.is_after(each.at)
-    ]
-    if {each.subject for each in ended} != had or not had:
+    }
+    if not left or len(left) < len(had):
         return finding
-    last = ended[-1]
-    headline = (
-        f"The worker that '{short(case.prefix_of(task.key), 40)}' asks for left at the end of "
-        f"its lifetime{lifetime_of(case.run, last.subject)}"
+    last = max(left.values(), key=lambda each: each.at)
+    ended = last.subject in of_lifetime
+    how = (
+        f"left at the end of its lifetime{lifetime_of(case.run, last.subject)}"
+        if ended
+        else f"was {how_retired(case, last)}"
     )
-    evidence = Evidence(
-        text=f"{case.name_of(last.subject)}: {last.reason}.",
-        source="events",
-        at=last.at,
-    )
+    prefix = short(case.prefix_of(task.key), 40)
+    headline = f"The worker that '{prefix}' asks for {how}"
+    who = case.name_of(last.subject)
+    evidence = Evidence(text=f"{capital(who)} {how}.", source="events", at=last.at)
     return msgspec.structs.replace(
         finding,
-        rule="worker-lifetime",
+        rule="worker-lifetime" if ended else finding.rule,
         title=f"{headline}; then no worker could run that task",
-        cause=f"{finding.cause} {capital(case.name_of(last.subject))} had left at the end "
-        "of its `--lifetime`, and was not replaced.",
-        remedy="Give that worker a `--lifetime` that is longer than the work that only it can "
-        "do, or `--lifetime-restart`, so that it comes back.",
+        cause=f"{finding.cause} {capital(who)} {how}, and was not replaced.",
+        remedy=_LIVE_LONGER if ended else f"{_KEEP_IT} {finding.remedy}",
         evidence=(evidence, *finding.evidence),
         follows=ChainStep(at=last.at, text=headline, evidence=(evidence,)),
     )
+
+
+_LIVE_LONGER = (
+    "Give that worker a `--lifetime` that is longer than the work that only it can do, or "
+    "`--lifetime-restart`, so that it comes back."
+)
+_KEEP_IT = (
+    "Keep that worker until its tasks are done, or ask for something that other workers have, "
+    "too."
+)
 
 
 def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
