@@ -398,6 +398,31 @@ def test_a_driver_that_exits_after_a_wait_in_vain_is_the_hang_in_whatever_words(
     assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
 
 
+def a_wait_in_vain(at: float) -> Piece:
+    return an_event(
+        "driver-call-failed", "driver", at=at, call="wait", key=None,
+        exception="TimeoutError", message="", identity="1", pid=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("waits", "rule"),
+    [
+        ([99.5], "stalled"),
+        ([95.5, 97.5, 99.5], "driver-exception"),  # it may only have looked
+        ([90.0], "driver-exception"),
+    ],
+    ids=["its only wait", "one of several", "long before"],
+)
+def test_a_driver_that_exits_after_its_only_wait_gave_up_what_was_running(
+    waits: list[float], rule: str
+) -> None:
+    running = a_stall(a_task_at("fetch-1", executing_for=58))
+    found = verdict(hung(running, *map(a_wait_in_vain, waits), error=EXITS))
+
+    assert found.rule == rule
+
+
 @pytest.mark.parametrize(
     ("failed_at", "rule"), [(30.0, "task-exception"), (10.0, "stalled")]
 )

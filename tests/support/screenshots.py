@@ -33,7 +33,7 @@ from runs_from_rows import a_death, a_graph, a_run, a_task, a_worker, failed_wit
 KEPT = Path(__file__).parents[1] / "core" / "screenshots"
 _KEPT_RUNS = {
     "failed": ("failures", "worker_memory", "one_task_reads_everything"),
-    "succeeded": ("workloads", "healthy", "pricing_summary"),
+    "succeeded": ("workloads", "healthy_01", "pricing_summary"),
 }
 WIDTHS = (1400, 900, 480)
 SCHEMES = ("light", "dark")

@@ -87,6 +87,7 @@ from dask_blackbox.tables.schemas import Row
 _RECENT = 120.0  # seconds
 _MOMENT = 2.0  # seconds of all threads
 _LONG = 3.0
+_AT_ONCE = 2.0  # seconds between a wait that timed out and the end of the driver's work
 _LARGE_SHARE = 0.9
 _LEAST_SHARE = 0.05  # of the thread-seconds of the whole run
 
@@ -162,11 +163,10 @@ class Case:
         """Whether the driver failed without what it had waited for in vain.
 
         It lacked something then, or its own code says that it ends, in whatever words.  What
-        it had waited for was blocked, and still when the run ended.  A task that was running
-        need not be: a driver may look at it again and again.
+        it had waited for was blocked, and still when the run ended.
         """
         hang, exception = self.standstill, self.exception
-        if hang is None or hang.executing or exception is None:
+        if hang is None or exception is None:
             return False
         lacks = is_absence(exception.exception, exception.message)
         if not lacks and not raised_on_purpose(exception.traceback):
@@ -174,14 +174,22 @@ class Case:
         return self._waited_in_vain(hang)
 
     def _waited_in_vain(self, hang: Hang) -> bool:
-        """Return whether the driver's last wait for Dask came to nothing while nothing moved."""
-        timed_out = (
-            each.at >= hang.since and is_wait(each.exception, each.message)
+        """Return whether the driver's last wait for Dask came to nothing while nothing moved.
+
+        A task that was running need not be blocked where a driver looks at it again and
+        again; it is what the driver gave up where that ends after its only wait.
+        """
+        waits = [
+            each.at
             for each in self.outcome.survived
-        )
+            if each.at >= hang.since and is_wait(each.exception, each.message)
+        ]
         decided = self.outcome.decided_at
+        if hang.executing:
+            only = len(waits) == 1 and decided is not None
+            return only and (decided or 0.0) - waits[0] <= _AT_ONCE
         position = None if decided is None else wait_before(self.run, decided)
-        return any(timed_out) or (position is not None and position.in_dask)
+        return bool(waits) or (position is not None and position.in_dask)
 
     @cached_property
     def outcome(self) -> Outcome:

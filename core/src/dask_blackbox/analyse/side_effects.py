@@ -69,6 +69,7 @@ from dask_blackbox.formatting import (
 from dask_blackbox.run_tables import RunTables
 
 _FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
+_ABSENT = re.compile(r"No such file|does not exist|not found", re.IGNORECASE)
 _LONG_AGO = 3_600.0
 _CANCELLED_WITHIN = 1.0  # seconds between a call of the client and the scheduler's line
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
@@ -311,7 +312,7 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
 
 def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> Finding:
     """Return a verdict on a file in the local directory of a worker that had left by then."""
-    owner = _worker_of_folder(case.run, text)
+    owner = _worker_of_folder(case.run, text) if _ABSENT.search(text) else None
     left = None if owner is None else _departure(case, owner.subject, at)
     if owner is None or left is None:
         return verdict

@@ -1,7 +1,7 @@
 """Runs at the start of each Python process of a command under `dask blackbox run`.
 
 It must cost nothing and break nothing: it hands on to the `sitecustomize` that it hides,
-and imports nothing of ours before an exception ends the process.
+and imports nothing of ours before an exception ends the process, or it starts a program.
 Nor does it import `typing`, or other modules that Python itself starts without.
 """
 

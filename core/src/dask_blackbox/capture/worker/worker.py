@@ -7,6 +7,7 @@ batches, through Dask's own event log.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -495,7 +496,8 @@ class WorkerCapture(WorkerPlugin):
                 with self._lock:
                     self._keep("event", row)
         # At once: other workers are asked for these modules while they are there.
-        self._loop.call_soon_threadsafe(self._ship)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._ship)
 
     def _look_for(self, key: str, path: str) -> None:
         """Report where a file should have been (in a thread: the file system may block)."""
