@@ -398,6 +398,21 @@ def test_a_driver_that_exits_after_a_wait_in_vain_is_the_hang_in_whatever_words(
     assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
 
 
+@pytest.mark.parametrize(
+    ("stop", "rule"), [(99.0, "driver-exception"), (101.5, "no-valid-worker")]
+)
+def test_a_driver_whose_wait_ended_with_a_result_did_not_wait_in_vain(
+    stop: float, rule: str
+) -> None:
+    wait = an_event(
+        "driver-stood", "driver", at=96.0, lasted=40.0, pid=1, stack=IN_AS_COMPLETED
+    )
+    done = a_task("train-0", start=stop - 1)
+    found = verdict(hung(of_resources(), wait, done, error=EXITS))
+
+    assert found.rule == rule
+
+
 def a_wait_in_vain(at: float) -> Piece:
     return an_event(
         "driver-call-failed", "driver", at=at, call="wait", key=None,

@@ -59,7 +59,8 @@ def until_ended(client: Any, task_run_id: Any) -> None:
     wanted = TaskRunFilter.model_validate({"id": {"any_": [task_run_id]}})
     while True:
         runs = client.read_task_runs(task_run_filter=wanted)
-        if runs and runs[0].state.is_final():
+        state = runs[0].state if runs else None  # at first, it has none
+        if state is not None and state.is_final():
             return
 
         time.sleep(0.1)

@@ -185,11 +185,24 @@ class Case:
             if each.at >= hang.since and is_wait(each.exception, each.message)
         ]
         decided = self.outcome.decided_at
+        if self._moved_again(hang):
+            return False
         if hang.executing:
             only = len(waits) == 1 and decided is not None
             return only and (decided or 0.0) - waits[0] <= _AT_ONCE
         position = None if decided is None else wait_before(self.run, decided)
         return bool(waits) or (position is not None and position.in_dask)
+
+    def _moved_again(self, hang: Hang) -> bool:
+        """Return whether a task finished after all, before the driver's work ended.
+
+        Also in the last moments: that the driver then raises something is another matter.
+        """
+        decided = self.outcome.decided_at
+        stop = pl.col("stop").dt.epoch("us") / 1e6
+        until = math.inf if decided is None else decided + self.outcome.clocks
+        finished = (pl.col("outcome") == "finished") & (stop > hang.at)
+        return not self.run.tasks.filter(finished & (stop <= until)).is_empty()
 
     @cached_property
     def outcome(self) -> Outcome:
