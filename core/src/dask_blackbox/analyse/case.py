@@ -185,12 +185,11 @@ class Case:
             if each.at >= hang.since and is_wait(each.exception, each.message)
         ]
         decided = self.outcome.decided_at
-        if self._moved_again(hang):
+        if decided is None or self._moved_again(hang):
             return False
         if hang.executing:
-            only = len(waits) == 1 and decided is not None
-            return only and (decided or 0.0) - waits[0] <= _AT_ONCE
-        position = None if decided is None else wait_before(self.run, decided)
+            return len(waits) == 1 and decided - waits[0] <= _AT_ONCE
+        position = wait_before(self.run, decided)
         return bool(waits) or (position is not None and position.in_dask)
 
     def _moved_again(self, hang: Hang) -> bool:

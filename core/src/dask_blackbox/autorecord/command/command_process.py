@@ -137,10 +137,10 @@ def _line(kind: str, row: list[object]) -> None:
 
 def _is_a_worker() -> bool:
     """Return whether this is a worker's process, in which a task has made a client."""
-    from distributed import Worker
-
+    # Not imported for this: a process that only starts commands need not load Dask.
+    kind = getattr(sys.modules.get("distributed.worker"), "Worker", None)
     # Without a nanny a worker may share its process with the driver.
-    return any(worker.nanny for worker in Worker._instances)  # noqa: SLF001
+    return kind is not None and any(worker.nanny for worker in kind._instances)  # noqa: SLF001
 
 
 def _describe(link: Link) -> None:
