@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import pytest
 from dask_blackbox.reader import find_run
 from dask_blackbox.store import open_store
 from scenario_runs import SCENARIOS, Home, begin_command, ended, messages, run_scenario
@@ -41,12 +42,13 @@ def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     assert home.left_over() == []
 
 
-def test_what_a_command_logs_while_it_has_no_recorder_is_recorded(
-    homes: Callable[[], Home],
+@pytest.mark.parametrize("times", [1, 3])
+def test_what_a_command_does_while_it_has_no_recorder_is_recorded(
+    homes: Callable[[], Home], times: int
 ) -> None:
     home = homes()
     store = str(home.folder / "store")
-    script = [sys.executable, str(SCENARIOS / "command_recorder_killed.py")]
+    script = [sys.executable, str(SCENARIOS / "command_recorder_killed.py"), str(times)]
     words = ["blackbox", "run", "--store", store, "--", *script]
     finished = ended(home, begin_command(home, *words))
     run = find_run(open_store(store), "latest")
@@ -54,7 +56,8 @@ def test_what_a_command_logs_while_it_has_no_recorder_is_recorded(
     home.quiet()
 
     assert finished.code == 0, finished.errors
-    assert len(details(run, "recorder-restarted")) == 1
+    assert len(details(run, "recorder-restarted")) == times
+    assert run.tasks.height == 2
     assert messages(run.logs, "line ") == [f"line {n}" for n in range(int(last[:-6]))]
     assert run.card().completeness == {"recorded": True, "complete": True}
     assert home.left_over() == []

@@ -1,6 +1,8 @@
-"""A command that logs all the time while its recorder is killed.
+"""A command that logs all the time while its recorder is killed, once or three times.
 
-python command_recorder_killed.py
+python command_recorder_killed.py TIMES
+
+If there are several, the last one is killed just before the cluster closes.
 """
 
 from __future__ import annotations
@@ -8,6 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
+import sys
 import threading
 import time
 
@@ -26,19 +30,33 @@ def count(over: threading.Event) -> None:
     logging.getLogger("job").warning("%d lines", number)
 
 
-def main() -> None:
+def answers() -> bool:
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(os.environ["DASK_BLACKBOX_CONTROL"]) == 0
+
+
+def kill_recorder() -> None:
+    """Kill the recorder of the command that runs this script, which answers."""
+    until(answers, "a recorder")
+    for recorder in recorders(os.getppid()):
+        os.kill(recorder, signal.SIGKILL)
+    until(lambda: not answers(), "its end")
+
+
+def main(times: int) -> None:
     with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
         client.submit(abs, -1).result()
         over = threading.Event()
-        counting = threading.Thread(target=count, args=(over,))
+        counting = threading.Thread(target=count, args=(over,), daemon=True)
         counting.start()
-        [recorder] = recorders(os.getppid())  # of the command that runs this script
-        os.kill(recorder, signal.SIGKILL)
-        until(lambda: recorders(os.getppid()) - {recorder}, "another one")
+        for _ in range(times):
+            kill_recorder()
+        if times == 1:
+            until(answers, "another one")
         client.submit(abs, -2).result()
         over.set()
         counting.join()
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

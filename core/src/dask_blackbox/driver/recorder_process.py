@@ -34,7 +34,7 @@ from dask_blackbox.driver.relay import Relay
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
-from dask_blackbox.protocol.connection import Link
+from dask_blackbox.protocol.connection import Link, is_recorder_asked_for
 from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     Attach,
@@ -159,6 +159,7 @@ def _environment() -> dict[str, str]:
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
 _TAKE_OVER_TIMEOUT = 3.0
+_LOOK_INTERVAL = 0.05
 
 
 class RecorderSupervisor:
@@ -378,7 +379,7 @@ class RecorderSupervisor:
             pause = _PAUSES[self._losses - 1]
             if self._link.gave_way:  # else the driver would find the next one
                 pause = max(pause, _TAKE_OVER_TIMEOUT)
-            self._needed.wait(pause)
+            self._wait_until_needed(pause)
             if self._done:
                 return
             if not self._concluding:
@@ -395,6 +396,16 @@ class RecorderSupervisor:
         )
         Path(self._config.socket).unlink(missing_ok=True)
         logger.error("this run is no longer recorded: %s", self.reason)
+
+    def _wait_until_needed(self, pause: float) -> None:
+        """Wait, but not while this process or one of a command needs a recorder."""
+        until = time.monotonic() + pause
+        while (left := until - time.monotonic()) > 0:
+            # Another process has no other way to us than the socket that was left.
+            if is_recorder_asked_for(self._config.socket):
+                return
+            if self._needed.wait(min(left, _LOOK_INTERVAL)):
+                return
 
     def _replace(self, before: Link) -> None:
         link = start_recorder(self._config, self._lost, self._on_progress)

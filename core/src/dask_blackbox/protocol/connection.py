@@ -17,6 +17,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
@@ -60,6 +62,7 @@ class Link:
         process: The recorder, if this process started it.
         on_lost: Called, once and from a thread, when the recorder ends without being asked to.
         on_progress: Takes each report of progress, in a thread; must not block.
+        hang_up: Lets the recorder know that nothing more comes, if closing `outgoing` does not.
     """
 
     def __init__(
@@ -70,8 +73,9 @@ class Link:
         *,
         on_lost: Callable[[], None] = lambda: None,
         on_progress: Callable[[Progress], None] = lambda _progress: None,
+        hang_up: Callable[[], None] = lambda: None,
     ) -> None:
-        self._on_progress = on_progress
+        self._on_progress, self._hang_up = on_progress, hang_up
         self._outgoing, self._incoming, self.process = outgoing, incoming, process
         self._on_lost, self._leaving = on_lost, False
         self._orders: queue.Queue[Order | tuple[str, list[object]] | None]
@@ -210,6 +214,7 @@ class Link:
                 self._connection_ended()
         with contextlib.suppress(OSError, ValueError):
             self._outgoing.close()
+            self._hang_up()
 
     def _give_way(self) -> None:
         """End a recorder for which the driver waits, which it would do forever."""
@@ -348,4 +353,33 @@ def call_recorder(
                 ) from error
             time.sleep(0.02)
             continue
-        return Link(line.makefile("wb"), line.makefile("rb"), on_lost=on_lost)
+        # Else the recorder would ask a connection that is left which values it masks.
+        hang_up = partial(line.shutdown, socket.SHUT_WR)
+        outgoing, incoming = line.makefile("wb"), line.makefile("rb")
+        line.close()  # with the last of these
+        return Link(outgoing, incoming, on_lost=on_lost, hang_up=hang_up)
+
+
+def ask_for_recorder(path: str) -> bool:
+    """Let the process that starts recorders know that one is needed now, not after its pause.
+
+    Args:
+        path: Of the socket that the last recorder left; the oldest time there is marks it.
+
+    Returns:
+        Whether one may come: a recorder that ends as it should leaves no socket, nor does the
+        last one that may be started.
+    """
+    try:
+        os.utime(path, (0, 0))
+    except OSError:
+        return False
+    return True
+
+
+def is_recorder_asked_for(path: str) -> bool:
+    """Return whether a process needs a recorder now."""
+    try:
+        return Path(path).stat().st_mtime == 0
+    except OSError:
+        return False

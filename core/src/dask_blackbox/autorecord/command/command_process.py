@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ from dask_blackbox.driver.plugin_registration import install
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
-from dask_blackbox.protocol.connection import Link, call_recorder
+from dask_blackbox.protocol.connection import Link, ask_for_recorder, call_recorder
 from dask_blackbox.protocol.messages import Attach, Drain
 from dask_blackbox.settings import setting, setting_seconds
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _CALLING = 5.0
-_FINDING = 30.0
+_FINDING = 90.0  # longer than the longest pause before another recorder starts
 _FINAL_EVENTS = 5.0
 _POLLING = 0.01
 
@@ -62,9 +63,12 @@ _following: int | None = None
 
 
 def _shared_link() -> Link:
-    """Return this process's line to the recorder; a forked child gets one of its own."""
+    """Return this process's line to the recorder; a forked child gets one of its own.
+
+    It may be closed: what is sent then waits for the recorder that takes over.
+    """
     with _lock:
-        if _link is None or _link[0] != os.getpid() or _link[1].closed:
+        if _link is None or _link[0] != os.getpid():
             return _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
         return _link[1]
 
@@ -93,6 +97,11 @@ def leave() -> None:
                 _calls[1].flush_held()
             if _tap is not None:
                 _tap[1].flush()
+            deadline = time.monotonic() + _CALLING
+            while _link[1].closed and time.monotonic() < deadline:
+                if not ask_for_recorder(os.environ[CONTROL]):
+                    break
+                time.sleep(_POLLING)
             _link[1].leave()
 
 
@@ -255,24 +264,32 @@ async def client_closing(client: Client) -> None:
                 _tap[1].report_times()
             # Not in a thread of an executor: where the command does not close its
             # clients, the interpreter does, and has closed its executors before.
-            link = _asked_to_drain(order.address)
-            deadline = time.monotonic() + _FINAL_EVENTS
-            while time.monotonic() < deadline and not link.closed:
-                if link.reported("drained") is not None:
-                    break
+            for _ in _until_drained(order.address):
                 await asyncio.sleep(_POLLING)
             _attached.pop(client.id, None)
 
 
 def _drain(address: str) -> None:
-    _asked_to_drain(address).wait_for("drained", _FINAL_EVENTS)
+    for _ in _until_drained(address):
+        time.sleep(_POLLING)
 
 
-def _asked_to_drain(address: str) -> Link:
-    link = _shared_link()
-    link.forget("drained")
-    link.order(Drain(address=address))
-    return link
+def _until_drained(address: str) -> Iterator[None]:
+    """Yield until a recorder has pulled what a scheduler holds, but not for long."""
+    asked: Link | None = None
+    deadline = time.monotonic() + _FINAL_EVENTS
+    while time.monotonic() < deadline:
+        link = _shared_link()
+        if link.closed:  # not after the pause: what the scheduler holds goes with it
+            if not ask_for_recorder(os.environ[CONTROL]):
+                return
+        elif link is not asked:
+            link.forget("drained")
+            link.order(Drain(address=address))
+            asked = link
+        elif link.reported("drained") is not None:
+            return
+        yield
 
 
 def report(error: BaseException) -> None:
