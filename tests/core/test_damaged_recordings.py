@@ -15,11 +15,12 @@ from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import MalformedRecordingError
 from dask_blackbox.manifest import DriverException, Manifest, seal_is_whole
 from dask_blackbox.protocol.messages import End, end_row
+from dask_blackbox.reader import find_run
 from dask_blackbox.reader.documents import read_ending, read_manifest
 from dask_blackbox.recorder.spool import Spool
 from dask_blackbox.recorder.spool_folder import note_beginning, spooled_in
 from dask_blackbox.recorder.sync import upload_recording
-from dask_blackbox.store import MemoryStore
+from dask_blackbox.store import MemoryStore, open_store
 from dask_blackbox.testing import EPOCH, a_log, a_metric, a_task, a_worker_added
 from dask_blackbox.testing.facts import an_event, rows_of
 
@@ -32,8 +33,12 @@ END = End(
 CAPSULE = b"opaque"
 
 
-def _record(folder: Path, *, end: End | None = END) -> None:
-    """Put the recording of a failed run into a store, as a recorder does."""
+def _record(folder: Path, *, end: End | None = END, full: bool = False) -> None:
+    """Put the recording of a failed run into a store, as a recorder does.
+
+    Args:
+        full: The disk has no space for what is written last.
+    """
     kept = an_event(
         "capsule-kept",
         "('sum-1', 0)",
@@ -56,8 +61,22 @@ def _record(folder: Path, *, end: End | None = END) -> None:
     capsules = folder / "spool" / "r" / "capsules"
     capsules.mkdir()
     (capsules / "1.capsule").write_bytes(CAPSULE)
+    if full:
+        (folder / "spool" / "r" / "reserve").unlink()
     [waiting] = spooled_in(folder / "spool").ready
     assert upload_recording(waiting) is not None
+
+
+def test_a_recording_whose_account_did_not_fit_on_the_disk_is_not_called_complete(
+    tmp_path: Path,
+) -> None:
+    _record(tmp_path, full=True)
+    card = find_run(open_store(str(tmp_path / "store")), "latest").card()
+
+    assert card.state == "failed"
+    assert card.completeness["missing"]["spool"] == [
+        "could not keep everything (its disk was full at the end)"
+    ]
 
 
 @pytest.fixture(scope="module")

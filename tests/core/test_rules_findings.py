@@ -187,7 +187,7 @@ def test_what_a_recording_lacks_is_named_by_source() -> None:
 
     assert (found.rule, found.severity) == ("recording-incomplete", "notice")
     assert "Scheduler tcp://s: 2 batches never arrived" in found.cause
-    assert "1,200 log lines dropped" in found.cause
+    assert "at most 1,200 log lines lost" in found.cause
     assert "metrics failed: OSError()" in found.cause
 
 

@@ -430,7 +430,8 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
 def _dropped(found: Judgement, what: str) -> int:
     """Return how many rows the card says were deleted before the store had them."""
     reported = str(found.seen["missing"].get("spool", ""))
-    return sum(map(int, re.findall(rf"(\d+) {what}s? dropped", reported)))
+    counts = re.findall(rf"([\d,]+) {what}s? (?:dropped|lost)", reported)
+    return sum(int(count.replace(",", "")) for count in counts)
 
 
 def _look_at_tasks(truth: Truth, run: Run, found: Judgement, until_when: float) -> None:

@@ -131,7 +131,7 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
         return
     if not missing:
         for source, number in dropped.items():
-            yield source, f"{counted(number, 'log line')} dropped"
+            yield source, f"at most {counted(number, 'log line')} lost"
         return
     for source, lost in gaps.head(_SOURCES).iter_rows():
         yield source, f"{counted(lost, 'log line')} lost"

@@ -31,7 +31,7 @@ from dask_blackbox.recorder.opening import (
 )
 from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
-from dask_blackbox.recorder.spool_folder import forget, note_beginning
+from dask_blackbox.recorder.spool_folder import forget, note_beginning, write_last
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
@@ -75,7 +75,9 @@ def finalise(
             reason = f"the store failed at the end: {error}; {_waiting(config)}"
             card = _card(config, run, spooled, reason, history)
     if reason is not None:
-        _keep(config, run, ending, card)
+        if (lost := _keep(config, run, ending, card)) is not None:
+            reason = f"{reason.removesuffix(_advice(config))}: {lost}"
+            card = _card(config, run, {}, reason, history)
     else:
         forget(Path(config.spool))
     overview = _overview(config, run, card)
@@ -174,8 +176,12 @@ def _reason(config: Config, opening: Opening, outcome: Outcome) -> str | None:
 
 
 def _waiting(config: Config, what: str = "it waits") -> str:
+    return f"{what} in {config.spool}{_advice(config)}"
+
+
+def _advice(config: Config) -> str:
     again = command("sync", "--spool", str(Path(config.spool).parent))
-    return f"{what} in {config.spool}; `{again}` uploads the recording"
+    return f"; `{again}` uploads the recording"
 
 
 def _card(
@@ -288,13 +294,13 @@ def _pages(
         yield name, (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
 
 
-def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
-    """Write the blobs into the spool, to be uploaded later."""
+def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> str | None:
+    """Write the blobs into the spool, to be uploaded later; return why nothing is kept."""
     folder = Path(config.spool)
     if not (folder / "run.json").is_file():  # it was deleted, or the disk was full
         note_beginning(folder, config.manifest, config.store_settings)
     try:
-        (folder / "complete.json").write_bytes(sealed(ending))
+        write_last(folder / "complete.json", sealed(ending))
         for name, (blob, _) in _pages(config, run, card):
             # Pages can be made again from the rows, so they never use the last space.
             free = shutil.disk_usage(folder).free >= _SPACE_FOR_PAGES * len(blob)
@@ -302,3 +308,6 @@ def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None
                 (folder / name).write_bytes(blob)
     except OSError as error:
         logger.warning("could not keep the recording in %s: %s", folder, error)
+        if not (folder / "run.json").is_file() or not size_of(folder / "segments"):
+            return f"nothing could be kept there ({error.strerror})"
+    return None

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dask_blackbox import formatting
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import Rows
 from dask_blackbox.manifest import SourceAccount
@@ -178,15 +179,18 @@ class Spool:
         if size >= self._quota + IN_MEMORY:
             kept, lost = {}, Counter({kind: len(each) for kind, each in rows.items()})
         if lost:
-            self._drop(lost, f"its limit is {self._quota / 2**20:,.1f} MiB")
+            self._drop(lost, self._limit())
         return kept
+
+    def _limit(self) -> str:
+        return f"its limit is {formatting.size(self._quota)}"
 
     def _thin(self, size: int) -> int:
         """Remove the least informative rows from waiting segments; return the rest.
 
         Out of the oldest first: what was printed last matters most.
         """
-        why = f"its limit is {self._quota / 2**20:,.1f} MiB"
+        why = self._limit()
         while size >= self._quota and self._least < LAST:
             current, self._current = self._current, None
             if current is not None:

@@ -37,6 +37,10 @@ logger = logging.getLogger("dask_blackbox.recorder")
 
 _CREDENTIALS = ("key", "secret", "token")
 _END = "end.json"
+_RESERVE = "reserve"
+_RESERVED = 8 * 2**10
+"""Bytes that are kept free for what is written last, on a disk that is nearly full."""
+_LEAST_FREE = 4 * _RESERVED
 _decode_settings = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -103,10 +107,46 @@ def note_beginning(
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         # `run.json` last: with it, the folder is a recording.
-        (folder / "store.json").write_bytes(msgspec.json.encode(plain))
-        (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
+        _write(folder / "store.json", msgspec.json.encode(plain))
+        _write(folder / "run.json", msgspec.json.encode(manifest))
+        reserve, free = folder / _RESERVE, shutil.disk_usage(folder).free
+        if free >= _LEAST_FREE and not reserve.is_file():
+            # Random, as a file system may compress it.
+            _write(reserve, os.urandom(_RESERVED))
     except OSError as error:
         logger.warning("the spool cannot be written: %s", error)
+
+
+def is_reserved(folder: Path) -> bool:
+    """Return whether there is space for what is written last, which was not written yet."""
+    return (folder / _RESERVE).is_file()
+
+
+def write_last(path: Path, blob: bytes) -> None:
+    """Write how a run ended into its folder; for this, some space was reserved.
+
+    Raises:
+        OSError: if there is none all the same.
+    """
+    (path.parent / _RESERVE).unlink(missing_ok=True)
+    _write(path, blob)
+
+
+def _write(path: Path, blob: bytes) -> None:
+    """Write a file as a whole, or none; one that another recorder has written stays.
+
+    Raises:
+        OSError: if that is not possible.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == blob:
+            return
+    try:
+        path.write_bytes(blob)
+    except OSError:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
 
 
 def note_end(folder: Path, end: End, reason: str) -> None:
@@ -119,7 +159,7 @@ def note_end(folder: Path, end: End, reason: str) -> None:
     """
     left = Left(end=end, reason=reason, at=time.time())
     try:
-        (folder / _END).write_bytes(msgspec.json.encode(left))
+        write_last(folder / _END, msgspec.json.encode(left))
     except OSError as error:
         logger.warning("the spool cannot be written: %s", error)
 

@@ -13,14 +13,14 @@ import msgspec
 from dask_blackbox.analyse.rule_settings import asking_or_default
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
-from dask_blackbox.manifest import Ending, SourceAccount
+from dask_blackbox.manifest import SPOOL, Ending, SourceAccount
 from dask_blackbox.protocol.messages import Config, End, Reply
 from dask_blackbox.reader.damaged_documents import end_in_segments
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
-from dask_blackbox.recorder.spool_folder import Claim, Spooled
+from dask_blackbox.recorder.spool_folder import Claim, Spooled, is_reserved
 from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
@@ -131,7 +131,11 @@ def _ending_of(spooled: Spooled) -> Ending:
     run = RunTables(spooled.manifest, None, frames_of_batches(batches))
     reported = end_in_segments(run)
     if reported is not None:
-        return reported
+        if is_reserved(spooled.folder):
+            return reported
+        # What was dropped is in the document that found no space.
+        account = SourceAccount(error="its disk was full at the end")
+        return msgspec.structs.replace(reported, sources={SPOOL: account})
     left = spooled.left
     if left is None:  # its end was not reported
         last = max((p.stat().st_mtime for p in spooled.segments), default=time.time())
