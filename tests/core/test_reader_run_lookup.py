@@ -141,8 +141,11 @@ def test_a_store_whose_recordings_were_all_deleted_is_not_called_empty() -> None
     for name in index_names(gone, EPOCH, "failed"):
         store.put(name, b"")
 
-    with pytest.raises(RunNotFoundError, match=r"'latest' in .* were deleted"):
-        find_run(store, "latest")
+    for typed in ("latest", "report", "report/deleted", "report/deleted/1"):
+        with pytest.raises(RunNotFoundError, match=rf"'{typed}' in .* were deleted"):
+            find_run(store, typed)
+    with pytest.raises(RunNotFoundError, match="no recording 'report/never'"):
+        find_run(store, "report/never")
 
 
 def test_a_marker_whose_recording_is_gone_hides_no_other_run(store: Store) -> None:

@@ -197,6 +197,8 @@ def _candidate(store: Store, name: str) -> _Candidate:
         return None, None, None
     candidates = list(_exact(store, typed)) or list(_beginning(store, typed))
     if not candidates:
+        if _is_marked(store, typed):
+            raise RunNotFoundError(name, store.url, deleted=True)
         raise RunNotFoundError(name, store.url, close=_close(store, typed))
     if len(candidates) > 1:
         shown = [
@@ -205,6 +207,21 @@ def _candidate(store: Store, name: str) -> _Candidate:
         ]
         raise AmbiguousRunError(name, shown, more=len(candidates) > _MOST)
     return candidates[0]
+
+
+def _is_marked(store: Store, typed: str) -> bool:
+    """Return whether the index, which `ls` shows, has a job or a run of that name."""
+    if _exists(store, f"index/jobs/{safe(typed)}/"):
+        return True
+    for job, rest in _splits(typed):
+        names = islice(store.names(f"index/jobs/{job}/"), _MOST_COMPARED)
+        head, _, attempt = rest.rpartition("/")
+        runs = {(safe(rest), None), (safe(head), attempt)}
+        for entry in filter(None, map(read_index_name, names)):
+            _, run, number = entry.address
+            if {(run, None), (run, str(number))} & runs:
+                return True
+    return False
 
 
 def _close(store: Store, typed: str) -> list[str]:
