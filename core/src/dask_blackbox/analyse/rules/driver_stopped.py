@@ -177,8 +177,8 @@ def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str
     if both:
         return (
             "Neither the driver nor its recorder reported an exit: the machine, pod or "
-            f"container that ran both was stopped. The recording ends {after} after the "
-            "start, so it was stopped then or later."
+            f"container that ran both was stopped. Their last sign of life came {after} after "
+            "the start, so it was stopped then or later."
         )
     ended = f"was ended by {by}" if by else f"ended{itself}"
     return (
