@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,22 @@ def test_the_users_own_lines_are_all_kept(tap: LogTap, rows: list[list[Any]]) ->
         logging.getLogger("job").warning("line %d", n)
 
     assert len(lines_of(rows, "job")) == LINES
+
+
+def test_what_a_task_logs_as_dask_does_is_the_users(rows: list[list[Any]]) -> None:
+    tap = LogTap(
+        "a-recording",
+        "worker",
+        lambda role: "tcp://1",
+        rows.append,
+        key_of_thread={threading.get_ident(): "a-task"}.get,
+    )
+    tap.attach()
+    for n in range(LINES):
+        logging.getLogger("distributed.worker").warning("line %d", n)
+    tap.detach()
+
+    assert len(lines_of(rows, "distributed.worker")) == LINES
 
 
 def test_streams_of_recordings_that_overlapped_come_off_in_any_order() -> None:

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import distributed
 from dask_blackbox import recording
-from distributed import Client, get_client, worker_client
+from distributed import Client, get_client, get_worker, worker_client
 from scenario_reports import commands_cluster, report, until
 
 ROUNDS = 3
@@ -26,6 +27,11 @@ ROUNDS = 3
 def shared(i: int) -> int:
     logging.getLogger("job").warning("a line of %d", i)
     print("printed for", i)
+    worker = get_worker()
+    key = worker.get_current_task()
+    worker.log_event("told", {"by": key})
+    distributed.print("told by", key)
+    distributed.warn(f"warned by {key}")
     return i
 
 
@@ -183,7 +189,7 @@ def main(store: str, processes: str, threads: str) -> None:
         cards: dict[str, Any] = {}
         for each in working:
             output, _ = each.communicate()
-            cards |= json.loads(output)
+            cards |= json.loads(output.splitlines()[-1])
         report(cards=cards)
         with recording(client, store=store, job="around") as rec:
             report(in_task=client.submit(recorded_task, store).result())

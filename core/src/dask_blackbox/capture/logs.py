@@ -215,7 +215,8 @@ class LogTap:
         record.__dict__[self._mark] = True
         self._busy.now = True
         try:
-            if record.name.startswith(_MAY_FLOOD) and self._floods_us(record):
+            dasks = record.name.startswith(_MAY_FLOOD) and not self._is_of_task(record)
+            if dasks and self._floods_us(record):
                 return
             text = self._plain.format(record)
             role = role_of(record.name, self._role)
@@ -226,6 +227,11 @@ class LogTap:
             pass
         finally:
             self._busy.now = False
+
+    def _is_of_task(self, record: logging.LogRecord) -> bool:
+        """Return whether a task uses a logger of Dask's: then it is no line of Dask's."""
+        thread = record.thread
+        return thread is not None and self._key_of_thread(thread) is not None
 
     def _is_of_another(self, record: logging.LogRecord) -> bool:
         """Return whether it comes from a scheduler or nanny that only others record."""

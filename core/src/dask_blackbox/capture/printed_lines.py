@@ -138,6 +138,8 @@ class DriverPrintedLines:
         now = time.time
 
         def take(text: str, thread: int) -> None:
+            if _is_shown_for_worker():
+                return
             at = now()
             if self._count >= _A_SECOND and at < self._until:  # a flood: no lock for it
                 next(self._held)
@@ -170,6 +172,16 @@ class DriverPrintedLines:
     def _hand_over(self, line: _Line) -> None:
         at, name, level, text, thread = line
         self._tap.take(at, "driver", name, level, text, thread)
+
+
+def _is_shown_for_worker() -> bool:
+    """Return whether a worker has printed a line that Dask prints in each client, too."""
+    frame: Any = sys._getframe(2)
+    while (
+        frame is not None and frame.f_code.co_name == "write"
+    ):  # one of each recording
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == "_handle_print"
 
 
 def _is_workers(name: str) -> bool:

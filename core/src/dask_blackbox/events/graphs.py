@@ -112,6 +112,8 @@ class P2PMessage(Event, frozen=True, kw_only=True):
 class UserEvent(Event, frozen=True, kw_only=True):
     """The user's code called `log_event`.
 
+    On a shared scheduler, they are recorded only while no other client's task runs.
+
     Attributes:
         topic: The topic.
         message: What was logged; cut if it is long.

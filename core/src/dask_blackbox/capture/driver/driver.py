@@ -28,6 +28,7 @@ from .patches import Patches
 
 _LONGEST = 20_000
 _SHORT = 2_000
+_WARNING_FRAMES = 10  # from what shows a warning to what warns
 _MOST_THREADS, _LINES = 20, 190  # threads that exceptions end, and lines of each
 _REGISTERING = ("register_plugin", "register_worker_plugin")
 _ABOUT = "dask_blackbox_about"
@@ -254,7 +255,9 @@ class DriverTap:
             message: Any, category: Any, filename: str, lineno: int, *more: Any
         ) -> None:
             try:
-                self._warned(message, category, filename, lineno)
+                # That of a worker's `warn`, which warns there, too, goes to each client.
+                if not _is_called_by("_handle_warn"):
+                    self._warned(message, category, filename, lineno)
             finally:
                 inner(message, category, filename, lineno, *more)
 
@@ -343,6 +346,17 @@ class DriverTap:
             time.time(), "driver", "py.warnings", logging.WARNING,
             f"{detail['category']}: {detail['message']} ({filename}:{lineno})", None,
         )  # fmt: skip
+
+
+def _is_called_by(name: str) -> bool:
+    frame: Any = sys._getframe(1)
+    for _ in range(_WARNING_FRAMES):
+        if frame is None:
+            return False
+        if frame.f_code.co_name == name:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _main_thread() -> tuple[float, float] | None:

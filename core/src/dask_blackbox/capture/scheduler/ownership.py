@@ -249,6 +249,22 @@ class ForeignLines:
         ws = self._scheduler.workers.get(row[_SOURCE])
         return ws is not None and not all(map(self._own.has, ws.processing))
 
+    def may_have_logged(self) -> bool:
+        """Return whether an event that a task has logged may be another client's.
+
+        Dask does not say which task logged it, nor where.
+        """
+        own, scheduler = self._own, self._scheduler
+        if own.everything:
+            return False
+        if any(time.time() - _LATE < ended for ended in self._ended.values()):
+            return True
+        clients = scheduler.clients.items()
+        if not any(cs.wants_what and not own.owns(name) for name, cs in clients):
+            return False
+        workers = scheduler.workers.values()
+        return not all(own.has(ts) for ws in workers for ts in ws.processing)
+
     def numbers(self) -> list[tuple[str, dict[str, object]]]:
         """Return what was left out since the last call: numbers by source."""
         noted, self._numbers = self._numbers, {}

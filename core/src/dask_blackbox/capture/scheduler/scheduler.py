@@ -439,6 +439,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.stealing(msg)
         else:
             for kind, subject, detail in reported_by_dask(topic, msg):
+                if kind == "topic" and self._others.may_have_logged():
+                    continue
                 if kind == "graph-failed":
                     detail["scheduler"] = self._address
                 self._event(kind, subject, **detail)
