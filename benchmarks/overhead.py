@@ -10,6 +10,7 @@ each process; ratios hold on a noisy machine where single times do not.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -121,6 +123,7 @@ def measured(
         if store:
             [processes["recorder"]] = recorders()
         settle(client)
+        inside = insides(client)
         begun = time.perf_counter()
         spent = {who: seconds(process) for who, process in processes.items()}
         WORK[name](client, tasks)
@@ -130,7 +133,30 @@ def measured(
             figures[f"CPU of {who}"] = seconds(process) - spent[who]
             figures[f"memory of {who}"] = process.memory_info().rss / 1e6
         figures["CPU of workers"] = sum(figures[f"CPU of {who}"] for who in workers)
+        figures |= {what: now - inside[what] for what, now in insides(client).items()}
         return figures
+
+
+def insides(client: Client) -> dict[str, float]:
+    """Return what only the processes themselves know, so far."""
+    ours, collections = zip(*client.run(inside_here).values(), strict=True)
+    scheduler_ours, scheduler_collections = client.run_on_scheduler(inside_here)
+    return {
+        "CPU of dask-blackbox's threads on workers": sum(ours),
+        "CPU of dask-blackbox's threads on the scheduler": scheduler_ours,
+        "garbage collections on workers": sum(collections),
+        "garbage collections on the scheduler": scheduler_collections,
+    }
+
+
+def inside_here() -> tuple[float, int]:
+    """Return the CPU seconds of our threads, and how often garbage was collected."""
+    ours = 0.0
+    for thread in threading.enumerate():
+        if thread.name.startswith("dask-blackbox"):
+            path = Path(f"/proc/self/task/{thread.native_id}/schedstat")
+            ours += int(path.read_text("ascii").split()[0]) / 1e9
+    return ours, sum(each["collections"] for each in gc.get_stats())
 
 
 def settle(client: Client) -> None:

@@ -108,3 +108,31 @@ def test_one_bad_partition_of_many_is_named_alone() -> None:
     run = a_run(a_worker(), a_graph(), a_failed_row(), *executed, the_end())
 
     assert alike(run) == FailedAlike(failed=1, attempted=8)
+
+
+def test_what_a_function_was_handling_comes_before_its_mistake_there() -> None:
+    trace = """Traceback (most recent call last):
+  File "/jobs/nightly.py", line 7, in parse
+    archive = tarfile.open(path)
+  File "/x/lib/python3.11/tarfile.py", line 1630, in open
+    raise ReadError("not a gzip file")
+tarfile.ReadError: not a gzip file
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/jobs/nightly.py", line 9, in parse
+    archive.close()
+UnboundLocalError: cannot access local variable 'archive'
+"""
+    raised = ("UnboundLocalError", "cannot access local variable 'archive'")
+    error = an_exception(*raised, key="parse-0", traceback=trace)
+    task = a_failed_task("parse-0", *raised, traceback=trace)
+    run = a_run(a_worker(), a_graph(), task, raised_in("parse-0", error)[-1])
+
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    assert found.title == (
+        "ReadError in 'parse': not a gzip file; then UnboundLocalError"
+    )
+    assert "handling another exception then, ReadError: not a gzip file" in found.cause

@@ -6,6 +6,7 @@ import pytest
 from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
+    failed_while_handling,
     is_the_users,
     own_frame_in,
     root_of_chain,
@@ -143,3 +144,83 @@ def test_a_logged_traceback_is_shown_by_its_exception(
     message: str, shown: str | None
 ) -> None:
     assert without_traceback(message) == (message if shown is None else shown)
+
+
+_META = """Traceback (most recent call last):
+  File "/x/site-packages/dask/dataframe/utils.py", line 149, in raise_on_meta_error
+    yield
+  File "/home/me/etl.py", line 12, in best
+    return part.iloc[0]
+  File "/x/site-packages/pandas/core/indexing.py", line 2365, in _validate_integer
+    raise IndexError("out-of-bounds")
+IndexError: out-of-bounds
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/home/me/etl.py", line 36, in main
+    frame.map_partitions(best)
+  File "/x/site-packages/dask/dataframe/utils.py", line 164, in raise_on_meta_error
+    raise ValueError(msg) from e
+ValueError: Metadata inference failed in `best`.
+
+Original error is below:
+IndexError('out-of-bounds')
+
+Traceback:
+---------
+  File "/home/me/etl.py", line 12, in best
+    return part.iloc[0]
+  File "/x/site-packages/pandas/core/indexing.py", line 2365, in _validate_integer
+    raise IndexError("out-of-bounds")
+"""
+
+
+def test_a_traceback_in_a_message_is_not_the_exceptions_own() -> None:
+    assert root_of_chain(_META) == ("IndexError", "out-of-bounds")
+    last = _META.rpartition("exception:")[2]
+    assert root_of_chain(f"{_META}\n{_HANDLING}\n{last}") == (
+        "IndexError",
+        "out-of-bounds",
+    )
+
+
+_HANDLING = "During handling of the above exception, another exception occurred:"
+_TWICE = """Traceback (most recent call last):
+  File "/home/me/etl.py", line 20, in unpack
+    archive = tarfile.open(path)
+  File "/x/lib/python3.11/tarfile.py", line 1630, in open
+    raise ReadError("not a gzip file")
+tarfile.ReadError: not a gzip file
+
+{link}
+
+Traceback (most recent call last):
+  File "/home/me/etl.py", line 26, in {function}
+    {code}
+{error}
+"""
+_UNBOUND = "UnboundLocalError: cannot access local variable 'archive'"
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "link", "found"),
+    [
+        ("unpack", "archive.close()", _HANDLING, True),
+        ("unpack", 'raise JobError("no archive")', _HANDLING, False),
+        ("fall_back", "archive.close()", _HANDLING, False),
+        (
+            "unpack",
+            "archive.close()",
+            "The above exception was the direct cause of the following exception:",
+            False,
+        ),
+    ],
+)
+def test_a_function_that_fails_as_it_handles_an_exception(
+    function: str, code: str, link: str, *, found: bool
+) -> None:
+    trace = _TWICE.format(function=function, code=code, link=link, error=_UNBOUND)
+
+    wanted = ("tarfile.ReadError", "not a gzip file") if found else None
+    assert failed_while_handling(trace) == wanted

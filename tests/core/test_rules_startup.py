@@ -216,7 +216,11 @@ def test_lines_on_a_failed_start_explain_why_nobody_arrived() -> None:
     )
 
     assert verdict(line, failed_with(WAITED)).rule == "worker-start-failed"
-    assert verdict(failed_with(WAITED)).rule == "workers-never-arrived"
+    found = verdict(failed_with(WAITED))
+    assert found.rule == "workers-never-arrived"
+    assert found.title.startswith(
+        "The only worker that the driver waited for did not arrive within 15 s"
+    )
 
 
 @pytest.mark.parametrize(

@@ -121,3 +121,17 @@ def test_both_sides_of_a_failed_comparison_are_enough() -> None:
     assert in_one_line(diff) == "[1, 2] != [1, 3] First differing element 1: 2 3"
     assert in_one_line(where) == "assert 61.4 == 62.5"
     assert in_one_line("lacks:\n- a\n- b") == "lacks: - a - b"
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("[12:03:55] src/learner.cc:83: Check failed: nan", "Check failed: nan"),
+        ("2026-03-29 02:00:00 Disk is full", "Disk is full"),
+        ("2026-03-29 02:00:00 is a nonexistent time", None),
+    ],
+)
+def test_a_moment_is_left_out_where_it_begins_a_line_of_a_log_only(
+    message: str, shown: str | None
+) -> None:
+    assert in_one_line(message) == (shown or message)

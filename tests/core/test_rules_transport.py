@@ -397,6 +397,21 @@ def test_a_failed_phase_is_reported_with_its_first_error_and_the_restarts() -> N
     assert found.retry_advice == "data"
 
 
+def test_pieces_of_an_earlier_shuffle_are_not_counted() -> None:
+    pieces = a_shuffle(pieces=8, done=0)
+    for n in range(11):
+        of = SHUFFLE if n < 3 else "a268b0db329525d64e957093dd2a55c7"
+        row = list(a_task(f"shuffle-transfer-{n}")[1])
+        row[0], row[1] = f"('shuffle-transfer-{of}', {n})", "shuffle-transfer"
+        row[2] = row[1]
+        pieces.append(("task", tuple(row)))
+    message = f"P2P {SHUFFLE} failed during unpack phase"
+
+    found = verdict(*pieces, *failed_shuffle("RuntimeError", message))
+
+    assert "3 of 8 pieces had been received" in found.cause
+
+
 def test_a_worker_that_left_in_the_middle_of_a_shuffle_makes_it_worth_a_retry() -> None:
     name = "distributed.shuffle._exceptions.P2PConsistencyError"
     trace = (

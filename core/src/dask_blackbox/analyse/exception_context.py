@@ -118,10 +118,17 @@ def exception_details(failure: TaskFailure) -> Iterator[str]:
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
         ]
         yield f"Exceptions in the group: {listed(texts)}"
-    if failure.root is not None and failure.root[1] != failure.message:
+    if failure.handled is not None:
+        first, message = failure.handled
+        text = f"{class_of(first)}: {short(message, 200)}".rstrip(": .")
+        yield f"That function was handling another exception then, {text}"
+    if failure.root is not None and failure.root[1] not in (
+        failure.message,
+        *(failure.handled or ())[1:],
+    ):
         root, message = failure.root
         yield f"Original exception: {class_of(root)}: {short(message, 200)}".rstrip(
-            ": "
+            ": ."
         )
 
 

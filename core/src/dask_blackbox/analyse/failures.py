@@ -10,6 +10,7 @@ import polars as pl
 from dask_blackbox.analyse.frames import (
     Frame,
     Raised,
+    failed_while_handling,
     members_of_group,
     raised_at_end,
     root_of_chain,
@@ -92,6 +93,11 @@ class TaskFailure:
     def root(self) -> tuple[str, str] | None:
         """Class and message of the first exception of a chain, if there is one."""
         return root_of_chain(self.traceback)
+
+    @cached_property
+    def handled(self) -> tuple[str, str] | None:
+        """Class and message of what its function was handling as it raised this by mistake."""
+        return failed_while_handling(self.traceback)
 
     @cached_property
     def members(self) -> tuple[tuple[str, str], ...]:

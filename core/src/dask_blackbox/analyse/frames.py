@@ -143,7 +143,7 @@ def _says_the_same_better(first: str, second: str) -> bool:
     raised, frames = raised_at_end(first), _frames(first)
     if raised is None or raised[0] not in _LOOKUPS or not frames:
         return False
-    then = _frames(second)
+    then = _frames(_stack(second))
     inner = frames[-1]
     return (
         not is_the_users(inner)
@@ -158,6 +158,25 @@ def cause_of_last(traceback: str) -> tuple[str, str] | None:
     return raised_at_end(sections[-2]) if len(sections) > 1 else None
 
 
+def failed_while_handling(traceback: str) -> tuple[str, str] | None:
+    """Return class and message of what a function was handling as it failed again, or None.
+
+    A `finally:` or `except:` that uses what the first error left unset: the second
+    error is a mistake in handling the first, not one that was raised on purpose.
+    """
+    first, link, second = traceback.rpartition(EXCEPTION_LINKS[1])
+    if not link or EXCEPTION_LINKS[0] in second or raised_on_purpose(second):
+        return None
+    last = last_frame(second)
+    if last is None or not is_the_users(last):
+        return None
+    inner = _frames(_sections(first)[-1]) if first.strip() else []
+    here = (last.file, last.function)
+    if here not in [(each.file, each.function) for each in inner]:
+        return None
+    return raised_at_end(_sections(first)[-1])
+
+
 def without_last_exception(traceback: str) -> str:
     """Return what was printed of an exception's chain before the last exception."""
     return "\n".join(_sections(traceback)[:-1])
@@ -165,11 +184,25 @@ def without_last_exception(traceback: str) -> str:
 
 def raised_at_end(section: str) -> tuple[str, str] | None:
     """Return class and message of what a text ends with having raised, or None."""
-    for text in reversed(section.splitlines()):
+    after = section[len(_stack(section)) :] if _TRACEBACK in section else ""
+    for text in (*after.splitlines()[:1], *reversed(section.splitlines())):
         found = _RAISED.match(text)
         if found:
             return found["name"], (found["message"] or "").strip()
     return None
+
+
+def _stack(section: str) -> str:
+    """Return a text up to where its last traceback ends and the exception is printed.
+
+    The message of an exception may hold frames and tracebacks of its own.
+    """
+    stack, header, rest = section.rpartition(_TRACEBACK)
+    lines = rest.splitlines(keepends=True)
+    end = next(
+        (n for n, line in enumerate(lines) if n and _RAISED.match(line)), len(lines)
+    )
+    return stack + header + "".join(lines[:end])
 
 
 def without_traceback(message: str) -> str:

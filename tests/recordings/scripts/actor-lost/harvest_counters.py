@@ -4,6 +4,7 @@ A scheduler and two workers are started as on the cellar's machine.  An actor
 keeps the running totals per vineyard; weighing tasks report to the driver,
 which adds each trailer to the totals.
 """
+
 import argparse
 import contextlib
 import logging
@@ -63,14 +64,41 @@ def cellar_cluster(work, lifetime):
     """`dask scheduler` and two `dask worker` on this machine, stopped at the end."""
     addr = f"tcp://127.0.0.1:{free_port()}"
     dask = [sys.executable, "-m", "dask"]
-    procs = [subprocess.Popen(dask + ["scheduler", "--host", "127.0.0.1", "--port", addr.rsplit(":", 1)[1],
-                                      "--dashboard-address", ":0"])]
+    procs = [
+        subprocess.Popen(
+            dask
+            + [
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                addr.rsplit(":", 1)[1],
+                "--dashboard-address",
+                ":0",
+            ]
+        )
+    ]
     try:
         for i in range(2):
-            procs.append(subprocess.Popen(
-                dask + ["worker", addr, "--name", f"cellar-{i}", "--nthreads", "1",
-                        "--no-dashboard", "--local-directory", work,
-                        "--lifetime", lifetime, "--lifetime-restart"]))
+            procs.append(
+                subprocess.Popen(
+                    dask
+                    + [
+                        "worker",
+                        addr,
+                        "--name",
+                        f"cellar-{i}",
+                        "--nthreads",
+                        "1",
+                        "--no-dashboard",
+                        "--local-directory",
+                        work,
+                        "--lifetime",
+                        lifetime,
+                        "--lifetime-restart",
+                    ]
+                )
+            )
         yield addr
     finally:
         for proc in reversed(procs):
@@ -88,13 +116,23 @@ def run(client, args):
     first = 0
     while first < args.trailers:
         batch = range(first, min(first + args.batch, args.trailers))
-        weights = client.gather([client.submit(weigh, t, args.seed, key=f"weigh-{t:04d}", retries=2)
-                                 for t in batch])
-        oechsle = client.gather([client.submit(sugar, t, args.seed, key=f"sugar-{t:04d}", retries=2)
-                                 for t in batch])
+        weights = client.gather(
+            [
+                client.submit(weigh, t, args.seed, key=f"weigh-{t:04d}", retries=2)
+                for t in batch
+            ]
+        )
+        oechsle = client.gather(
+            [
+                client.submit(sugar, t, args.seed, key=f"sugar-{t:04d}", retries=2)
+                for t in batch
+            ]
+        )
         for plot, kilos in weights:
             n = totals.add(plot, kilos).result()
-        log.info("%d trailers counted, mean must weight %.1f", n, sum(oechsle) / len(oechsle))
+        log.info(
+            "%d trailers counted, mean must weight %.1f", n, sum(oechsle) / len(oechsle)
+        )
         first = batch[-1] + 1
     return totals.snapshot().result()
 
@@ -106,11 +144,15 @@ def main(argv=None):
     p.add_argument("--seed", type=int, default=5)
     p.add_argument("--lifetime", default="18s")
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="harvest-") as work:
-        with cellar_cluster(work, args.lifetime) as addr, Client(addr, timeout=60) as client:
+        with (
+            cellar_cluster(work, args.lifetime) as addr,
+            Client(addr, timeout=60) as client,
+        ):
             client.wait_for_workers(2, timeout=60)
             kilos = run(client, args)
     for plot, kg in sorted(kilos.items()):

@@ -4,6 +4,7 @@ Counts shipments from depot to depot over the scan feeds of the day, and
 writes the lane matrix (origin x destination) that the planners load in the
 morning.  Runs on the batch host, where every job has a memory quota.
 """
+
 import argparse
 import logging
 import resource
@@ -33,7 +34,9 @@ def write_feeds(folder):
         else:
             a = [f"D{i:04d}" for i in rng.integers(0, 900, ROWS)]
             b = [f"D{i:04d}" for i in rng.integers(0, 900, ROWS)]
-        frame = pd.DataFrame({"origin": a, "dest": b, "kg": rng.gamma(2.0, 1.4, ROWS).round(2)})
+        frame = pd.DataFrame(
+            {"origin": a, "dest": b, "kg": rng.gamma(2.0, 1.4, ROWS).round(2)}
+        )
         frame.to_csv(folder / f"scans_{feed}.csv", index=False)
 
 
@@ -88,15 +91,23 @@ def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--quota", type=int, default=1536, help="MiB")
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="lanes-") as tmp:
         folder = Path(tmp)
         write_feeds(folder)
         paths = sorted(str(p) for p in folder.glob("scans_*.csv"))
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=":0"
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             apply_quota(args.quota)
             counts = client.map(count_lanes, paths)
             heavy = client.map(heaviest, paths)

@@ -4,6 +4,7 @@ The depots' scan files are decoded on the cluster; as they come in, the driver
 hands the events to a writer thread that stores them in the archive database
 (SQLite allows one writer only, so the workers don't write).
 """
+
 import argparse
 import logging
 import os
@@ -87,9 +88,15 @@ def on_alarm(signum, frame):
 def run(client, args, path):
     writer = ArchiveWriter(path, args.depth)
     writer.start()
-    decoded = [client.submit(decode_depot, d, args.scans, args.seed, key=f"decode_depot-{d:02d}")
-               for d in range(args.depots)]
-    checked = client.map(check_depot, decoded, key=[f"check_depot-{d:02d}" for d in range(args.depots)])
+    decoded = [
+        client.submit(
+            decode_depot, d, args.scans, args.seed, key=f"decode_depot-{d:02d}"
+        )
+        for d in range(args.depots)
+    ]
+    checked = client.map(
+        check_depot, decoded, key=[f"check_depot-{d:02d}" for d in range(args.depots)]
+    )
     log.info("%d depots submitted", len(checked))
     for fut, rows in as_completed(checked, with_results=True):
         log.info("%s: %d scans", fut.key, len(rows))
@@ -102,18 +109,30 @@ def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--depots", type=int, default=20)
     p.add_argument("--scans", type=int, default=2000)
-    p.add_argument("--depth", type=int, default=3, help="batches that may wait for the writer")
+    p.add_argument(
+        "--depth", type=int, default=3, help="batches that may wait for the writer"
+    )
     p.add_argument("--seed", type=int, default=8)
-    p.add_argument("--window", type=int, default=40, help="seconds of the nightly window")
+    p.add_argument(
+        "--window", type=int, default=40, help="seconds of the nightly window"
+    )
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(args.window)
     with tempfile.TemporaryDirectory(prefix="parcels-") as work:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                          local_directory=work) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                dashboard_address=":0",
+                local_directory=work,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             rows = run(client, args, os.path.join(work, "archive.db"))
         signal.alarm(0)
         log.info("archive complete: %d rows", rows)

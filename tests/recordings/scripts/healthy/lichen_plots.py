@@ -4,6 +4,7 @@ The photo server is known for its moods, so the job is made to live with them: r
 tried again, plots that cannot be used are left out, and the pool is restarted between the
 two halves of the night.
 """
+
 import argparse
 import logging
 import os
@@ -12,7 +13,13 @@ import time
 import warnings
 
 import numpy as np
-from dask.distributed import CancelledError, Client, LocalCluster, as_completed, get_worker
+from dask.distributed import (
+    CancelledError,
+    Client,
+    LocalCluster,
+    as_completed,
+    get_worker,
+)
 
 log = logging.getLogger("lichen")
 
@@ -54,9 +61,17 @@ def slow_segmentation(plot: int) -> int:
     return plot
 
 
-def half_night(client: Client, plots: range, spool: str) -> tuple[list[dict], list[int]]:
-    photos = [client.submit(fetch_photo, p, spool, retries=3, key=f"fetch-{p:03d}") for p in plots]
-    futs = {client.submit(cover, ph, p, key=f"cover-{p:03d}"): p for ph, p in zip(photos, plots)}
+def half_night(
+    client: Client, plots: range, spool: str
+) -> tuple[list[dict], list[int]]:
+    photos = [
+        client.submit(fetch_photo, p, spool, retries=3, key=f"fetch-{p:03d}")
+        for p in plots
+    ]
+    futs = {
+        client.submit(cover, ph, p, key=f"cover-{p:03d}"): p
+        for ph, p in zip(photos, plots)
+    }
     rows, unusable = [], []
     for fut in as_completed(futs):
         try:
@@ -71,10 +86,19 @@ def main() -> None:
     ap = argparse.ArgumentParser()
     ap.add_argument("--plots", type=int, default=24)
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    with tempfile.TemporaryDirectory(prefix="lichen-") as spool, \
-            LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                         dashboard_address=None) as cluster, Client(cluster) as client:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="lichen-") as spool,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         half = args.plots // 2
         rows, unusable = half_night(client, range(half), spool)
         log.info("overview mean %.2f", client.submit(mosaic, 80).result(timeout=120))
@@ -97,9 +121,13 @@ def main() -> None:
         first = next(iter(client.scheduler_info()["workers"]))
         client.retire_workers([first])
         log.warning("worker %s given back early", first)
-        index = client.submit(lambda rs: sum(r["usnea"] + r["evernia"] for r in rs) / len(rs), rows)
-        print(f"air-quality index {index.result(timeout=120):.3f} from {len(rows)} plots, "
-              f"{len(unusable)} unusable: {sorted(unusable)}")
+        index = client.submit(
+            lambda rs: sum(r["usnea"] + r["evernia"] for r in rs) / len(rs), rows
+        )
+        print(
+            f"air-quality index {index.result(timeout=120):.3f} from {len(rows)} plots, "
+            f"{len(unusable)} unusable: {sorted(unusable)}"
+        )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ down, so rooms are allowed to lose their worker; rooms whose material is not in
 the catalogue are left out; rooms that need the big model use most of a
 worker's memory for a short time.
 """
+
 import argparse
 import logging
 import os
@@ -13,13 +14,36 @@ import tempfile
 import time
 
 import numpy as np
-from dask.distributed import Client, LocalCluster, Lock, TimeoutError, as_completed, wait
+from dask.distributed import (
+    Client,
+    LocalCluster,
+    Lock,
+    TimeoutError,
+    as_completed,
+    wait,
+)
 
 log = logging.getLogger("parquet_floors")
 
 CATALOGUE = {"oak": 1.0, "beech": 1.3, "larch": 1.8, "maple": 0.9}
-ROOMS = ["oak", "beech", "larch", "maple", "oak", "cork", "beech", "oak",
-         "larch", "maple", "bamboo", "oak", "beech", "maple", "larch", "oak"]
+ROOMS = [
+    "oak",
+    "beech",
+    "larch",
+    "maple",
+    "oak",
+    "cork",
+    "beech",
+    "oak",
+    "larch",
+    "maple",
+    "bamboo",
+    "oak",
+    "beech",
+    "maple",
+    "larch",
+    "oak",
+]
 
 
 def wear_kernel(room, steps, crash_mark):
@@ -79,7 +103,9 @@ def edit_catalogue(client):
     mine = Lock("catalogue")
     mine.acquire()
     try:
-        futs = client.map(update_catalogue, [1, 2], key=["update_catalogue-1", "update_catalogue-2"])
+        futs = client.map(
+            update_catalogue, [1, 2], key=["update_catalogue-1", "update_catalogue-2"]
+        )
         for room, what in client.gather(futs):
             log.warning("room %d: catalogue busy, %s", room, what)
     finally:
@@ -92,7 +118,10 @@ def run(client, args, work):
     edit_catalogue(client)
 
     worst = sorted(wear, key=wear.get, reverse=True)[:4]
-    futs = [client.submit(big_model, r, args.megabytes, key=f"big_model-{r:02d}") for r in worst]
+    futs = [
+        client.submit(big_model, r, args.megabytes, key=f"big_model-{r:02d}")
+        for r in worst
+    ]
     try:
         wait(futs, timeout=0.2)
     except TimeoutError:
@@ -103,7 +132,9 @@ def run(client, args, work):
     address = sorted(client.scheduler_info()["workers"])[0]
     log.warning("giving back %s", address)
     client.retire_workers([address], close_workers=True)
-    check = client.submit(sum, list(wear.values()), key="check-total").result(timeout=60)
+    check = client.submit(sum, list(wear.values()), key="check-total").result(
+        timeout=60
+    )
     log.info("total wear %.3f", check)
 
 
@@ -112,11 +143,17 @@ def main(argv=None):
     p.add_argument("--steps", type=int, default=200_000)
     p.add_argument("--megabytes", type=int, default=70)
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="parquet-") as work:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                          memory_limit="290MB", local_directory=work) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            memory_limit="290MB",
+            local_directory=work,
+        ) as cluster:
             with Client(cluster) as client:
                 run(client, args, work)
     return 0

@@ -3,6 +3,7 @@
 Scheduler and workers are started by the command line.  As the hosts are
 preemptible, the job drills the loss of a worker every night, and replaces it.
 """
+
 import argparse
 import logging
 import os
@@ -33,9 +34,21 @@ def dask_cli(*args):
 
 def start_worker(folder, name):
     return dask_cli(
-        "worker", "--scheduler-file", str(folder / "scheduler.json"), "--nthreads", "1",
-        "--no-dashboard", "--no-nanny", "--name", name, "--memory-limit", "250MB",
-        "--death-timeout", "60", "--local-directory", str(folder),
+        "worker",
+        "--scheduler-file",
+        str(folder / "scheduler.json"),
+        "--nthreads",
+        "1",
+        "--no-dashboard",
+        "--no-nanny",
+        "--name",
+        name,
+        "--memory-limit",
+        "250MB",
+        "--death-timeout",
+        "60",
+        "--local-directory",
+        str(folder),
     )
 
 
@@ -89,18 +102,28 @@ def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--traps", type=int, default=60)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     folder = Path(tempfile.mkdtemp(prefix="pollen-"))
     procs = {}
     try:
         procs["scheduler"] = dask_cli(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-            "--scheduler-file", str(folder / "scheduler.json"),
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(folder / "scheduler.json"),
         )
         for name in ("trap-0", "trap-1"):
             procs[name] = start_worker(folder, name)
-        with Client(scheduler_file=str(folder / "scheduler.json"), timeout=60) as client:
+        with Client(
+            scheduler_file=str(folder / "scheduler.json"), timeout=60
+        ) as client:
             client.wait_for_workers(2, timeout=60)
             traps = barcode_check(client, range(args.traps))
             references = client.map(slow_reference, [900])

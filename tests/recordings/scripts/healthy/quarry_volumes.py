@@ -3,6 +3,7 @@
 Differences of elevation models, block by block; blocks stay on the workers
 until the volumes of all layers are known.
 """
+
 import argparse
 import logging
 import sys
@@ -72,7 +73,10 @@ def survey(client, blocks):
     after = client.map(block_model, range(blocks), epoch=1)
     diffs = client.map(difference, before, after)
     wait(diffs)
-    stored = sum(w["metrics"]["spilled_bytes"]["disk"] for w in client.scheduler_info()["workers"].values())
+    stored = sum(
+        w["metrics"]["spilled_bytes"]["disk"]
+        for w in client.scheduler_info()["workers"].values()
+    )
     log.info("%d blocks, %.0f MB of them on disk", blocks, stored / 1e6)
     return sum(client.gather(client.map(volume, diffs)))
 
@@ -81,12 +85,20 @@ def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--blocks", type=int, default=12)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     dask.config.set(SETTINGS)
 
-    with LocalCluster(
-        n_workers=1, threads_per_worker=1, memory_limit="340MB", dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="340MB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         log.info("offsets %s", offsets(client, ["east pit", "west pit", "old pit"]))
         how, _ = client.submit(full_mosaic, 20_000_000).result()
         log.info("mosaic of the site by %s", how)

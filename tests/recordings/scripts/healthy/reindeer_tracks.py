@@ -6,6 +6,7 @@ is known, then the cluster is restarted to begin the daily statistics on fresh
 workers.  The weather service is optional: without it the statistics go out
 without temperatures.
 """
+
 import argparse
 import asyncio
 import logging
@@ -40,7 +41,9 @@ def load_collar(collar, n, seed, link):
     mark = os.path.join(link, f"tried-{collar}")
     if collar % 3 == 0 and not os.path.exists(mark):
         open(mark, "w").close()
-        raise ConnectionResetError(f"satellite link dropped while reading collar {collar}")
+        raise ConnectionResetError(
+            f"satellite link dropped while reading collar {collar}"
+        )
     rng = np.random.default_rng([seed, collar])
     time.sleep(0.2)
     return np.cumsum(rng.normal(0, 40, (n, 2)), axis=0)
@@ -92,16 +95,33 @@ def call_archive():
 
 
 async def pipeline(args, work):
-    async with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                            local_directory=work, asynchronous=True) as cluster:
+    async with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        local_directory=work,
+        asynchronous=True,
+    ) as cluster:
         async with Client(cluster, asynchronous=True) as client:
             collars = range(args.collars)
-            tracks = [client.submit(load_collar, c, args.fixes, args.seed, work, retries=3,
-                                    key=f"load_collar-{c:02d}") for c in collars]
+            tracks = [
+                client.submit(
+                    load_collar,
+                    c,
+                    args.fixes,
+                    args.seed,
+                    work,
+                    retries=3,
+                    key=f"load_collar-{c:02d}",
+                )
+                for c in collars
+            ]
             sizes = [len(t) for t in await client.gather(tracks)]
             log.info("%d fixes of %d collars", sum(sizes), len(sizes))
             try:
-                await client.register_plugin(WeatherStation(os.path.join(work, "weather.csv")))
+                await client.register_plugin(
+                    WeatherStation(os.path.join(work, "weather.csv"))
+                )
             except FileNotFoundError as e:
                 log.warning("no weather today: %s", e)
                 await client.unregister_worker_plugin("weather-station")
@@ -111,10 +131,22 @@ async def pipeline(args, work):
 
             log.info("restarting the workers for the statistics")
             await client.restart()
-            tracks = [client.submit(load_collar, c, args.fixes, args.seed, work, retries=3,
-                                    key=f"load_collar-again-{c:02d}") for c in collars]
-            stats = [client.submit(day_stats, c, t, key=f"day_stats-{c:02d}")
-                     for c, t in zip(collars, tracks)]
+            tracks = [
+                client.submit(
+                    load_collar,
+                    c,
+                    args.fixes,
+                    args.seed,
+                    work,
+                    retries=3,
+                    key=f"load_collar-again-{c:02d}",
+                )
+                for c in collars
+            ]
+            stats = [
+                client.submit(day_stats, c, t, key=f"day_stats-{c:02d}")
+                for c, t in zip(collars, tracks)
+            ]
             try:
                 await asyncio.wait_for(client.gather(stats), 0.05)
             except asyncio.TimeoutError:
@@ -128,8 +160,9 @@ def main(argv=None):
     p.add_argument("--fixes", type=int, default=5000)
     p.add_argument("--seed", type=int, default=9)
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="reindeer-") as work:
         stats = asyncio.run(pipeline(args, work))
     for collar, km in stats:

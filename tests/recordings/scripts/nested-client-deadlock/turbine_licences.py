@@ -4,6 +4,7 @@ Each worker may use one seat of the solver (resource SEAT).  A short screening
 run per turbine tells which ones need the full assessment; the full assessment
 splits the load history into windows, solves each and combines the damage.
 """
+
 import argparse
 import logging
 import sys
@@ -36,7 +37,7 @@ def solve_window(turbine, start, load):
     """Rainflow-like damage of one window (needs a solver seat)."""
     ranges = np.abs(np.diff(load))
     time.sleep(0.3)
-    return start, float((ranges ** WOEHLER).sum() / 1e9)
+    return start, float((ranges**WOEHLER).sum() / 1e9)
 
 
 def assess(turbine, hours, seed, window):
@@ -45,8 +46,14 @@ def assess(turbine, hours, seed, window):
     starts = range(0, len(load), window)
     with worker_client() as client:
         parts = [
-            client.submit(solve_window, turbine, s, load[s:s + window],
-                          resources=SEAT, key=f"solve_window-{turbine:03d}-{s:05d}")
+            client.submit(
+                solve_window,
+                turbine,
+                s,
+                load[s : s + window],
+                resources=SEAT,
+                key=f"solve_window-{turbine:03d}-{s:05d}",
+            )
             for s in starts
         ]
         damage = sum(d for _, d in client.gather(parts))
@@ -54,18 +61,30 @@ def assess(turbine, hours, seed, window):
 
 
 def pick(client, args):
-    futs = [client.submit(screen, t, args.hours, args.seed, resources=SEAT,
-                          key=f"screen-{t:03d}") for t in range(args.turbines)]
+    futs = [
+        client.submit(
+            screen, t, args.hours, args.seed, resources=SEAT, key=f"screen-{t:03d}"
+        )
+        for t in range(args.turbines)
+    ]
     ratios = dict(client.gather(futs))
-    worst = sorted(ratios, key=ratios.get, reverse=True)[:args.assess]
+    worst = sorted(ratios, key=ratios.get, reverse=True)[: args.assess]
     log.info("screened %d turbines, assessing %s", len(ratios), worst)
     return worst
 
 
 def assess_all(client, worst, args):
     futs = [
-        client.submit(assess, t, args.hours, args.seed, args.window,
-                      resources=SEAT, retries=1, key=f"assess-{t:03d}")
+        client.submit(
+            assess,
+            t,
+            args.hours,
+            args.seed,
+            args.window,
+            resources=SEAT,
+            retries=1,
+            key=f"assess-{t:03d}",
+        )
         for t in worst
     ]
     log.info("%d assessments submitted", len(futs))
@@ -75,8 +94,12 @@ def assess_all(client, worst, args):
 
 def report(results):
     for r in sorted(results, key=lambda r: -r["damage"]):
-        log.info("turbine %03d: damage %.4f in %d windows",
-                 r["turbine"], r["damage"], r["windows"])
+        log.info(
+            "turbine %03d: damage %.4f in %d windows",
+            r["turbine"],
+            r["damage"],
+            r["windows"],
+        )
 
 
 def main(argv=None):
@@ -86,15 +109,23 @@ def main(argv=None):
     p.add_argument("--hours", type=int, default=24)
     p.add_argument("--window", type=int, default=240)
     p.add_argument("--seed", type=int, default=11)
-    p.add_argument("--limit", type=float, default=35, help="seconds for the assessments")
+    p.add_argument(
+        "--limit", type=float, default=35, help="seconds for the assessments"
+    )
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     t0 = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="turbine-") as work:
-        with LocalCluster(n_workers=2, threads_per_worker=2, resources=SEAT,
-                          dashboard_address=":0", local_directory=work) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            resources=SEAT,
+            dashboard_address=":0",
+            local_directory=work,
+        ) as cluster:
             with Client(cluster) as client:
                 worst = pick(client, args)
                 results = assess_all(client, worst, args)

@@ -4,6 +4,7 @@ Starts scheduler and workers as the operators do on the counting hosts,
 checks the tallies of the districts, waits for the postal file, which is
 delivered last, and checks it against the districts.
 """
+
 import argparse
 import json
 import logging
@@ -28,16 +29,46 @@ def launch(folder, workers):
     """Scheduler and workers by the command line."""
     scheduler_file = str(folder / "scheduler.json")
     common = [sys.executable, "-m", "dask"]
-    procs = [subprocess.Popen(common + [
-        "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-        "--scheduler-file", scheduler_file, "--idle-timeout", "12 seconds",
-    ])]
+    procs = [
+        subprocess.Popen(
+            common
+            + [
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                scheduler_file,
+                "--idle-timeout",
+                "12 seconds",
+            ]
+        )
+    ]
     for i in range(workers):
-        procs.append(subprocess.Popen(common + [
-            "worker", "--scheduler-file", scheduler_file, "--nthreads", "1", "--no-dashboard",
-            "--no-nanny", "--name", f"count-{i}", "--memory-limit", "250MB",
-            "--death-timeout", "60", "--local-directory", str(folder),
-        ]))
+        procs.append(
+            subprocess.Popen(
+                common
+                + [
+                    "worker",
+                    "--scheduler-file",
+                    scheduler_file,
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--no-nanny",
+                    "--name",
+                    f"count-{i}",
+                    "--memory-limit",
+                    "250MB",
+                    "--death-timeout",
+                    "60",
+                    "--local-directory",
+                    str(folder),
+                ]
+            )
+        )
     return scheduler_file, procs
 
 
@@ -55,17 +86,22 @@ def stop(procs):
 
 def write_tally(path, seed, scale):
     rng = random.Random(seed)
-    precincts = [{"precinct": i, "votes": {x: rng.randint(5, scale) for x in LISTS}} for i in range(120)]
+    precincts = [
+        {"precinct": i, "votes": {x: rng.randint(5, scale) for x in LISTS}}
+        for i in range(120)
+    ]
     path.write_text(json.dumps({"precincts": precincts}))
 
 
 def deliver_postal(path, after):
     """The courier's upload: appears when it appears."""
+
     def upload():
         time.sleep(after)
         part = path.with_suffix(".part")
         write_tally(part, 999, 900)
         part.rename(path)
+
     threading.Thread(target=upload, daemon=True, name="courier").start()
 
 
@@ -75,7 +111,9 @@ def check_tally(path):
     for precinct in data["precincts"]:
         for name, votes in precinct["votes"].items():
             if votes < 0:
-                raise ValueError(f"{path}: precinct {precinct['precinct']}: {votes} votes")
+                raise ValueError(
+                    f"{path}: precinct {precinct['precinct']}: {votes} votes"
+                )
             totals[name] += votes
     time.sleep(0.3)
     return totals
@@ -96,9 +134,13 @@ def wait_for_file(path, timeout):
 
 def main(argv=None):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--courier", type=float, default=22, help="seconds until the postal file comes")
+    parser.add_argument(
+        "--courier", type=float, default=22, help="seconds until the postal file comes"
+    )
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     folder = Path(tempfile.mkdtemp(prefix="tally-"))
     procs = []

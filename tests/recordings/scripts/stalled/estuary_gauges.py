@@ -4,6 +4,7 @@ Pollers read the gauges and put their readings on a queue; consumers take them
 off, despike them and keep the highest water level per gauge.  When all pollers
 are done the consumers are told that nothing more will come.
 """
+
 import argparse
 import logging
 import math
@@ -76,11 +77,15 @@ def merge(parts):
 
 def run(client, args):
     consumers = [
-        client.submit(consume_readings, f"c{i}", key=f"consume_readings-{i}", pure=False)
+        client.submit(
+            consume_readings, f"c{i}", key=f"consume_readings-{i}", pure=False
+        )
         for i in range(args.consumers)
     ]
     pollers = [
-        client.submit(poll_gauge, g, args.readings, args.seed, key=f"poll_gauge-{g}", priority=5)
+        client.submit(
+            poll_gauge, g, args.readings, args.seed, key=f"poll_gauge-{g}", priority=5
+        )
         for g in GAUGES
     ]
     total = sum(n for _, n in client.gather(pollers))
@@ -91,7 +96,11 @@ def run(client, args):
     parts = []
     for i, fut in enumerate(consumers):
         parts.append(fut.result(timeout=max(deadline - time.monotonic(), 0.1)))
-        log.info("consumer %s returned %d readings", parts[-1]["consumer"], parts[-1]["count"])
+        log.info(
+            "consumer %s returned %d readings",
+            parts[-1]["consumer"],
+            parts[-1]["count"],
+        )
     return merge(parts)
 
 
@@ -102,12 +111,20 @@ def main(argv=None):
     p.add_argument("--seed", type=int, default=3)
     p.add_argument("--limit", type=float, default=25)
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="estuary-") as work:
-        with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0",
-                          local_directory=work) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=2,
+                dashboard_address=":0",
+                local_directory=work,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             highest = run(client, args)
     for gauge, level in sorted(highest.items()):
         log.info("%-12s %.2f m", gauge, level)

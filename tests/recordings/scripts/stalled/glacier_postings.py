@@ -5,6 +5,7 @@ turns them into a posting (water equivalent gained or lost) and appends it to
 the season's ledger, a plain CSV file that the web map reads.  Only one task
 may write the ledger at a time.
 """
+
 import argparse
 import csv
 import functools
@@ -33,12 +34,14 @@ def make_readings(station, seed, n_stakes=12):
     surfaces = ["ice", "firn", "snow"]
     rows = []
     for stake in range(n_stakes):
-        rows.append({
-            "stake": stake,
-            "surface": rng.choice(surfaces),
-            "before_mm": rng.uniform(900, 1500),
-            "after_mm": rng.uniform(900, 1500),
-        })
+        rows.append(
+            {
+                "stake": stake,
+                "surface": rng.choice(surfaces),
+                "before_mm": rng.uniform(900, 1500),
+                "after_mm": rng.uniform(900, 1500),
+            }
+        )
     if station == 7:
         rows[-1]["surface"] = "debris"
     return {"station": station, "rows": rows}
@@ -53,8 +56,12 @@ def check_readings(readings):
 def balance_rows(readings, day):
     for r in readings["rows"]:
         change = r["before_mm"] - r["after_mm"]
-        yield [readings["station"], day, r["surface"],
-               round(change * DENSITY[r["surface"]], 2)]
+        yield [
+            readings["station"],
+            day,
+            r["surface"],
+            round(change * DENSITY[r["surface"]], 2),
+        ]
 
 
 def post_station(readings, day, ledger):
@@ -77,12 +84,18 @@ def run(client, args, ledger):
     with open(ledger, "w", newline="") as f:
         csv.writer(f).writerow(HEADER)
 
-    raw = [client.submit(make_readings, s, args.seed, key=f"make_readings-{s:02d}")
-           for s in range(args.stations)]
-    checked = [client.submit(check_readings, r, key=f"check_readings-{s:02d}")
-               for s, r in enumerate(raw)]
-    posted = [client.submit(post_station, c, args.day, ledger, key=f"post_station-{s:02d}")
-              for s, c in enumerate(checked)]
+    raw = [
+        client.submit(make_readings, s, args.seed, key=f"make_readings-{s:02d}")
+        for s in range(args.stations)
+    ]
+    checked = [
+        client.submit(check_readings, r, key=f"check_readings-{s:02d}")
+        for s, r in enumerate(raw)
+    ]
+    posted = [
+        client.submit(post_station, c, args.day, ledger, key=f"post_station-{s:02d}")
+        for s, c in enumerate(checked)
+    ]
     log.info("%d stations submitted", len(posted))
 
     done, rejected = 0, []
@@ -94,7 +107,12 @@ def run(client, args, ledger):
             continue
         info = fut.result()
         done += 1
-        log.info("posted station %02d (%d rows), %d done", info["station"], info["rows"], done)
+        log.info(
+            "posted station %02d (%d rows), %d done",
+            info["station"],
+            info["rows"],
+            done,
+        )
     return done, rejected
 
 
@@ -105,13 +123,21 @@ def main(argv=None):
     p.add_argument("--seed", type=int, default=4)
     p.add_argument("--limit", type=float, default=35, help="seconds for all postings")
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="glacier-") as work:
         ledger = os.path.join(work, "ledger.csv")
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                          local_directory=work) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                dashboard_address=":0",
+                local_directory=work,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             done, rejected = run(client, args, ledger)
         log.info("%d posted, %d rejected", done, len(rejected))
         if rejected:

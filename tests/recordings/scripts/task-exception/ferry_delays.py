@@ -4,6 +4,7 @@ Each day file (Parquet, one per day) is matched to the timetable by the last
 scheduled departure of the line; the delays go into the monthly table.
 Exit codes: 0 fine, 3 the statistics could not be computed.
 """
+
 import argparse
 import logging
 import sys
@@ -28,11 +29,15 @@ def write_days(folder, n):
     for k in range(n):
         day = START + pd.Timedelta(days=k)
         minutes = np.sort(rng.integers(6 * 60, 22 * 60, 400))
-        frame = pd.DataFrame({
-            "line": rng.choice(LINES, 400),
-            "departed": (day + pd.to_timedelta(minutes, unit="min")).astype("datetime64[us]"),
-            "passengers": rng.poisson(120, 400),
-        })
+        frame = pd.DataFrame(
+            {
+                "line": rng.choice(LINES, 400),
+                "departed": (day + pd.to_timedelta(minutes, unit="min")).astype(
+                    "datetime64[us]"
+                ),
+                "passengers": rng.poisson(120, 400),
+            }
+        )
         if k == 8:
             frame["departed"] = frame["departed"].dt.tz_localize("UTC")
         frame.to_parquet(folder / f"log_{day:%Y%m%d}.parquet")
@@ -47,7 +52,10 @@ def passenger_count(path):
 def timetable(day):
     """Scheduled departures of a day, every half hour for every line."""
     times = pd.date_range(day + pd.Timedelta(hours=5), periods=36, freq="30min")
-    frames = [pd.DataFrame({"line": x, "scheduled": times.astype("datetime64[us]")}) for x in LINES]
+    frames = [
+        pd.DataFrame({"line": x, "scheduled": times.astype("datetime64[us]")})
+        for x in LINES
+    ]
     return pd.concat(frames).sort_values("scheduled")
 
 
@@ -72,11 +80,15 @@ def match_timetable(frame, day):
 @dask.delayed
 def summarise(merged):
     weights = merged["passengers"]
-    return pd.DataFrame({
-        "mean": merged.groupby("line")["delay"].mean(),
-        "p90": merged.groupby("line")["delay"].quantile(0.9),
-        "passenger_minutes": (merged["delay"] * weights).groupby(merged["line"]).sum(),
-    })
+    return pd.DataFrame(
+        {
+            "mean": merged.groupby("line")["delay"].mean(),
+            "p90": merged.groupby("line")["delay"].quantile(0.9),
+            "passenger_minutes": (merged["delay"] * weights)
+            .groupby(merged["line"])
+            .sum(),
+        }
+    )
 
 
 @dask.delayed
@@ -97,15 +109,27 @@ def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--days", type=int, default=20)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="ferry-") as tmp:
         write_days(Path(tmp), args.days)
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=":0"
-        ) as cluster, Client(cluster) as client:
-            counts = [passenger_count(str(p)) for p in sorted(Path(tmp).glob("log_*.parquet"))]
-            log.info("%d passengers in the month", sum(client.gather(client.compute(counts))))
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            counts = [
+                passenger_count(str(p)) for p in sorted(Path(tmp).glob("log_*.parquet"))
+            ]
+            log.info(
+                "%d passengers in the month", sum(client.gather(client.compute(counts)))
+            )
             try:
                 table = client.compute(build(Path(tmp))).result()
             except Exception as e:

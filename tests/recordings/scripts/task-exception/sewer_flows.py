@@ -4,6 +4,7 @@ The rating curve (level -> discharge) is fitted anew every night from the contro
 measurements, by a task of its own; the gauges take it from a Variable, so that they
 can already smooth their levels while the fit is under way.
 """
+
 import argparse
 import logging
 import time
@@ -19,10 +20,19 @@ CURVE = "rating-curve"
 
 def control_measurements() -> list[tuple[float, float]]:
     """Level [m] and discharge [m3/s] as the field crew typed them."""
-    return [(0.42, 0.31), (0.42, 0.33), (0.42, 0.30), (0.42, 0.32), (0.42, 0.31), (0.42, 0.34)]
+    return [
+        (0.42, 0.31),
+        (0.42, 0.33),
+        (0.42, 0.30),
+        (0.42, 0.32),
+        (0.42, 0.31),
+        (0.42, 0.34),
+    ]
 
 
-def normal_equations(level: np.ndarray, flow: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+def normal_equations(
+    level: np.ndarray, flow: np.ndarray, degree: int
+) -> tuple[np.ndarray, np.ndarray]:
     cols = np.vander(level / level.max(), degree + 1)
     return cols.T @ cols, cols.T @ flow
 
@@ -56,7 +66,9 @@ def overflow_report(rows: list[dict], limit: float) -> list[str]:
     lines = []
     for r in sorted(rows, key=lambda r: r["gauge"]):
         mark = " OVERFLOW" if r["peak"] > limit else ""
-        lines.append(f"{r['gauge']}  {r['volume']:9.0f} m3  peak {r['peak']:.2f} m3/s{mark}")
+        lines.append(
+            f"{r['gauge']}  {r['volume']:9.0f} m3  peak {r['peak']:.2f} m3/s{mark}"
+        )
     return lines
 
 
@@ -64,15 +76,28 @@ def main() -> None:
     ap = argparse.ArgumentParser(description="storm-overflow report")
     ap.add_argument("--degree", type=int, default=2)
     ap.add_argument("--limit", type=float, default=1.2)
-    ap.add_argument("--patience", default="15s", help="how long a gauge waits for the curve")
+    ap.add_argument(
+        "--patience", default="15s", help="how long a gauge waits for the curve"
+    )
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         measured = control_measurements()
         log.info("%d control measurements, degree %d", len(measured), args.degree)
-        fire_and_forget(client.submit(publish_rating_curve, measured, args.degree, priority=10))
+        fire_and_forget(
+            client.submit(publish_rating_curve, measured, args.degree, priority=10)
+        )
         flows = client.map(gauge_flow, GAUGES, patience=args.patience)
         log.info("%d gauges submitted", len(flows))
         rows = client.gather(flows)

@@ -4,6 +4,7 @@ The refractometer vans drop one CSV per vineyard block into the inbox during the
 Each file is claimed (renamed) before it is read, so that the ad-hoc job of the
 agronomists and this one never count a block twice.
 """
+
 import argparse
 import csv
 import logging
@@ -33,7 +34,9 @@ def deliver_day(inbox: Path, blocks: int, seed: int = 11) -> None:
                 brix = f"{rng.uniform(17, 24):.1f}"
                 if b == 7 and row >= 41:
                     brix = brix.replace(".", ",")
-                out.writerow([row, rng.randint(70, 95), brix, f"{rng.uniform(1.4, 2.6):.2f}"])
+                out.writerow(
+                    [row, rng.randint(70, 95), brix, f"{rng.uniform(1.4, 2.6):.2f}"]
+                )
 
 
 def claim(path: str) -> str:
@@ -78,21 +81,34 @@ def by_variety(rows: list[dict]) -> dict:
 def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--blocks", type=int, default=32)
-    ap.add_argument("--retries", type=int, default=2, help="the NAS drops a handle now and then")
+    ap.add_argument(
+        "--retries", type=int, default=2, help="the NAS drops a handle now and then"
+    )
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="vineyard-") as tmp:
         inbox = Path(tmp) / "inbox"
         inbox.mkdir()
         deliver_day(inbox, args.blocks)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                          dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             paths = sorted(str(p) for p in inbox.glob("block_*.csv"))
             log.info("%d blocks in the inbox", len(paths))
             jobs = {}
             for i, p in enumerate(paths):
-                f = client.submit(block_summary, p, VARIETIES[i % 4], retries=args.retries, pure=False)
+                f = client.submit(
+                    block_summary, p, VARIETIES[i % 4], retries=args.retries, pure=False
+                )
                 jobs[f] = p
             rows, missing = [], []
             for fut in as_completed(jobs):
@@ -106,7 +122,9 @@ def main() -> int:
             for variety, (tonnes, ripe) in sorted(totals.items()):
                 log.info("%-9s %7.1f t, ripe %6.1f t", variety, tonnes, ripe)
     if missing:
-        sys.exit(f"forecast incomplete: {len(missing)} of {len(paths)} blocks have no result")
+        sys.exit(
+            f"forecast incomplete: {len(missing)} of {len(paths)} blocks have no result"
+        )
     return 0
 
 

@@ -3,6 +3,7 @@
 The evaluation itself is the bench's old command line program; here its
 entry point is called lens by lens on the cluster instead of by a shell loop.
 """
+
 import argparse
 import csv
 import logging
@@ -18,6 +19,7 @@ log = logging.getLogger("lens_tilts")
 
 
 # --- bench program ---------------------------------------------------------
+
 
 def bench_parser():
     parser = argparse.ArgumentParser(prog="lensbench")
@@ -42,6 +44,7 @@ def bench_main(argv):
 
 # --- nightly job -----------------------------------------------------------
 
+
 def write_measurements(path, n):
     """Stand-in for the export of the measuring machine."""
     with open(path, "w", newline="") as f:
@@ -52,7 +55,9 @@ def write_measurements(path, n):
             ty = 0.0009 * math.cos(i * 2.3)
             if i == 27:
                 tx = -0.0000314
-            out.writerow([f"LN{40210 + i}", 25.4 + i % 3, float(f"{tx:.7f}"), float(f"{ty:.7f}")])
+            out.writerow(
+                [f"LN{40210 + i}", 25.4 + i % 3, float(f"{tx:.7f}"), float(f"{ty:.7f}")]
+            )
 
 
 def read_measurements(path):
@@ -87,7 +92,9 @@ def main(argv=None):
     parser.add_argument("--lenses", type=int, default=40)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     with tempfile.TemporaryDirectory(prefix="lens-") as tmp:
         export = Path(tmp) / "measurements.csv"
@@ -95,10 +102,19 @@ def main(argv=None):
         rows = read_measurements(export)
     log.info("%d lenses in the export", len(rows))
 
-    with LocalCluster(
-        n_workers=args.workers, threads_per_worker=1, memory_limit="250MB", dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
-        futures = [client.submit(evaluate, row, key=f"evaluate-{row['serial']}") for row in rows]
+    with (
+        LocalCluster(
+            n_workers=args.workers,
+            threads_per_worker=1,
+            memory_limit="250MB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        futures = [
+            client.submit(evaluate, row, key=f"evaluate-{row['serial']}")
+            for row in rows
+        ]
         results = collect(futures)
     grades = [classify(r) for r in results]
     for grade in ("A", "B", "reject"):

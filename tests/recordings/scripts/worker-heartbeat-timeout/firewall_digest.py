@@ -3,6 +3,7 @@
 Reads the rotated log files, parses every line on the cluster and prints the
 table that the security team gets at seven.
 """
+
 import argparse
 import collections
 import logging
@@ -24,7 +25,9 @@ SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,
 }
 
-HEADER = re.compile(r"^(?P<host>(?:[\w-]+\.?)+): rule=(?P<rule>\w+) src=(?P<src>[\d.]+)")
+HEADER = re.compile(
+    r"^(?P<host>(?:[\w-]+\.?)+): rule=(?P<rule>\w+) src=(?P<src>[\d.]+)"
+)
 
 
 def make_logs(folder, n_files, n_lines):
@@ -36,10 +39,16 @@ def make_logs(folder, n_files, n_lines):
         with open(path, "w") as f:
             for i in range(n_lines):
                 if k == 9 and i == 311:
-                    f.write("gw09-edge-" + "a" * 48 + "-fra-lon-ams!! kernel: ring buffer overrun\n")
+                    f.write(
+                        "gw09-edge-"
+                        + "a" * 48
+                        + "-fra-lon-ams!! kernel: ring buffer overrun\n"
+                    )
                     continue
                 rule = rng.choice(["allow", "drop", "reject", "log"])
-                f.write(f"gw{k:02d}.net: rule={rule} src=10.{rng.randrange(9)}.0.{rng.randrange(250)}\n")
+                f.write(
+                    f"gw{k:02d}.net: rule={rule} src=10.{rng.randrange(9)}.0.{rng.randrange(250)}\n"
+                )
         paths.append(str(path))
     return paths
 
@@ -81,19 +90,26 @@ def main(argv=None):
     parser.add_argument("--lines", type=int, default=2500)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     dask.config.set(SETTINGS)
 
     with tempfile.TemporaryDirectory(prefix="fw-") as tmp:
         paths = make_logs(Path(tmp), args.files, args.lines)
         log.info("%d log files of %d lines", len(paths), args.lines)
-        with LocalCluster(
-            n_workers=args.workers,
-            threads_per_worker=1,
-            memory_limit="260MB",
-            dashboard_address=":0",
-        ) as cluster, Client(cluster) as client:
-            futures = client.map(digest_file, paths, key=[f"digest-{Path(p).stem}" for p in paths])
+        with (
+            LocalCluster(
+                n_workers=args.workers,
+                threads_per_worker=1,
+                memory_limit="260MB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            futures = client.map(
+                digest_file, paths, key=[f"digest-{Path(p).stem}" for p in paths]
+            )
             parts = client.gather(futures)
     for part in parts:
         if part["skipped"]:

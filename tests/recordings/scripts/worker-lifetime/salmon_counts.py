@@ -4,6 +4,7 @@ One worker is rented from the batch queue for the job; it is renewed by the queu
 settings of the group. The silhouette templates are sent there once, because they are
 the same for every river.
 """
+
 import argparse
 import logging
 import os
@@ -17,9 +18,31 @@ from dask.distributed import Client, CancelledError
 
 log = logging.getLogger("salmon")
 
-RIVERS = ["alder", "birch", "cray", "doon", "esk", "fyne", "garry", "hope", "isla", "jed",
-          "kyle", "lyon", "moriston", "ness"]
-QUEUE = ["--nthreads", "2", "--memory-limit", "400MB", "--lifetime", "14s", "--lifetime-restart"]
+RIVERS = [
+    "alder",
+    "birch",
+    "cray",
+    "doon",
+    "esk",
+    "fyne",
+    "garry",
+    "hope",
+    "isla",
+    "jed",
+    "kyle",
+    "lyon",
+    "moriston",
+    "ness",
+]
+QUEUE = [
+    "--nthreads",
+    "2",
+    "--memory-limit",
+    "400MB",
+    "--lifetime",
+    "14s",
+    "--lifetime-restart",
+]
 
 
 def start(what: str, *args: str) -> subprocess.Popen:
@@ -28,22 +51,46 @@ def start(what: str, *args: str) -> subprocess.Popen:
 
 def bring_up(rundir: str) -> tuple[list[subprocess.Popen], Client]:
     sfile = os.path.join(rundir, "scheduler.json")
-    procs = [start("scheduler", "--port", "0", "--dashboard-address", ":0", "--host", "127.0.0.1",
-                   "--scheduler-file", sfile)]
+    procs = [
+        start(
+            "scheduler",
+            "--port",
+            "0",
+            "--dashboard-address",
+            ":0",
+            "--host",
+            "127.0.0.1",
+            "--scheduler-file",
+            sfile,
+        )
+    ]
     while not os.path.exists(sfile):
         time.sleep(0.2)
     client = Client(scheduler_file=sfile, timeout=60)
-    procs.append(start("worker", "--scheduler-file", sfile, "--no-dashboard",
-                       "--local-directory", rundir, *QUEUE))
+    procs.append(
+        start(
+            "worker",
+            "--scheduler-file",
+            sfile,
+            "--no-dashboard",
+            "--local-directory",
+            rundir,
+            *QUEUE,
+        )
+    )
     client.wait_for_workers(1, timeout=90)
     return procs, client
 
 
 def make_templates(n: int = 40, size: int = 48) -> np.ndarray:
     rng = np.random.default_rng(3)
-    yy, xx = np.mgrid[-1:1:size * 1j, -1:1:size * 1j]
-    return np.stack([(np.hypot(xx / rng.uniform(.5, .9), yy / rng.uniform(.1, .3)) < 1) * 1.0
-                     for _ in range(n)])
+    yy, xx = np.mgrid[-1 : 1 : size * 1j, -1 : 1 : size * 1j]
+    return np.stack(
+        [
+            (np.hypot(xx / rng.uniform(0.5, 0.9), yy / rng.uniform(0.1, 0.3)) < 1) * 1.0
+            for _ in range(n)
+        ]
+    )
 
 
 def match_hour(templates: np.ndarray, river: str, hour: int) -> int:
@@ -56,7 +103,10 @@ def match_hour(templates: np.ndarray, river: str, hour: int) -> int:
 
 
 def count_river(client: Client, templates, river: str, hours: range) -> list[int]:
-    futs = [client.submit(match_hour, templates, river, h, key=f"match-{river}-{h:02d}") for h in hours]
+    futs = [
+        client.submit(match_hour, templates, river, h, key=f"match-{river}-{h:02d}")
+        for h in hours
+    ]
     return client.gather(futs)
 
 
@@ -64,7 +114,9 @@ def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--hours", type=int, default=6)
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     counts: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory(prefix="salmon-") as rundir:
         procs, client = bring_up(rundir)
@@ -72,7 +124,9 @@ def main() -> None:
             templates = client.scatter(make_templates())
             for river in RIVERS:
                 try:
-                    counts[river] = count_river(client, templates, river, range(args.hours))
+                    counts[river] = count_river(
+                        client, templates, river, range(args.hours)
+                    )
                     log.info("%s: %d fish", river, sum(counts[river]))
                 except (Exception, CancelledError) as exc:
                     log.error("%s: no count (%s)", river, type(exc).__name__)
@@ -86,7 +140,9 @@ def main() -> None:
     for river, hourly in counts.items():
         print(f"{river:<9} {sum(hourly):4d}")
     if absent:
-        sys.exit(f"{len(absent)} of {len(RIVERS)} rivers have no counts: {', '.join(absent)}")
+        sys.exit(
+            f"{len(absent)} of {len(RIVERS)} rivers have no counts: {', '.join(absent)}"
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 One field = a series of short exposures that are aligned on the comet's motion
 and median-combined.  Photometry of the stack goes into the nightly table.
 """
+
 import argparse
 import logging
 import sys
@@ -26,13 +27,16 @@ class Field:
 
     @property
     def label(self):
-        return f"{self.name} ({self.rate:.1f}\"/h)"
+        return f'{self.name} ({self.rate:.1f}"/h)'
 
 
 def night_plan(n):
     """The fields of tonight's plan in order of right ascension."""
     rng = np.random.default_rng(2026)
-    return [Field(f"C{i:03d}", int(rng.integers(1 << 30)), float(rng.uniform(5, 80))) for i in range(n)]
+    return [
+        Field(f"C{i:03d}", int(rng.integers(1 << 30)), float(rng.uniform(5, 80)))
+        for i in range(n)
+    ]
 
 
 def read_exposures(field):
@@ -54,9 +58,12 @@ def align(cube, rate):
 
 
 def photometry(image):
-    core = image[SIDE // 2 - 10: SIDE // 2 + 10, SIDE // 2 - 10: SIDE // 2 + 10]
+    core = image[SIDE // 2 - 10 : SIDE // 2 + 10, SIDE // 2 - 10 : SIDE // 2 + 10]
     background = float(np.median(image[::20, ::20]))
-    return {"flux": float(core.sum() - background * core.size), "background": background}
+    return {
+        "flux": float(core.sum() - background * core.size),
+        "background": background,
+    }
 
 
 def stack_field(field):
@@ -73,15 +80,24 @@ def stack_field(field):
 def check_pilot(client, field):
     """The first field is run alone: the focus check wants it early."""
     row = client.submit(stack_field, field, key=f"pilot-{field.name}").result()
-    log.info("pilot %s: background %.1f, flux %.0f", field.label, row["background"], row["flux"])
+    log.info(
+        "pilot %s: background %.1f, flux %.0f",
+        field.label,
+        row["background"],
+        row["flux"],
+    )
     if not 1000 < row["background"] < 1500:
-        raise ValueError(f"pilot field {field.name}: background {row['background']:.1f} out of range")
+        raise ValueError(
+            f"pilot field {field.name}: background {row['background']:.1f} out of range"
+        )
     return row
 
 
 def report(rows):
     for row in sorted(rows, key=lambda r: r["field"]):
-        log.info("%(field)s flux=%(flux).0f background=%(background).1f (%(seconds)s s)", row)
+        log.info(
+            "%(field)s flux=%(flux).0f background=%(background).1f (%(seconds)s s)", row
+        )
     log.info("%d fields stacked", len(rows))
 
 
@@ -91,18 +107,25 @@ def main(argv=None):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory-limit", default="380MB")
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     plan = night_plan(args.fields)
     log.info("tonight: %s", ", ".join(f.name for f in plan))
-    with LocalCluster(
-        n_workers=1,
-        threads_per_worker=args.threads,
-        memory_limit=args.memory_limit,
-        dashboard_address=":0",
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=args.threads,
+            memory_limit=args.memory_limit,
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         rows = [check_pilot(client, plan[0])]
-        futures = client.map(stack_field, plan[1:], key=[f"stack-{f.name}" for f in plan[1:]])
+        futures = client.map(
+            stack_field, plan[1:], key=[f"stack-{f.name}" for f in plan[1:]]
+        )
         rows += client.gather(futures)
     report(rows)
     return 0

@@ -3,6 +3,7 @@
 Runs after midnight. Stations that fail are left out of the table; the table is only
 published when enough of the network is covered.
 """
+
 import argparse
 import logging
 import time
@@ -38,7 +39,7 @@ def read_unit(station: str, unit: int, period: float) -> np.ndarray:
     state = np.zeros(n, dtype="float64")
     for _ in range(3):
         start = rng.integers(0, n - n // 50)
-        state[start:start + n // 50] = 2
+        state[start : start + n // 50] = 2
     return state
 
 
@@ -63,7 +64,11 @@ def station_outages(station: str, units: int, period: float) -> dict:
 def collect(client: Client) -> tuple[pd.DataFrame, list[str]]:
     futures = {}
     for station, (units, period) in STATIONS.items():
-        futures[client.submit(station_outages, station, units, period, key=f"outages-{station}")] = station
+        futures[
+            client.submit(
+                station_outages, station, units, period, key=f"outages-{station}"
+            )
+        ] = station
     rows, skipped = [], []
     for fut in as_completed(futures):
         station = futures[fut]
@@ -81,7 +86,9 @@ def publish(table: pd.DataFrame, need: float) -> None:
     share = covered / known
     log.info("%d of %d units covered (%.0f %%)", covered, known, 100 * share)
     if share < need:
-        raise RuntimeError(f"coverage {share:.1%} is below {need:.0%}: availability table not published")
+        raise RuntimeError(
+            f"coverage {share:.1%} is below {need:.0%}: availability table not published"
+        )
     print(table.to_string(index=False))
 
 
@@ -90,9 +97,15 @@ def main() -> None:
     ap.add_argument("--coverage", type=float, default=0.95)
     ap.add_argument("--memory", default="240MB")
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=args.memory,
-                           dashboard_address=None)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit=args.memory,
+        dashboard_address=None,
+    )
     client = Client(cluster)
     try:
         table, skipped = collect(client)

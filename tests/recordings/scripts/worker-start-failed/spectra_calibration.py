@@ -4,6 +4,7 @@ All workers get the spectrograph's calibration table when they start (a worker
 plugin reads it).  The cluster is adaptive: between the exposure sets the
 workers are given back to the other pipelines of the observatory.
 """
+
 import argparse
 import asyncio
 import json
@@ -53,7 +54,7 @@ def reduce_exposure(exposure, dark, seed):
     rng = np.random.default_rng([seed, 1000 + exposure])
     flux = rng.poisson(400, PIXELS) - dark
     line = int(rng.integers(100, PIXELS - 100))
-    flux[line - 2:line + 3] += 900
+    flux[line - 2 : line + 3] += 900
     time.sleep(0.3)
     wave = get_worker().calibration(np.arange(PIXELS))
     return exposure, float(wave[int(np.argmax(flux))])
@@ -62,8 +63,12 @@ def reduce_exposure(exposure, dark, seed):
 async def measure_darks(client, args):
     with tempfile.TemporaryDirectory(prefix="spectra-cal-") as staging:
         await client.register_plugin(CalibrationTable(write_table(staging)))
-        futs = client.map(dark_level, range(args.darks), seed=args.seed,
-                          key=[f"dark_level-{i:03d}" for i in range(args.darks)])
+        futs = client.map(
+            dark_level,
+            range(args.darks),
+            seed=args.seed,
+            key=[f"dark_level-{i:03d}" for i in range(args.darks)],
+        )
         levels = await client.gather(futs)
     log.info("%d dark frames, level %.1f", len(levels), np.mean(levels))
     return float(np.mean(levels))
@@ -74,19 +79,32 @@ async def next_set(client, args):
     t0 = time.monotonic()
     while time.monotonic() - t0 < args.pause:
         await asyncio.sleep(2)
-        log.info("waiting for exposures, %d workers", len(client.scheduler_info(n_workers=-1)["workers"]))
+        log.info(
+            "waiting for exposures, %d workers",
+            len(client.scheduler_info(n_workers=-1)["workers"]),
+        )
 
 
 async def reduce_all(client, dark, args):
-    futs = client.map(reduce_exposure, range(args.exposures), dark=dark, seed=args.seed,
-                      key=[f"reduce_exposure-{i:03d}" for i in range(args.exposures)])
+    futs = client.map(
+        reduce_exposure,
+        range(args.exposures),
+        dark=dark,
+        seed=args.seed,
+        key=[f"reduce_exposure-{i:03d}" for i in range(args.exposures)],
+    )
     log.info("%d exposures submitted", len(futs))
     return await asyncio.wait_for(client.gather(futs), args.limit)
 
 
 async def pipeline(args, work):
-    async with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                            local_directory=work, asynchronous=True) as cluster:
+    async with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        local_directory=work,
+        asynchronous=True,
+    ) as cluster:
         cluster.adapt(minimum=0, maximum=2, interval="1s", wait_count=3)
         async with Client(cluster, asynchronous=True) as client:
             dark = await measure_darks(client, args)
@@ -104,8 +122,9 @@ def main(argv=None):
     p.add_argument("--seed", type=int, default=6)
     p.add_argument("--limit", type=float, default=25)
     args = p.parse_args(argv)
-    logging.basicConfig(level=logging.INFO,
-                        format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="spectra-") as work:
         asyncio.run(pipeline(args, work))
     return 0

@@ -3,6 +3,7 @@
 Layout of the project share: one run directory per night with its logs and the address
 file of the scheduler; `current` is the link that everybody uses to look at a run.
 """
+
 import argparse
 import datetime as dt
 import json
@@ -26,10 +27,18 @@ def project_share(root: Path, tonight: dt.date) -> Path:
     """The share as the run of the night before has left it."""
     last = root / (tonight - dt.timedelta(days=1)).isoformat()
     last.mkdir()
-    (last / "scheduler.json").write_text(json.dumps({
-        "type": "Scheduler", "id": "Scheduler-5e0c", "address": "tcp://127.0.0.66:23786",
-        "services": {}, "started": time.time() - 86_400, "workers": {},
-    }))
+    (last / "scheduler.json").write_text(
+        json.dumps(
+            {
+                "type": "Scheduler",
+                "id": "Scheduler-5e0c",
+                "address": "tcp://127.0.0.66:23786",
+                "services": {},
+                "started": time.time() - 86_400,
+                "workers": {},
+            }
+        )
+    )
     (root / "current").symlink_to(last.name)
     return root
 
@@ -48,9 +57,22 @@ def point_current(root: Path, run: Path) -> None:
 
 
 def start_scheduler(run: Path) -> subprocess.Popen:
-    proc = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--dashboard-address", ":0",
-                             "--host", "127.0.0.1", "--port", "0",
-                             "--scheduler-file", str(run / "scheduler.json")])
+    proc = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--dashboard-address",
+            ":0",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--scheduler-file",
+            str(run / "scheduler.json"),
+        ]
+    )
     while not (run / "scheduler.json").exists():
         time.sleep(0.2)
     log.info("scheduler is up, address in %s", run / "scheduler.json")
@@ -59,11 +81,28 @@ def start_scheduler(run: Path) -> subprocess.Popen:
 
 def start_workers(root: Path, n: int) -> list[subprocess.Popen]:
     """The same line as in the group's `worker.sh`, once for each machine."""
-    return [subprocess.Popen([sys.executable, "-m", "dask", "worker", "--no-dashboard",
-                              "--scheduler-file", str(root / "current" / "scheduler.json"),
-                              "--name", f"lab-{i}", "--nthreads", "1", "--memory-limit", "300MB",
-                              "--local-directory", str(root)])
-            for i in range(n)]
+    return [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "worker",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(root / "current" / "scheduler.json"),
+                "--name",
+                f"lab-{i}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--local-directory",
+                str(root),
+            ]
+        )
+        for i in range(n)
+    ]
 
 
 def count_core(core: int, depths: int = 120) -> np.ndarray:
@@ -85,7 +124,9 @@ def main() -> None:
     ap.add_argument("--workers", type=int, default=2)
     ap.add_argument("--wait", type=float, default=40)
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     tonight = dt.date(2026, 11, 27)
     procs: list[subprocess.Popen] = []
     with tempfile.TemporaryDirectory(prefix="peat-") as tmp:
@@ -94,10 +135,14 @@ def main() -> None:
         try:
             procs.append(start_scheduler(run))
             procs += start_workers(root, args.workers)
-            with Client(scheduler_file=str(run / "scheduler.json"), timeout=60) as client:
+            with Client(
+                scheduler_file=str(run / "scheduler.json"), timeout=60
+            ) as client:
                 client.wait_for_workers(args.workers, timeout=args.wait)
                 counts = client.map(count_core, range(args.cores))
-                bounds = client.gather(client.map(zone_bounds, counts, zones=args.zones))
+                bounds = client.gather(
+                    client.map(zone_bounds, counts, zones=args.zones)
+                )
             for core, b in enumerate(bounds):
                 print(f"core {core:2d}: zones at {b}")
             point_current(root, run)

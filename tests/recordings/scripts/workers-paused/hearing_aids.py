@@ -3,6 +3,7 @@
 Every worker holds the reference ears of the clinic in memory (a plugin loads them when
 the worker starts), the patients come in small batches.
 """
+
 import argparse
 import logging
 import os
@@ -31,7 +32,7 @@ class ReferenceEars(WorkerPlugin):
         rng = np.random.default_rng(1)
         table = np.empty((self.ears, 64, len(BANDS)))
         for start in range(0, self.ears, 4000):
-            part = table[start:start + 4000]
+            part = table[start : start + 4000]
             part[:] = rng.normal(0, 6, part.shape)
         worker.reference = table
 
@@ -59,13 +60,43 @@ def start_cluster(rundir: str, memory: str) -> tuple[list[subprocess.Popen], str
     # as agreed with the clinic's IT: no worker is shot in the middle of a fitting
     env = dict(os.environ, DASK_DISTRIBUTED__WORKER__MEMORY__TERMINATE="False")
     cmd = [sys.executable, "-m", "dask"]
-    procs = [subprocess.Popen([*cmd, "scheduler", "--dashboard-address", ":0", "--host", "127.0.0.1",
-                               "--port", "0", "--scheduler-file", sfile], env=env)]
+    procs = [
+        subprocess.Popen(
+            [
+                *cmd,
+                "scheduler",
+                "--dashboard-address",
+                ":0",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--scheduler-file",
+                sfile,
+            ],
+            env=env,
+        )
+    ]
     while not os.path.exists(sfile):
         time.sleep(0.2)
-    procs.append(subprocess.Popen([*cmd, "worker", "--scheduler-file", sfile, "--no-dashboard",
-                                   "--nthreads", "2", "--memory-limit", memory,
-                                   "--local-directory", rundir], env=env))
+    procs.append(
+        subprocess.Popen(
+            [
+                *cmd,
+                "worker",
+                "--scheduler-file",
+                sfile,
+                "--no-dashboard",
+                "--nthreads",
+                "2",
+                "--memory-limit",
+                memory,
+                "--local-directory",
+                rundir,
+            ],
+            env=env,
+        )
+    )
     return procs, sfile
 
 
@@ -74,9 +105,16 @@ def main() -> None:
     ap.add_argument("--patients", type=int, default=60)
     ap.add_argument("--ears", type=int, default=40_000)
     ap.add_argument("--memory", default="240MB")
-    ap.add_argument("--deadline", type=float, default=30, help="seconds until the devices are flashed")
+    ap.add_argument(
+        "--deadline",
+        type=float,
+        default=30,
+        help="seconds until the devices are flashed",
+    )
     args = ap.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="hearing-") as rundir:
         procs, sfile = start_cluster(rundir, args.memory)
         try:

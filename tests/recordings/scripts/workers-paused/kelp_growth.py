@@ -4,6 +4,7 @@ For every survey site and day the job derives a growth index from the sea
 temperature field, the light climate and the nutrient proxy, and prints the
 ranking that the morning mail takes over.
 """
+
 import argparse
 import datetime as dt
 import logging
@@ -34,7 +35,9 @@ def sea_temperature(site, day):
 
 def light_climate(day):
     """Day length in hours at 36 degrees north."""
-    declination = np.radians(-23.44) * np.cos(2 * np.pi * (day.timetuple().tm_yday + 10) / 365)
+    declination = np.radians(-23.44) * np.cos(
+        2 * np.pi * (day.timetuple().tm_yday + 10) / 365
+    )
     cos_h = -np.tan(np.radians(36.0)) * np.tan(declination)
     return 24 / np.pi * np.arccos(cos_h)
 
@@ -68,7 +71,9 @@ def follow(futures, patience):
         if done == len(futures):
             return
         if time.monotonic() - since > patience:
-            raise TimeoutError(f"no site day finished for {patience} s ({done} of {len(futures)} done)")
+            raise TimeoutError(
+                f"no site day finished for {patience} s ({done} of {len(futures)} done)"
+            )
         time.sleep(1)
 
 
@@ -82,16 +87,26 @@ def rank(rows):
 def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--days", type=int, default=14)
-    parser.add_argument("--last-day", type=dt.date.fromisoformat, default=dt.date(2026, 6, 30))
+    parser.add_argument(
+        "--last-day", type=dt.date.fromisoformat, default=dt.date(2026, 6, 30)
+    )
     parser.add_argument("--patience", type=float, default=22)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     jobs = [(s, d) for d in days_back(args.last_day, args.days) for s in SITES]
     log.info("%d sites, %d days, %d site days", len(SITES), args.days, len(jobs))
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="280MB", dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="280MB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futures = client.map(growth_index, *zip(*jobs), pure=False)
         follow(futures, args.patience)
         for value, site in rank(client.gather(futures)):

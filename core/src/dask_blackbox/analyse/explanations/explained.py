@@ -109,8 +109,10 @@ def named(noun: str, names: list[str]) -> str:
 
 _TABLE = re.compile(r"^\s*(?:\+[-=+]{2,}\+|\|.*\|)\s*$\n?", re.MULTILINE)
 _PREFIX = re.compile(
-    r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s+(?=\S)", re.MULTILINE
+    r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s+(?=\S)(?![a-z]+ )",
+    re.MULTILINE,
 )
+"""The moment of a line of a log; not the subject of a sentence (`… is a nonexistent time`)."""
 _SOURCE = re.compile(
     r"(?<![\w/])(?:/|\.\./|\w+/)[\w./+-]+\.(?:cc|cpp|cu|cuh|h|hpp|c):\d+:?\s*"
 )

@@ -209,7 +209,7 @@ def _raised_text(exception: DriverException, name: str, message: str) -> Iterato
     yield raised
     root = root_of_chain(exception.traceback)
     if root and class_of(root[0]) != name:
-        text = f"{class_of(root[0])}: {short(root[1], 200)}".rstrip(": ")
+        text = f"{class_of(root[0])}: {short(root[1], 200)}".rstrip(": .")
         yield f"Original exception: {text}"
 
 

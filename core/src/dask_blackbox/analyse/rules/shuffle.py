@@ -108,6 +108,8 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
     done = case.run.tasks.filter(
         pl.col("prefix").eq_missing(prefix) & (pl.col("outcome") == "finished")
     )
+    of_this_one = done.filter(pl.col("key").str.contains(own or "", literal=True))
+    done = of_this_one if len(of_this_one) else done
     return Shuffle(
         id=own,
         kind="rechunk" if "rechunk" in (prefix or "") else "shuffle",

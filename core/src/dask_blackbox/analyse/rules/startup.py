@@ -601,7 +601,12 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     preload = None if starting else _running_preload(case)
     too_few = bool(arrived) and not died and _is_local(case) and not by_program
     yield WORKERS_NEVER_ARRIVED.found(
-        f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived within {waited}"
+        (
+            f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived"
+            if wanted > 1
+            else "The only worker that the driver waited for did not arrive"
+        )
+        + f" within {waited}"
         + (f"; {_what_starts(starting)}" if starting else "")
         + (f"; {preload.title}" if preload else "")
         + (f"; they tried to connect to {another[0]}" if another else ""),

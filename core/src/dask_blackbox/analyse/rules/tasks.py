@@ -236,17 +236,7 @@ def _finding(
     elif severity == "failure" and nothing is not None:
         title = _title_of_none(first, nothing)
     elif severity == "failure":
-        begin = f"{name} in '{prefix}': "
-        title = (begin + _task_outcome_text(case, first, 90)).rstrip(": ")
-        more = in_brackets(case, first) or _file_in_brackets(case, first)
-        if len(title) + len(more) > _TITLE:
-            more = in_brackets(case, first, briefly=True) or more
-            # How many failed is never cut off: the message has the room that is left.
-            room = max(_TITLE - len(begin) - len(more), 20)
-            title = (begin + _task_outcome_text(case, first, min(room, 90))).rstrip(
-                ": "
-            )
-        title = short(title, _TITLE - len(more)) + more
+        title = _title_of_failure(case, first, prefix)
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     only_worker = single_worker_failure(case, first)
@@ -263,6 +253,23 @@ def _finding(
         retry_advice=advice,
         retry_confidence=sure,
     )
+
+
+def _title_of_failure(case: Case, failure: TaskFailure, prefix: str) -> str:
+    """Return what a task raised; of a mistake in handling an exception, that exception first."""
+    name = failure.raised.name or "an exception"
+    then = f"; then {name}" if failure.handled else ""
+    begin = (
+        f"{class_of(failure.handled[0]) if failure.handled else name} in '{prefix}': "
+    )
+    title = (begin + _task_outcome_text(case, failure, 90)).rstrip(": ")
+    more = in_brackets(case, failure) or _file_in_brackets(case, failure)
+    if len(title) + len(then + more) > _TITLE:
+        # How many failed is never cut off: the message has the room that is left.
+        more = in_brackets(case, failure, briefly=True) or more
+        room = max(_TITLE - len(begin) - len(then + more), 20)
+        title = begin + _task_outcome_text(case, failure, min(room, 90))
+    return short(title.rstrip(": "), _TITLE - len(then + more)) + then + more
 
 
 def _title_of_none(failure: TaskFailure, nothing: NoneResult) -> str:
@@ -296,6 +303,8 @@ def _task_outcome_text(case: Case, failure: TaskFailure, room: int) -> str:
         more = len(failure.members) - 1
         first = f"{class_of(name)}: {short(message, 60)}".rstrip(": ")
         return f"{first} and {more} more" if more else first
+    if failure.handled:
+        return short_with_paths(in_one_line(failure.handled[1]), room)
     if failure.raised.message or failure.frame is None or not failure.frame.code:
         return short_with_paths(failure_text(case.run, failure), room)
     code = failure.frame.code

@@ -94,7 +94,7 @@ COLUMNS_NOT_IN_INDEX = Signature(
     source="pandas",
 )
 COLUMN_IS_MISSING = Signature(
-    r"\A'(?P<columns>[^'\"\n]+)'$", "'quantity'", source="pandas"
+    r"\A'(?:Column not found: )?(?P<columns>[^'\"\n]+)'$", "'quantity'", source="pandas"
 )
 NO_SUCH_ATTRIBUTE_OF_FRAME = Signature(
     r"'DataFrame' object has no attribute '(?P<columns>\w+)'",
