@@ -467,8 +467,13 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (prefix_of("('sum-part-9f8e7d6c', 0, 1)"), "sum-part"),
         (prefix_of("inc-dc7230e7-4200-4bda-9b2a-c79ae1d48678"), "inc"),
         (prefix_of("sleep-dc7230e7-4200-4bda-9b2a-c79ae1d48678-3"), "sleep"),
+        (prefix_of("cut-8518b3e7-5297-45a3-bfca-a645622b011f"), "cut"),
+        (prefix_of("plan_route-altstadt"), "plan_route"),
         (prefix_of("boom"), "boom"),
         (prefix_of("die-3"), "die"),
+        (prefix_of("tile-A01-abcdefab"), "tile"),
+        (prefix_of("load-day-abcdefab"), "load-day"),
+        (prefix_of("ae05086432ca935f6eba409a8ecd4896"), "data"),
     ],
 )
 def test_numbers_and_keys_are_formatted_for_people(text: str, expected: str) -> None:

@@ -835,3 +835,33 @@ def test_workers_that_leave_as_the_driver_closes_are_no_step_to_its_end(
     kinds = {each.kind for each in facts_of(Case(run))}
 
     assert (NO_WORKERS in kinds) == (not closing)
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [("lost dependencies.", True), ("scheduler-restart.", False)],
+)
+def test_scattered_data_that_was_lost_comes_before_a_count_of_what_is_left(
+    reason: str, *, named: bool
+) -> None:
+    call = an_event(
+        "driver-call-failed", "driver", at=11.0, call="Client.gather",
+        exception="distributed.client.FutureCancelledError",
+        message=f"match-1 cancelled for reason: {reason}", key="match-1", identity="1", pid=1,
+    )  # fmt: skip
+    died = a_death(
+        exit_code=0,
+        closing="worker-lifetime-reached",
+        lost_scattered=["ndarray-1"],
+    )
+    ended = an_exception(
+        "SystemExit", "6 of 14 have no counts", traceback=f"{RAISES}SystemExit"
+    )
+    run = a_run(WORKER, *died, call, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    lost = "Data that could not be recomputed was lost with its worker at the end of "
+    assert found.title.startswith(lost) == named
+    assert (found.rule == "data-lost") == named
+    assert ("the only copy of 'ndarray-1', had died" in found.cause) == named

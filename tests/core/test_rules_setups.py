@@ -40,7 +40,7 @@ def test_a_plugin_that_failed_on_the_same_worker_is_reported_with_its_exception(
 ):
     found = verdict(at=5)
 
-    assert found.rule == "task-exception"
+    assert found.rule == "worker-start-failed"
     assert "the plugin 'licence' had failed to set up on that worker" in found.cause
     assert "PermissionError: licence server: 0 of 1 seats left" in found.cause
     assert "fix `setup`" in found.remedy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
@@ -148,3 +149,37 @@ def test_a_pool_of_processes_in_a_task_includes_what_to_do() -> None:
 
     assert found is not None
     assert "distributed.worker.daemon: False" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("peer", "title"),
+    [
+        ("2py311.aa", "One worker imports another 'lanes' than the driver and worker "),
+        ("2py311.bb", "Workers import another 'lanes' than the driver: "),
+    ],
+    ids=["as the driver", "as the worker"],
+)
+def test_a_worker_that_has_the_drivers_module_leaves_one_that_has_not(
+    peer: str, title: str
+) -> None:
+    text = "cannot import name 'spread' from 'lanes'"
+    codes = [
+        an_event(
+            "worker-code", "plan-1", at=5.0, worker=worker, modules={"lanes": digest},
+            files={"lanes": f"/{worker[-1]}/lanes.py"},
+        )
+        for worker, digest in (("tcp://w1", "2py311.bb"), ("tcp://w2", peer))
+    ]  # fmt: skip
+    run = a_run(
+        a_graph(),
+        a_worker("tcp://w1"),
+        a_worker("tcp://w2"),
+        an_event("driver-code", modules={"lanes": "2py311.aa"}),
+        *codes,
+        a_failed_task("plan-1", "ImportError", text, worker="tcp://w1"),
+        failed_with(an_exception("ImportError", text)),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith(title)

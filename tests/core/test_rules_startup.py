@@ -1127,3 +1127,46 @@ def test_the_departure_of_the_only_worker_that_a_task_asks_for_is_the_reason(
     begins = f"The worker that 'train' asks for {how}; then no worker could run"
     assert found.title.startswith(begins) == bool(how)
     assert "Every worker" not in found.title
+
+
+@pytest.mark.parametrize(
+    ("address", "rule"),
+    [("tcp://127.0.0.66:23786", "workers-never-arrived"), ("tcp://s1:8786", None)],
+    ids=["another", "its own"],
+)
+def test_workers_that_gave_up_on_another_address_name_it(
+    address: str, rule: str | None
+) -> None:
+    connects = f'  File "{SITE}/distributed/comm/core.py", line 368, in connect'
+    lines = [
+        "Traceback (most recent call last):",
+        connects,
+        "distributed.comm.core.CommClosedError: ConnectionRefusedError: refused",
+        LINK.strip(),
+        "Traceback (most recent call last):",
+        connects,
+        f"OSError: Timed out trying to connect to {address} after 30 s",
+        LINK.strip(),
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/cli/dask_worker.py", line 445, in run',
+        "RuntimeError: Nanny failed to start.",
+    ]
+    printed = [
+        a_log_line(
+            line, at=5.0, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate(lines)
+    ]
+    exited = an_event(
+        "program-failed", "driver", at=6.0, pid=1, program=2, code=1,
+        command="python -m dask worker --scheduler-file current/scheduler.json",
+    )  # fmt: skip
+    here = an_event("scheduler-info", "tcp://s1:8786", at=0.5)
+    found = verdict(here, *printed, exited, failed_with(WAITED))
+
+    assert (found.rule == "workers-never-arrived") == (rule is not None)
+    assert (f"they tried to connect to {address}" in found.title) == (rule is not None)
+    assert ("1 worker had been started with the address" in found.cause) == bool(rule)
+    assert found.confidence == ("high" if rule else "medium")
+    if rule is not None:
+        assert f"Timed out trying to connect to {address}" in found.evidence[0].text

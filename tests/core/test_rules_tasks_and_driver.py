@@ -349,6 +349,30 @@ def test_an_exit_code_names_the_error_that_was_all_the_driver_received(
     assert ("after ValueError in 'score': no melody" in found.title) == named
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("no charts: ValueError: no melody", "task-exception"),
+        ("no charts", "driver-exception"),
+    ],
+)
+def test_an_exit_after_the_error_of_a_task_was_printed_is_of_that_task(
+    line: str, rule: str
+) -> None:
+    received = an_event(
+        "driver-call-failed", "driver", at=4.0, call="Future.result",
+        exception="ValueError", message="no melody", key="score-7", identity="1", pid=1,
+    )  # fmt: skip
+    failed = a_failed_task("score-7", "ValueError", "no melody", at=3.5)
+    printed = a_log_line(line, at=4.1, role="driver", source="driver")
+    found = verdict(
+        a_run(a_graph(), failed, received, printed, failed_with(None, exit_code=4))
+    )
+
+    assert found.rule == rule
+    assert (found.subject.key == "score-7") == (rule == "task-exception")
+
+
 def test_a_command_is_not_named_for_lines_that_were_not_recorded() -> None:
     found = verdict(a_run(a_graph(), failed_with(None, exit_code=3)))
 

@@ -399,9 +399,10 @@ def test_a_failed_phase_is_reported_with_its_first_error_and_the_restarts() -> N
 
 def test_pieces_of_an_earlier_shuffle_are_not_counted() -> None:
     pieces = a_shuffle(pieces=8, done=0)
-    for n in range(11):
+    for n in range(11):  # the last eight are of the graph before
         of = SHUFFLE if n < 3 else "a268b0db329525d64e957093dd2a55c7"
-        row = list(a_task(f"shuffle-transfer-{n}")[1])
+        start = 3.0 if of == SHUFFLE else 0.0
+        row = list(a_task(f"shuffle-transfer-{n}", start=start, compute=0.5)[1])
         row[0], row[1] = f"('shuffle-transfer-{of}', {n})", "shuffle-transfer"
         row[2] = row[1]
         pieces.append(("task", tuple(row)))

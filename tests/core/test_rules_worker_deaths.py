@@ -227,8 +227,10 @@ def test_more_threads_make_the_remedy_offer_fewer() -> None:
         *raised_in("hog-1", killed_worker("hog-1")),
     )
 
-    remedy = verdict(run).remedy
+    found = verdict(run)
+    remedy = found.remedy
 
+    assert "2 tasks ran at once and shared that memory" in found.cause
     assert "threads_per_worker=1 a task may use 300 MiB rather than 75 MiB" in remedy
     assert "2 tasks shared 400 MiB" in remedy
 

@@ -33,7 +33,6 @@ _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]"
     rf"|[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]"
 )
-_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
 _PATH = re.compile(
     r"(?P<host>[a-z][a-z0-9+.-]*://[\w.@:-]*)?(?P<path>(?:/[\w.@%+=~-]+){3,})"
 )
@@ -42,7 +41,9 @@ _ANSI = re.compile(
 )
 _CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
 _BACKTICKS = re.compile(r"`+")
-_TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
+_TOKEN = re.compile(r"^(?:[a-f][A-Za-z]{7}|[a-f]{6,}|\w*\d\w*)$")
+_WHOLE_HASH = re.compile(r"[0-9a-f]{32}$")
 
 
 def size(number: float) -> str:
@@ -257,15 +258,18 @@ def ended(exit_code: int) -> str:
 def prefix_of(key: str) -> str:
     """Return the prefix of a key, as Dask groups keys, for keys that no table holds.
 
-    `hog-5b1ea1…` is of `hog`, `('sum-4f…', 0, 1)` is of `sum`.
+    `hog-5b1ea1…` is of `hog`, `('sum-4f…', 0, 1)` of `sum`, `tile-A01` of `tile`.  Of a fused
+    task, the functions in its key stay: Dask drops those that have an underscore.
     """
     name = key
     if name.startswith("("):
         name = name[1:].split(",", 1)[0].strip().strip("'\"")
-    words = _UUID.sub("", name).split("-")
-    while len(words) > 1 and _TOKEN.match(words[-1]):
+    first, *words = _UUID.sub("", name).split("-")
+    if _WHOLE_HASH.match(first):
+        return "data"
+    while words and _TOKEN.match(words[-1]):
         words.pop()
-    return "-".join(words)
+    return "-".join([first if first[:1].isalpha() else first.strip("_'()\""), *words])
 
 
 _WEEKS = re.compile(r"(\d+(?:\.\d+)?)\s*w(?:eeks?)?", re.IGNORECASE)

@@ -27,7 +27,6 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     listed,
-    prefix_of,
     quoted,
     quoted_key,
     short,
@@ -104,7 +103,7 @@ def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """
     suspects = _prefixes_at_fault(case, deaths)
     names = [f"'{short(each, 40)}'" for each in suspects]
-    parts = prefix_of(case.blame.guilty).split("-") if case.blame.guilty else []
+    parts = re.split(r"[-(),' ]+", case.blame.guilty or "")
     own = _functions_of(case, suspects[0]) if names else []
     if own and not suspects[0].startswith(tuple(own)):
         fused = [each for each in dict.fromkeys(parts) if each in own]

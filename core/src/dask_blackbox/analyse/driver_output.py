@@ -16,6 +16,7 @@ from dask_blackbox.analyse.frames import EXCEPTION_LINKS, user_frames
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CALLBACK_FAILED,
+    CONNECT_TIMED_OUT,
     PRELOAD_SET_UP,
 )
 from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
@@ -322,7 +323,9 @@ def _with_tracebacks(lines: Sequence[_Line]) -> Iterator[PrintedFailure]:
 
 def _chained(first: PrintedFailure, last: PrintedFailure, link: str) -> PrintedFailure:
     traceback = f"{first.traceback}\n\n{link}\n\n{last.traceback}"
-    return replace(last, traceback=traceback, root=first.root or first.text)
+    # Which address it was is only in what Dask makes of a refused connection.
+    root = last.text if CONNECT_TIMED_OUT.search(last.message) else None
+    return replace(last, traceback=traceback, root=root or first.root or first.text)
 
 
 def _traceback_at(lines: Sequence[_Line], before: str) -> PrintedFailure | None:

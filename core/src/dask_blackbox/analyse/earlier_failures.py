@@ -57,6 +57,7 @@ from dask_blackbox.analyse.side_effects import (
     ended_by_driver_at,
     failed_programs,
     files_of_task,
+    how_retired,
     is_related,
     names_exit_of,
     one_file,
@@ -68,8 +69,10 @@ from dask_blackbox.analyse.side_effects import (
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLIENT_CANCELS,
+    CONNECT_TIMED_OUT,
     FUNCTION_RUN_FAILED,
     SCHEDULER_CANCELS,
+    WORK_CANCELLED,
 )
 from dask_blackbox.analyse.signatures.python import (
     NO_SPACE_LEFT,
@@ -96,6 +99,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     KeyReused,
     ProgramFailed,
+    WorkerRemoved,
 )
 from dask_blackbox.finding import ChainStep, Evidence, Finding
 from dask_blackbox.formatting import (
@@ -386,7 +390,8 @@ def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
     )
     then = uncapitalised(short_with_paths(verdict.title, 140))
     title = f"{earlier.headline}; then {then}"
-    return msgspec.structs.replace(verdict, title=title, follows=step)
+    rule = earlier.rule or verdict.rule
+    return msgspec.structs.replace(verdict, rule=rule, title=title, follows=step)
 
 
 def _following(
@@ -537,13 +542,13 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         found += [each for each in of_tasks if each.spoils]
     if symptom or _ended_with(case, lacks_something):
         found += _restarts(case)
-    found += _cancellations(case) if raised else ()
+    found += [*_cancellations(case), *_lost_data(case)] if raised else ()
     refused = _ended_with(case, is_refusal) or _ended_with(case, is_leftover)
     if symptom or refused or _cancelled_after_a_wait(case):
         functions = tuple(_functions(case))
         known = {(each.name, each.message) for each in functions}
         printed = (e for e in _printed(case) if (e.name, e.message) not in known)
-        found += [*functions, *printed, *_logged(case), *_programs(case)]
+        found += [*functions, *printed, *_logged(case), *_programs(case, verdict)]
     for each in found:
         if until is None or each.at < until or _had_ended(case, each, until):
             yield each
@@ -816,6 +821,7 @@ def _setups(case: Case) -> Iterator[_Earlier]:
             source="logs",
             headline=unset.title,
             known=True,
+            rule="worker-start-failed",
         )
 
 
@@ -978,6 +984,42 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
             root=failure,
             rule=cause.slug if cause.slug != "unknown" else "",
             remedy=f"{_remedy_of_deaths(case, [death])} {'' if met else _SET_UP_AGAIN}".strip(),
+        )
+
+
+_LOST = ("lost dependencies", "already forgotten")
+
+
+def _lost_data(case: Case) -> Iterator[_Earlier]:
+    """Yield the loss of scattered data without which the driver's calls were cancelled."""
+    cancelled = (
+        (e.at, WORK_CANCELLED.search(e.message)) for e in case.outcome.survived
+    )
+    called = [at for at, found in cancelled if found and found["reason"] in _LOST]
+    losses = [
+        each
+        for each in case.run.of(WorkerRemoved)
+        if each.lost_scattered and called and each.at <= max(called) + CLOCKS
+    ]
+    for left in losses[:1]:
+        lost = quoted(left.lost_scattered, most=3)
+        deaths = [e for e in case.deaths if e.address == left.subject]
+        how = how_died(case, deaths) if deaths else f", {how_retired(case, left)}"
+        slug = case.cause_of(deaths[-1]).slug if deaths else "unknown"
+        fix = f" Also see `dask blackbox rules {slug}`." if slug != "unknown" else ""
+        yield _Earlier(
+            at=left.at,
+            text=(
+                f"{capital(case.name_of(left.subject))}, which held the only copy of "
+                f"{lost}, had {'died' if deaths else 'left'}{how}; Dask cannot recompute "
+                "scattered data, and cancels tasks that need it"
+            ),
+            message=f"lost: {lost}",
+            source="workers",
+            headline=f"Data that could not be recomputed was lost with its worker{how}",
+            rule="data-lost",
+            remedy="Load the data in a task instead of scattering it, or scatter it with "
+            f"`broadcast=True`, so that losing one worker does not matter.{fix}",
         )
 
 
@@ -1179,9 +1221,15 @@ def _ended_a_worker(case: Case, printed: PrintedFailure) -> bool:
     )
 
 
-def _programs(case: Case) -> Iterator[_Earlier]:
+def _programs(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     """Yield programs whose exit codes the driver, or a task, had ignored."""
+    unreached = verdict.rule == "workers-never-arrived" and any(
+        CONNECT_TIMED_OUT.search(each.message)
+        for each in case.run.once(printed_failures)
+    )
     for each in failed_programs(case):
+        if unreached and _WORKERS_COMMAND.search(each.command):
+            continue  # it exited as it reached no scheduler: what the verdict is about
         how = program_exit_text(each)
         had = f"had {how.replace('was ended', 'been ended', 1)}"
         owner = code_owner(case, each.subject)

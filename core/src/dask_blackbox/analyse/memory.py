@@ -113,10 +113,8 @@ def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     return sorted(grown)[len(grown) // 2] if grown else None
 
 
-def pieces_of(
-    run: RunTables, prefix: str, *, of_host: bool = False, least: int = 1
-) -> int:
-    """Return how many tasks of a prefix the newest graph with `least` had; 0 if unknown.
+def pieces_of(run: RunTables, prefix: str, *, of_host: bool = False) -> int:
+    """Return how many tasks of a prefix the newest graph with one had; 0 if unknown.
 
     A host submits its tasks one by one, each in a graph of its own: those are counted.
     """
@@ -124,7 +122,7 @@ def pieces_of(
     if of_host:
         return sum(graph.new[prefix].tasks for graph in graphs if prefix in graph.new)
     numbers = (graph.prefixes.get(prefix, 0) for graph in reversed(graphs))
-    return next((number for number in numbers if number >= least), 0)
+    return next(filter(None, numbers), 0)
 
 
 _AMPLE = 2.0

@@ -102,12 +102,14 @@ def verdict_on_failure(
     *,
     cause: str,
     remedy: str,
+    others_differ: bool = False,
 ) -> Finding:
     """Return a finding of a rule about the task whose failure ended the run.
 
     Args:
         what: What is wrong with workers (`have no module 'x'`), for the title.
         cause: Why, with the names.
+        others_differ: Whether it is known not to hold for another worker.
     """
     text = Evidence(
         text=f"{failure.key}: {short(str(failure), 300)}",
@@ -115,10 +117,11 @@ def verdict_on_failure(
         at=failure.at,
     )
     only_worker = single_worker_failure(case, failure)
-    if only_worker is not None:
+    of_one = only_worker is not None or others_differ
+    if of_one:
         what = re.sub(r"^(?:have|import)\b", lambda verb: _OF_ONE[verb[0]], what)
     return rule.found(
-        f"{'Workers' if only_worker is None else 'One worker'} {what}",
+        f"{'One worker' if of_one else 'Workers'} {what}",
         cause=cause if only_worker is None else f"{cause} {only_worker.sentence}.",
         remedy=remedy if only_worker is None else f"{remedy} {only_worker.remedy}",
         confidence="high" if case.blame.proven else "medium",

@@ -27,6 +27,7 @@ from dask_blackbox.analyse.explanations import (
     hint_on,
     plain_message,
 )
+from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     came_from_a_local_task,
     end_of,
@@ -632,13 +633,14 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     counts = _counts_errors(case, code, last)
     because = _exit_because(case, last, handled, counts=counts)
     title, advice = _exit_title(case, what, code), OF_UNKNOWN
+    failed = None if handled is None or not because else _failed_task(case, handled)
     if handled is not None and because:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         advice = advice_on_text(handled.exception, handled.message)
     elif handled is not None and not counts and _received_nothing(case, handled):
         called = title.removesuffix(", without an exception")
         title = f"{called} after {_in_task(case, handled)}"
-    return DRIVER_EXCEPTION.found(
+    found = DRIVER_EXCEPTION.found(
         title,
         cause=_exit_cause(case, code, because or _tasks_then(case), last),
         remedy=(
@@ -661,6 +663,10 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             *_handled_before(handled),
         ),
     )
+    if failed is None:
+        return found
+    # What the job prints as it exits is why it exits, as if it had raised it again.
+    return msgspec.structs.replace(found, rule="task-exception", subject=failed.subject)
 
 
 def _last_handled(case: Case) -> DriverCallFailed | None:
@@ -738,16 +744,18 @@ def _is_of(line: str | None, handled: DriverCallFailed) -> bool:
     )
 
 
-def _in_task(case: Case, handled: DriverCallFailed) -> str:
-    """Return an exception and the prefix of its task, for a headline."""
-    failure = next(
-        (
-            each
-            for each in case.failures
-            if (each.exception, each.message) == (handled.exception, handled.message)
-        ),
+def _failed_task(case: Case, handled: DriverCallFailed) -> TaskFailure | None:
+    """Return the task whose exception a call to Dask raised in the driver, or None."""
+    raised = (handled.exception, handled.message)
+    return next(
+        (each for each in case.failures if (each.exception, each.message) == raised),
         None,
     )
+
+
+def _in_task(case: Case, handled: DriverCallFailed) -> str:
+    """Return an exception and the prefix of its task, for a headline."""
+    failure = _failed_task(case, handled)
     if failure is not None:  # the key that the driver asked for may be another one
         prefix, message = failure.called, failure_text(case.run, failure)
     else:

@@ -39,6 +39,7 @@ from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import (
     class_of,
     counted,
+    listed,
     quoted_key,
     short,
     short_with_paths,
@@ -240,14 +241,14 @@ class _OtherModule(NamedTuple):
         file: The one that the task called.
         whose: Who has another one: `the driver` or a worker, for a sentence.
         their_file: The file of that, where it is known.
-        everywhere: What has to have the same version.
+        others_differ: Whether a worker is known that has another one.
     """
 
     name: str
     file: str
     whose: str
-    their_file: str
-    everywhere: str
+    their_file: str = ""
+    others_differ: bool = True
 
 
 def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
@@ -258,6 +259,7 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     if other is None:
         return
     file = short(other.file, 160)
+    everywhere = "all workers" if other.others_differ else "driver and workers"
     theirs = f", {short(other.their_file, 160)}" if other.their_file else ""
     found = verdict_on_failure(
         case,
@@ -272,10 +274,11 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
             f"from the module of that name on {other.whose}{theirs}."
         ),
         remedy=(
-            f"Deploy the same version of '{other.name}' to {other.everywhere}, or send "
+            f"Deploy the same version of '{other.name}' to {everywhere}, or send "
             "it: `client.upload_file(…)`. Which file a worker imports depends on "
             "its working directory and `PYTHONPATH`."
         ),
+        others_differ=other.others_differ,
     )
     first, *more = found.evidence
     compared = Evidence(
@@ -301,12 +304,14 @@ def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
     for name, (digest, file) in modules.items():
         if name == "__main__" or not _is_involved(failure, name, file):
             continue
-        if _differ(digest, driver.get(name)):
-            yield _OtherModule(name, file, "the driver", "", "driver and workers")
+        if _differ(digest, ours := driver.get(name)):
+            alike = [each for each in peers if each.modules.get(name) == ours]
+            whose = ["the driver", *(case.name_of(each.worker or "") for each in alike)]
+            yield _OtherModule(name, file, listed(whose), others_differ=bool(alike))
         for peer in peers:
             if _differ(digest, peer.modules.get(name)):
                 whose = case.name_of(peer.worker or "")
-                yield _OtherModule(name, file, whose, peer.files[name], "all workers")
+                yield _OtherModule(name, file, whose, peer.files[name])
 
 
 def _differ(digest: str, other: str | None) -> bool:

@@ -19,7 +19,6 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
-from dask_blackbox.analyse.memory import pieces_of
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of, printed_by
@@ -105,16 +104,20 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
     )
     prefix = _transfer_prefix(logs, own) or _known_prefix(case)
     at = restarts["at"].max() if len(restarts) else None
+    graphs = [
+        g for g in case.run.of(GraphUpdated) if g.prefixes.get(prefix or "", 0) > 1
+    ]
+    since = graphs[-1].at if graphs else 0.0
     done = case.run.tasks.filter(
-        pl.col("prefix").eq_missing(prefix) & (pl.col("outcome") == "finished")
+        pl.col("prefix").eq_missing(prefix)
+        & (pl.col("outcome") == "finished")
+        & (pl.col("stop").dt.epoch("us") / 1e6 >= since)
     )
-    of_this_one = done.filter(pl.col("key").str.contains(own or "", literal=True))
-    done = of_this_one if len(of_this_one) else done
     return Shuffle(
         id=own,
         kind="rechunk" if "rechunk" in (prefix or "") else "shuffle",
         done=done["key"].n_unique(),
-        pieces=pieces_of(case.run, prefix or "", least=2),
+        pieces=graphs[-1].prefixes[prefix or ""] if graphs else 0,
         restarts=len(restarts),
         restarted_at=at.timestamp() if at is not None else None,  # type: ignore[union-attr]
     )

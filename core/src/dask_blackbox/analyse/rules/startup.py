@@ -170,7 +170,8 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if found is not None:
         yield found
         return
-    if failed is None and not (lines and _no_workers_joined(case)):
+    missing = lines and _no_workers_joined(case) and not _started_for_another(case)
+    if failed is None and not missing:
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
     # A process that was spawned to be a worker, and came to the call itself.
@@ -239,8 +240,10 @@ def _ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
         of_dask = _COMMAND.search(each.program or each.traceback)
         if not of_dask or case.outcome.is_after(each.at) or (vague and not each.root):
             continue
-        if not _lost_its_scheduler(case, each):
-            known = replace(each, exception="", message=each.root) if vague else each
+        known = replace(each, exception="", message=each.root) if vague else each
+        # Who reached no scheduler had started, and did not arrive.
+        unreached = CONNECT_TIMED_OUT.search(known.message)
+        if not unreached or not (_started_for_another(case) or _is_known(case, known)):
             yield replace(known, message=_of_names(known.message))
 
 
@@ -263,12 +266,9 @@ def _is_of_dask(program: ProgramFailed) -> bool:
     return _COMMAND.search(program.command) is not None
 
 
-def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:
-    """Return whether a command ended as the scheduler, which had been there, was not any more."""
-    unreached = CONNECT_TIMED_OUT.search(ended.message)
-    return bool(unreached) and any(
-        each.subject in ended.message for each in case.run.of(SchedulerInfo)
-    )
+def _is_known(case: Case, ended: PrintedFailure) -> bool:
+    """Return whether the scheduler that a command did not reach had been one of the run's."""
+    return any(each.subject in ended.message for each in case.run.of(SchedulerInfo))
 
 
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
@@ -637,7 +637,10 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
         confidence="high",
         retry_advice="unknown" if starting else "code" if too_few or another else None,
         retry_confidence="low" if starting else None,
-        evidence=case.exception_evidence(),
+        evidence=(
+            *(_tried_elsewhere(case, another[0]) if another else ()),
+            *case.exception_evidence(),
+        ),
     )
 
 
@@ -795,14 +798,22 @@ def _started_for_another(case: Case) -> tuple[str, int] | None:
     if not schedulers:
         return None
     joined = {each.scheduler for each in case.run.of(WorkerAdded)}
-    lines = lines_of(case.run, WORKER_WAITS_TO_CONNECT, by=["driver", "nanny"])
-    printed = (WORKER_WAITS_TO_CONNECT.search(line) for line in lines["message"])
     addresses = [each.scheduler for each in case.run.of(DriverSignalled)]
-    addresses += [found["address"] for found in printed if found is not None]
+    addresses += _printed_addresses(case)
     # The same scheduler may have several names; of a port, there is one.
     known = {_port(each) for each in (schedulers[-1].subject, *joined) if each}
     others = [each for each in addresses if each and _port(each) not in known]
     return (others[0], others.count(others[0])) if others else None
+
+
+def _printed_addresses(case: Case) -> list[str]:
+    """Return the address for which each worker printed that it waited, or else gave up."""
+    waiting = lines_of(case.run, WORKER_WAITS_TO_CONNECT, by=["driver", "nanny"])
+    found = [WORKER_WAITS_TO_CONNECT.search(line) for line in waiting["message"]]
+    printed = case.run.once(printed_failures)
+    if not found and any(_COMMAND.search(each.traceback) for each in printed):
+        found = [CONNECT_TIMED_OUT.search(each.message) for each in printed]
+    return [each["address"] for each in found if each]
 
 
 def _port(address: str) -> str:
@@ -821,6 +832,15 @@ def _another_text(case: Case, address: str, number: int) -> str:
         f"{address}{what} and tried to connect there; the scheduler's address is "
         f"{_address_of_last(case)}."
     )
+
+
+def _tried_elsewhere(case: Case, address: str) -> Iterator[Evidence]:
+    """Yield the first line in which a worker reports the address that it tries to reach."""
+    for signature in (WORKER_WAITS_TO_CONNECT, CONNECT_TIMED_OUT):
+        lines = lines_of(case.run, signature, by=["driver", "nanny"])
+        named = lines.filter(pl.col("message").str.contains(address, literal=True))
+        for row in named.head(1).iter_rows(named=True):
+            yield case.line_evidence(row)
 
 
 def _address_of_last(case: Case) -> str:

@@ -79,6 +79,8 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         f"Just before, {'the worker' if len(deaths) == 1 else 'each worker'} held "
         f"results of {size(need.held)} or more."
         if need.held
+        else f"{need.at_once} tasks ran at once and shared that memory."
+        if need.at_once > 1
         else ""
     )
     early = startup_memory_of(case, deaths)
