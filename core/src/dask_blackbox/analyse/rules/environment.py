@@ -306,8 +306,11 @@ def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
             continue
         if _differ(digest, ours := driver.get(name)):
             alike = [each for each in peers if each.modules.get(name) == ours]
-            whose = ["the driver", *(case.name_of(each.worker or "") for each in alike)]
-            yield _OtherModule(name, file, listed(whose), others_differ=bool(alike))
+            others = [
+                "the driver",
+                *(case.name_of(each.worker or "") for each in alike),
+            ]
+            yield _OtherModule(name, file, listed(others), others_differ=bool(alike))
         for peer in peers:
             if _differ(digest, peer.modules.get(name)):
                 whose = case.name_of(peer.worker or "")

@@ -671,7 +671,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     why = f": {case.cause_of(death).because}" if death else ""
     closed = None if death else _closed_with(case, actor)
     where = (
-        f"{name_of(case, death)}, which held it, died{why}"
+        f"{name_of(case, death)}, which held it, died{_running_at(death)}{why}"
         if death
         else _closing_text(case, closed)
         if closed
@@ -680,7 +680,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
         else "the worker that held it is gone"
     )
     prefix = case.prefix_of(key) if key else None
-    running, advice = _running_at(death), _advice_actor_lost(case, death)
+    advice = _advice_actor_lost(case, death)
     if closed:
         advice = "unknown"  # who closed it may do so again
     sure: Confidence = "high" if match and (death or actor) else "medium"
@@ -688,7 +688,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
         f"{capital(who)} was lost with its worker"
         + (", which had been closed on purpose" if closed else ""),
         cause=(
-            f"The driver needed {who}, and {where}{running}. An actor's state lives on one "
+            f"The driver needed {who}, and {where}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
         remedy=_remedy_actor_lost(case, death) + (_WHO_CLOSED_IT if closed else ""),
@@ -775,7 +775,7 @@ def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
 
 def _running_at(death: WorkerExit | None) -> str:
     keys = death.executing if death else ()
-    return f", running {quoted(keys[:3])}" if keys else ""
+    return f" while running {quoted(keys[:3])}" if keys else ""
 
 
 def _advice_actor_lost(case: Case, death: WorkerExit | None) -> RetryAdvice | None:
