@@ -385,6 +385,15 @@ def test_pages_leave_the_last_space_of_a_spool_to_rows(
     assert (folder / "report.html").is_file() is not nearly_full
 
 
+def test_where_neither_store_nor_spool_takes_anything_nothing_is_said_to_wait() -> None:
+    rec = recorded(Path(NOWHERE), Path(NOWHERE), lambda rec: failing(rec, 1))
+    completeness = rec.card.completeness
+
+    assert not completeness["recorded"]
+    assert f"nothing could be kept in {NOWHERE}" in completeness["reason"]
+    assert "waits" not in completeness["reason"]
+
+
 def test_a_spool_that_is_deleted_in_mid_run_costs_nothing_while_the_store_works(
     tmp_path: Path,
 ) -> None:

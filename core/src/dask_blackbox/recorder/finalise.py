@@ -76,7 +76,9 @@ def finalise(
             card = _card(config, run, spooled, reason, history)
     if reason is not None:
         if (lost := _keep(config, run, ending, card)) is not None:
-            reason = f"{reason.removesuffix(_advice(config))}: {lost}"
+            if reason.endswith(advice := _advice(config)):
+                reason = reason.removesuffix(advice).rpartition("; ")[0]
+            reason = f"{reason}; nothing could be kept in {config.spool} ({lost})"
             card = _card(config, run, {}, reason, history)
     else:
         forget(Path(config.spool))
@@ -309,5 +311,5 @@ def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> str 
     except OSError as error:
         logger.warning("could not keep the recording in %s: %s", folder, error)
         if not (folder / "run.json").is_file() or not size_of(folder / "segments"):
-            return f"nothing could be kept there ({error.strerror})"
+            return error.strerror or str(error)
     return None
