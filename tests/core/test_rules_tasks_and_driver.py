@@ -661,6 +661,24 @@ def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
     assert "so it was stopped then or later" in found.cause
 
 
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ([], "whether it had connected to a cluster is unknown"),
+        (
+            [an_event("driver-attached", at=3)],
+            "not connected to a cluster by the last recorded event, 3.0 s after the start",
+        ),
+    ],
+)
+def test_what_a_lost_driver_did_after_its_last_recorded_event_is_not_claimed(
+    facts: list[Piece], text: str
+) -> None:
+    run = a_run(*facts, ("ending", None), recorded=False)
+
+    assert text in verdict(run).cause
+
+
 def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
     errors: list[DriverException | None] = [
         an_exception("x.Y", ""),

@@ -437,8 +437,7 @@ def _then(case: Case) -> str:
             "Its cluster was not recorded: the scheduler did not answer the recorder "
             "either."
             if _waited_for_work(case.driver_position)
-            else "It had not connected to a cluster yet: if it was in `Client(…)`, "
-            "check what listens at that address."
+            else _not_connected(case)
         )
     if case.deaths:
         sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")
@@ -450,6 +449,21 @@ def _then(case: Case) -> str:
     if last := last_output(case.run):
         sentences.append(f"Its last output: “{short(last, 200)}”.")
     return " ".join(sentences) or _nothing_had_failed(case)
+
+
+def _not_connected(case: Case) -> str:
+    reached, until = recorded_until(case.run) - case.run.manifest.started, "yet"
+    if case.state == "lost":
+        if not reached:  # a few seconds may have been on their way to the store
+            return (
+                "Nothing of what the driver did had reached the store, so whether it had "
+                "connected to a cluster is unknown."
+            )
+        until = f"by the last recorded event, {duration(reached)} after the start"
+    return (
+        f"It had not connected to a cluster {until}: if it was in `Client(…)`, check what "
+        "listens at that address."
+    )
 
 
 def _nothing_had_failed(case: Case) -> str:
