@@ -14,6 +14,7 @@ from dask_blackbox.analyse.numbers import NUMBERS
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    class_of,
     counted,
     duration,
     listed,
@@ -469,6 +470,8 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (prefix_of("sleep-dc7230e7-4200-4bda-9b2a-c79ae1d48678-3"), "sleep"),
         (prefix_of("cut-8518b3e7-5297-45a3-bfca-a645622b011f"), "cut"),
         (prefix_of("plan_route-altstadt"), "plan_route"),
+        (class_of("distributed.scheduler.KilledWorker"), "KilledWorker"),
+        (class_of("struct.error"), "struct.error"),
         (prefix_of("boom"), "boom"),
         (prefix_of("die-3"), "die"),
         (prefix_of("tile-A01-abcdefab"), "tile"),

@@ -377,9 +377,11 @@ def test_the_process_that_started_the_one_that_failed_is_no_earlier_one() -> Non
 
 
 def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> None:
+    trace = 'Traceback:\n  File "/jobs/weigh.py", line 31, in weigh\n    float(text)\n'
     first = a_failed_task(
-        "weigh-9", "ValueError", "bad weight 'n/a'", at=5.0, outcome="retried"
-    )
+        "weigh-9", "ValueError", "bad weight 'n/a'", at=5.0, outcome="retried",
+        traceback=f"{trace}ValueError: bad weight 'n/a'",
+    )  # fmt: skip
     run = a_run(
         WORKER,
         first,
@@ -391,6 +393,7 @@ def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> 
     assert found.title.startswith(
         "ValueError in 'weigh': bad weight 'n/a'; then FileExistsError in 'weigh'"
     )
+    assert "bad weight 'n/a' at /jobs/weigh.py:31. What then ended" in found.remedy
 
 
 def test_the_first_attempt_of_a_task_that_the_driver_handled_begins_the_headline() -> (

@@ -230,8 +230,14 @@ def as_code(text: str) -> str:
 
 
 def class_of(qualified: str) -> str:
-    """Return the bare name of a class: `KilledWorker` of `distributed.scheduler.KilledWorker`."""
-    return qualified.rsplit(".", 1)[-1]
+    """Return the bare name of a class: `KilledWorker` of `distributed.scheduler.KilledWorker`.
+
+    A name that says nothing by itself keeps its module: `struct.error`.
+    """
+    module, _, name = qualified.rpartition(".")
+    if module and name in ("error", "Error"):
+        return f"{module.rpartition('.')[2]}.{name}"
+    return name
 
 
 def signal_name(exit_code: int | None) -> str | None:

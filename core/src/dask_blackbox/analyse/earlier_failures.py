@@ -841,7 +841,7 @@ def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
         or removed_by_itself(case, failure)
     ):
         return
-    for exception, message, at in errors_before(case, failure)[:1]:
+    for exception, message, at, traceback in errors_before(case, failure)[:1]:
         name = class_of(exception)
         yield _Earlier(
             at=at,
@@ -851,6 +851,7 @@ def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
             source="tasks",
             headline=f"{name} in '{short(failure.called, 40)}': {short(message, 80)}",
             advice=advice_on_text(exception, message),
+            line=_line_of(user_frame(traceback)),
             root=failure,
             spoils=True,
         )

@@ -153,12 +153,21 @@ def raised_before(case: Case, failure: TaskFailure) -> list[str]:
     """Return what earlier attempts of a task had raised, if that was something else."""
     return [
         f"{class_of(name)} ({short(message, 120)})" if message else class_of(name)
-        for name, message, _ in errors_before(case, failure)
+        for name, message, *_ in errors_before(case, failure)
     ]
 
 
-def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str, float]]:
-    """Return class, message and time of earlier attempts' errors, of each other class the first.
+class EarlierError(NamedTuple):
+    """What an earlier attempt of a task had raised."""
+
+    exception: str
+    message: str
+    at: float
+    traceback: str
+
+
+def errors_before(case: Case, failure: TaskFailure) -> list[EarlierError]:
+    """Return the errors of a task's earlier attempts, of each other class the first.
 
     A later attempt may fail on what the first one left: half a file, an input
     that was changed in place.
@@ -166,13 +175,14 @@ def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str, floa
     rows = case.run.errors.filter(
         (pl.col("key") == failure.key) & (pl.col("outcome") == "retried")
     )
-    found: dict[str, tuple[str, str, float]] = {}
+    found: dict[str, EarlierError] = {}
     at = pl.col("at").dt.epoch("us") / 1e6
-    for name, message, when in (
-        rows.sort("at").select("exception", "message", at).iter_rows()
+    for name, message, when, traceback in (
+        rows.sort("at").select("exception", "message", at, "traceback").iter_rows()
     ):
         if name and class_of(name) != failure.raised.name:
-            found.setdefault(class_of(name), (name, message or "", when))
+            error = EarlierError(name, message or "", when, traceback or "")
+            found.setdefault(class_of(name), error)
     return list(found.values())
 
 

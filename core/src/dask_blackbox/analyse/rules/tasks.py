@@ -520,7 +520,7 @@ def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
     return next(
         (
             (name, message)
-            for name, message, _ in errors_before(case, failure)
+            for name, message, *_ in errors_before(case, failure)
             if advice_on_text(name, message).advice in ("environment", "memory")
         ),
         None,
