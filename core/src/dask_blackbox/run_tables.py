@@ -23,6 +23,15 @@ E = TypeVar("E", bound=Event)
 _Fact = TypeVar("_Fact")
 
 
+FINISHED = pl.col("outcome") == "finished"
+"""The executions that gave a result, as a condition of a filter of `tasks`."""
+
+
+def epoch(column: str) -> pl.Expr:
+    """Return a column of moments in epoch seconds."""
+    return pl.col(column).dt.epoch("us") / 1e6
+
+
 class RunTables:
     """The facts of one run.
 
@@ -123,7 +132,7 @@ class RunTables:
             known = tuple(
                 of_kind(kind, at, subject or "", detail or "")
                 for at, subject, detail in chosen.select(
-                    pl.col("at").dt.epoch("us") / 1e6, "subject", "detail"
+                    epoch("at"), "subject", "detail"
                 ).iter_rows()
             )
             self._events[kind] = known

@@ -28,7 +28,7 @@ from dask_blackbox.analyse.driver_position import (
 )
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
-from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of, returned_error_of
+from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
 from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
@@ -37,6 +37,7 @@ from dask_blackbox.analyse.failures import (
     TaskFailure,
     failures_of,
     none_result_behind,
+    returned_error_of,
 )
 from dask_blackbox.analyse.frames import (
     classes_of,
@@ -44,7 +45,7 @@ from dask_blackbox.analyse.frames import (
     untangled,
     without_traceback,
 )
-from dask_blackbox.analyse.hangs import Hang, hang_of
+from dask_blackbox.analyse.hangs import Hang, finished_within, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -69,7 +70,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     TestFailed,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     class_of,
     command,
@@ -81,7 +82,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables
 from dask_blackbox.tables.schemas import Row
 
 _RECENT = 120.0  # seconds
@@ -105,6 +106,11 @@ def dask_setting(config: Mapping[str, object], name: str) -> object:
         # Where a variable sets it, Dask keeps the underscores.
         found = found.get(part, found.get(part.replace("-", "_")))
     return found
+
+
+def subject_of(task: Row) -> Subject:
+    """Return what a finding is about, of a row of `tasks` or `errors`."""
+    return Subject(**{name: task.get(name) for name in ("key", "prefix", "worker")})
 
 
 class Case:
@@ -198,10 +204,8 @@ class Case:
         Also in the last moments: that the driver then raises something is another matter.
         """
         decided = self.outcome.decided_at
-        stop = pl.col("stop").dt.epoch("us") / 1e6
         until = math.inf if decided is None else decided + self.outcome.clocks
-        finished = (pl.col("outcome") == "finished") & (stop > hang.at)
-        return not self.run.tasks.filter(finished & (stop <= until)).is_empty()
+        return finished_within(self.run, hang.at, until)
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -236,11 +240,8 @@ class Case:
     @cached_property
     def failures(self) -> tuple[TaskFailure, ...]:
         """The tasks that raised, by time."""
-        found = failures_of(self.run)
         returned = returned_error_of(self.run, self.outcome)
-        if returned is None:
-            return found
-        return (*found, TaskFailure(killed=False, **returned._asdict()))
+        return (*failures_of(self.run), *filter(None, [returned]))
 
     @cached_property
     def unhandled_failures(self) -> tuple[TaskFailure, ...]:
@@ -306,7 +307,7 @@ class Case:
     @property
     def _recovered_deaths(self) -> tuple[WorkerExit, ...]:
         """The deaths whose work was completed elsewhere before the run ended."""
-        done = self.run.tasks.filter(pl.col("outcome") == "finished")
+        done = self.run.tasks.filter(FINISHED)
         last = done.group_by("key", maintain_order=True).agg(
             pl.col("stop").max().dt.epoch("us") / 1e6
         )
@@ -332,7 +333,7 @@ class Case:
             return False
         times = Counter(key for death in self.deaths for key in set(death.executing))
         again = {key for key, deaths in times.items() if deaths > 1}
-        ended = self.run.tasks.filter(pl.col("outcome") == "finished")["key"]
+        ended = self.run.tasks.filter(FINISHED)["key"]
         again -= {*ended.to_list(), *(failure.key for failure in self.failures)}
         recent = last_sign_of_life(self.run) - self.deaths[-1].at < _RECENT
         return recent and any(key in again for key in self.deaths[-1].executing)
@@ -390,10 +391,13 @@ class Case:
         errors = self.run.errors.select("key", "prefix").drop_nulls().unique()
         return dict(errors.iter_rows())
 
-    def name_of(self, address: str) -> str:
-        """Return how people call a worker: its name and address."""
+    def name_of(self, address: str, pid: int | None = None) -> str:
+        """Return how people call a worker: its name and address, and its process if given."""
         name = self._names.get(address)
-        return f"worker {name} ({address})" if name else f"worker {address}"
+        process = "" if pid is None else f"pid {pid}"
+        if name:
+            return f"worker {name} ({', '.join(filter(None, [address, process]))})"
+        return f"worker {address} ({process})" if process else f"worker {address}"
 
     @cached_property
     def _names(self) -> dict[str, str]:

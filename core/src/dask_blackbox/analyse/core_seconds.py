@@ -21,7 +21,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import threads_of, worker_e
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 
 _LEAST_SHARE_USED = 0.5
 
@@ -43,7 +43,7 @@ class Loads:
 
         Those that ended with their worker occupied a thread, too.
         """
-        stop = _epoch("stop")
+        stop = epoch("stop")
         return (
             executions_of(self._run)
             .filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
@@ -54,14 +54,14 @@ class Loads:
     def graphs(self) -> pl.Series:
         """When work came to the scheduler, in epoch seconds."""
         events = self._run.events.filter(pl.col("kind") == "graph-updated")
-        return events.select(_epoch("at")).to_series().sort()
+        return events.select(epoch("at")).to_series().sort()
 
     @cached_property
     def begin(self) -> float:
         """When the run's first work was there, in epoch seconds."""
         moments = [
             *self.graphs.head(1),
-            *self.tasks.select(_epoch("start").min())["start"],
+            *self.tasks.select(epoch("start").min())["start"],
         ]
         return min((m for m in moments if m is not None), default=self.started)
 
@@ -75,7 +75,7 @@ class Loads:
     def started(self) -> float:
         """When the run began, in epoch seconds; what recording takes to begin is not its."""
         listening = self._run.events.filter(pl.col("kind") == "recording-started")
-        first = listening.select(_epoch("at").min()).to_series()
+        first = listening.select(epoch("at").min()).to_series()
         begun = self._run.manifest.started
         return max(begun, float(first[0] or begun)) if len(first) else begun
 
@@ -129,7 +129,7 @@ class Loads:
         samples = (
             self._run.metrics.filter(pl.col("source") == "scheduler")
             .select(
-                at=_epoch("at"),
+                at=epoch("at"),
                 wanted=pl.col("executing").fill_null(0) + pl.col("ready").fill_null(0),
                 cpu=pl.col("cpu").fill_null(0.0),
                 turn=pl.col("event_loop").fill_null(0.0),
@@ -215,11 +215,6 @@ class Loads:
         as_seconds = [pl.Series(each, dtype=pl.Float64) for each in (begun, ended)]
         return Curve.of_spans(*as_seconds)
 
-    @property
-    def paused(self) -> float:
-        """Seconds of `pauses` altogether."""
-        return sum(end - begin for begin, end in self.pauses)
-
     def total(self, what: str, where: pl.Expr | None = None) -> float:
         """Return the sum of a column of `slices`, of those that `where` selects."""
         chosen = self.slices if where is None else self.slices.filter(where)
@@ -243,10 +238,6 @@ class Loads:
         idle = (pl.col("lack") + behind) / pl.col("seconds")
         rate = self.slices.select(idle).to_series()
         return Curve.of_spans(self.slices["begin"], self.slices["end"], rate)
-
-
-def _epoch(column: str) -> pl.Expr:
-    return pl.col(column).dt.epoch("us") / 1e6
 
 
 _REPORTED = 5

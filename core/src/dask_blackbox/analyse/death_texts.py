@@ -32,6 +32,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.run_tables import epoch
 
 _SHOWN = 4
 _FEW = 3
@@ -48,7 +49,6 @@ def deaths_blamed_on(case: Case, slug: str) -> tuple[WorkerExit, ...]:
 def verdict_on_deaths(
     case: Case,
     rule: Rule,
-    deaths: tuple[WorkerExit, ...],
     *,
     did: str,
     how: str,
@@ -57,10 +57,9 @@ def verdict_on_deaths(
     retry_advice: RetryAdvice | None = None,
     retry_confidence: Confidence | None = None,
 ) -> Iterator[Finding]:
-    """Yield the verdict that these deaths explain the failure.
+    """Yield the verdict that deaths explain the failure: those of the cause that is blamed.
 
     Args:
-        deaths: What it is about, by time; at least one.
         did: What each of them did: `died`.
         how: And how: `at their memory limit`.
         more: Sentences to add to the cause.
@@ -68,6 +67,7 @@ def verdict_on_deaths(
         retry_confidence: How sure that is, at most, if this differs from the rule's.
     """
     blame = case.blame
+    deaths = deaths_blamed_on(case, blame.cause or "")
     times = "A worker" if len(deaths) == 1 else "Workers"
     often = "" if len(deaths) == 1 else f" {len(deaths)} times"
     doing = _while_running(case, deaths)
@@ -154,12 +154,7 @@ def last_line_text(deaths: tuple[WorkerExit, ...]) -> str:
 
 def name_of(case: Case, death: WorkerExit) -> str:
     """Return a dead worker's name, address and process."""
-    called = case.name_of(death.address)
-    if death.pid is None:
-        return called
-    if called.endswith(")"):
-        return f"{called[:-1]}, pid {death.pid})"
-    return f"{called} (pid {death.pid})"
+    return case.name_of(death.address, death.pid)
 
 
 def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
@@ -243,7 +238,7 @@ def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     errors = case.run.errors.filter(
         (pl.col("outcome") == "retried")
         & (pl.col("key") == key)
-        & (pl.col("at").dt.epoch("us") / 1e6 <= deaths[-1].at)
+        & (epoch("at") <= deaths[-1].at)
     ).sort("at")
     if not len(errors):
         return ""

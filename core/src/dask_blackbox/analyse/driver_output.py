@@ -21,7 +21,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
 from dask_blackbox.formatting import class_of
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 
 # Loggers of Dask and of what it brings. Their lines reach stderr in the format of
 # `distributed.admin.log-format`, or as its loggers' own rows.
@@ -77,7 +77,7 @@ class Preload:
 
 def last_preload(run: RunTables, *, until: float) -> Preload | None:
     """Return the preload that was set up last before a moment (epoch seconds)."""
-    at = pl.col("at").dt.epoch("us") / 1e6
+    at = epoch("at")
     begun = lines_of(run, PRELOAD_SET_UP, by=["driver"]).filter(
         (at < until) & ~pl.col("message").str.contains(_OUR_PRELOAD)
     )
@@ -154,9 +154,7 @@ def _lines_of_stderr(run: RunTables) -> tuple[_Line, ...]:
         run.logs.with_row_index(_ROW)
         .filter((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
         .sort("pid", "seq")
-        .select(
-            _ROW, pl.col("at").dt.epoch("us") / 1e6, pl.col("message").fill_null("")
-        )
+        .select(_ROW, epoch("at"), pl.col("message").fill_null(""))
         .rows()
     )
     headings = _headings([text for *_, text in rows])

@@ -24,7 +24,7 @@ from dask_blackbox.events import (
     GraphUpdated,
 )
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import duration, short
+from dask_blackbox.formatting import duration
 from dask_blackbox.run_tables import RunTables
 
 _QUEUES = "distributed/queues.py"
@@ -231,18 +231,5 @@ def position_in(run: RunTables, traceback: str, at: float) -> DriverPosition:
 
 def evidence_of_position(position: DriverPosition) -> Evidence:
     """Return the driver's own line, and what that called, as evidence."""
-    own = position.own_frame
-    frames = [*([own] if own else []), *position.beyond[:2]]
-    if position.stack and position.stack[-1] not in frames:
-        frames.append(position.stack[-1])
-    lines = [
-        str(frame).rpartition("/site-packages/")[2]
-        + (f": {short(frame.code, 100)}" if frame.code else "")
-        for frame in frames
-    ]
-    return Evidence(
-        text=f"The driver had been blocked{position.blocked_for} at:\n"
-        + "\n".join(lines),
-        source="events",
-        at=position.at,
-    )
+    text = f"The driver had been blocked{position.blocked_for} at:\n{position.lines()}"
+    return Evidence(text=text, source="events", at=position.at)

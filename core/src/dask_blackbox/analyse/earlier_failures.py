@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -40,7 +41,6 @@ from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
-    Frame,
     raised_at_end,
     raised_on_purpose,
     root_of_chain,
@@ -112,6 +112,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
     uncapitalised,
 )
+from dask_blackbox.run_tables import FINISHED, epoch
 
 _EXHAUSTED = (
     r"(?i:too many open files|no space left|file too large|disk quota exceeded|"
@@ -230,6 +231,27 @@ class _Earlier:
     number: int = 1
 
 
+def _of_task(
+    failure: TaskFailure, raised: tuple[str, str] | None = None, **more: Any
+) -> _Earlier:
+    """Return the failure of a task.
+
+    Args:
+        raised: Class and message to show, if these are not what arrived.
+        more: Other fields; with `root`, the verdict is about that task.
+    """
+    name, message = raised or (class_of(failure.exception), failure.message)
+    return _Earlier(
+        at=failure.at,
+        name=name,
+        message=message,
+        headline=f"{name} in '{short(failure.called, 40)}': {short_with_paths(message, 80)}",
+        advice=advice_on_text(failure.exception, failure.message, failure.bases),
+        line=code_line(failure.frame),
+        **more,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Program(_Earlier):
     """A program that had failed."""
@@ -323,12 +345,16 @@ def with_doubt(case: Case, verdict: Finding) -> Finding:
 
 def _symptom(case: Case) -> str:
     """Return what the exception that ended the run reports."""
+    ended = _what_ended(case)
+    return "what failed" if ended is None else reported_symptom(*ended)
+
+
+def _what_ended(case: Case) -> tuple[str, str] | None:
+    """Return class and message of what ended the run; None for an exit code."""
     failure, exception = case.blame.failure, case.exception
     if failure is not None:
-        return reported_symptom(failure.raised.name, failure.raised.message)
-    if exception is not None:
-        return reported_symptom(exception.exception, exception.message)
-    return "what failed"
+        return failure.raised[:2]
+    return None if exception is None else (exception.exception, exception.message)
 
 
 def _what_made_it(case: Case) -> str:
@@ -337,7 +363,7 @@ def _what_made_it(case: Case) -> str:
     if _says_why(case):
         return ""
     if failure is None:
-        if tasks.filter(pl.col("outcome") == "finished").is_empty():
+        if tasks.filter(FINISHED).is_empty():
             return ""
         return "the reason may be in the results or files of earlier tasks"
     own = tasks.filter(pl.col("key") == failure.key)["last_input"].drop_nulls()
@@ -356,14 +382,9 @@ def _says_why(case: Case) -> bool:
     is given to read.
     """
     failure, exception = case.blame.failure, case.exception
-    if failure is None:
-        name, message = ("", "")
-        explained = None
-        if exception is not None:
-            name, message = exception.exception, exception.message
-            explained = explained_exception(exception)
-    else:
-        name, message, _ = failure.raised
+    name, message = _what_ended(case) or ("", "")
+    explained = None if exception is None else explained_exception(exception)
+    if failure is not None:
         explained = explained_failure(case.run, failure)
         if case.none_result_behind(failure) is not None:
             return True
@@ -439,15 +460,11 @@ def _look_first(case: Case, earlier: _Earlier) -> str:
     if failure is None and exception is not None:
         frame = user_frame(exception.traceback)
     at = f" at {earlier.line}" if earlier.line else ""
-    ended = f", at {_line_of(frame)}," if frame is not None else ""
+    ended = f", at {code_line(frame)}," if frame is not None else ""
     return (
         f"Start with the earlier failure: {uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
         f"probably its consequence. {earlier.remedy}"
     ).rstrip()
-
-
-def _line_of(frame: Frame | None) -> str:
-    return "" if frame is None else code_line(frame)
 
 
 def _once(found: list[_Earlier]) -> list[_Earlier]:
@@ -463,14 +480,11 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
 
 def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
     """Return whether a test of class and message holds for what ended the run."""
-    failure = case.blame.failure
-    if failure is not None:
-        return test(failure.raised.name, failure.raised.message)
-    exception = case.exception
-    if exception is None:
+    ended, exception = _what_ended(case), case.exception
+    if ended is None or test(*ended):
         return True  # of an exit code, nothing is known
-    if test(exception.exception, exception.message):
-        return True
+    if case.blame.failure is not None or exception is None:
+        return False
     # What is printed and exits, or is raised on purpose, was raised for another.
     root = root_of_chain(exception.traceback) if len(exception.chain) > 1 else None
     return root is not None and test(*root)
@@ -599,11 +613,10 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         and (case.outcome.source != "test" or each.key in case.unreceived)
     ]
     numbers = Counter((each.prefix, each.exception) for each in failed)
+    by_time = sorted(failed, key=lambda each: each.at)
     for (prefix, exception), number in numbers.items():
-        first = min(
-            (f for f in failed if (f.prefix, f.exception) == (prefix, exception)),
-            key=lambda each: each.at,
-        )
+        kind = (prefix, exception)
+        first = next(f for f in by_time if (f.prefix, f.exception) == kind)
         name = class_of(exception)
         cancelled = ended is not None and first.at < ended + _DELAY
         again = _is_met_again(case, first)
@@ -615,27 +628,20 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             starved = leads and _ran_beside_the_hang(case, first)
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
-        missed = not stalled and not cancelled
-        missed = missed and (
+        missed = not (stalled or cancelled) and (
             _is_missed(case, first, {number, len(failed)}) or _ended_upon(case, first)
         )
-        yield _Earlier(
-            at=first.at,
-            name=name,
+        found = _of_task(
+            first,
             text=f"{counted(number, 'task')} of '{prefix}' had failed with {name}: "
             f"{short(first.message, 120)}; {_received(case, first)}",
-            message=first.message,
             source="tasks",
-            headline=f"{name} in '{short(first.called, 40)}': {short_with_paths(first.message, 80)}"
-            if leads or lacked or missed
-            else "",
-            advice=advice_on_text(exception, first.message, first.bases),
-            line=_line_of(first.frame),
             root=first if cancelled or again or lacked or missed or starved else None,
             spoils=missed,
             prefix=prefix or "",
             number=number,
         )
+        yield found if leads or lacked or missed else replace(found, headline="")
 
 
 def _ran_beside_the_hang(case: Case, failure: TaskFailure) -> bool:
@@ -677,19 +683,19 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     deaths = [each for each in case.deaths if first.key in each.executing]
     if not deaths:
         return
-    how, slug = how_died(case, deaths), case.cause_of(deaths[-1]).slug
+    how, cause = how_died(case, deaths), case.cause_of(deaths[-1])
     who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
     headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
         at=deaths[0].at,
-        text=f"{headline} ({case.cause_of(deaths[-1]).because}); the driver had received "
+        text=f"{headline} ({cause.because}); the driver had received "
         f"{class_of(first.exception)} and continued",
         message=f"{first.key} {headline}",
         source="workers",
         headline=headline,
-        advice=Advice(read_page(slug)[0].retry_advice, "medium"),
+        advice=Advice(read_page(cause.slug)[0].retry_advice, "medium"),
         root=first,
-        rule=slug,
+        rule=cause.slug,
         spoils=True,
         remedy=_remedy_of_deaths(case, deaths),
     )
@@ -790,10 +796,8 @@ def _was_printed_at_the_end(case: Case, failure: TaskFailure) -> bool:
     name, decided = class_of(failure.exception), case.outcome.decided_at
     if decided is None:
         return False
-    at = pl.col("at").dt.epoch("us") / 1e6
-    lines = own_lines(case.run).filter(
-        (pl.col("role") == "driver") & at.is_between(decided - _AT_ONCE, decided)
-    )
+    just_before = epoch("at").is_between(decided - _AT_ONCE, decided)
+    lines = own_lines(case.run).filter((pl.col("role") == "driver") & just_before)
     return any(re.search(rf"\b{re.escape(name)}\b", each) for each in lines["message"])
 
 
@@ -836,10 +840,7 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
 
 
 def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
-    if not (
-        is_leftover(failure.raised.name, failure.raised.message)
-        or removed_by_itself(case, failure)
-    ):
+    if not is_leftover(*failure.raised[:2]) and not removed_by_itself(case, failure):
         return
     for exception, message, at, traceback in errors_before(case, failure)[:1]:
         name = class_of(exception)
@@ -851,7 +852,7 @@ def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
             source="tasks",
             headline=f"{name} in '{short(failure.called, 40)}': {short(message, 80)}",
             advice=advice_on_text(exception, message),
-            line=_line_of(user_frame(traceback)),
+            line=code_line(user_frame(traceback)),
             root=failure,
             spoils=True,
         )
@@ -911,16 +912,12 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         ):
             continue  # a `dask worker` that did not start: what the verdict is about
         name, message = class_of(each.exception or ""), each.message or ""
-        root = next(
-            (
-                failure
-                for failure in case.failures
-                if class_of(failure.exception) == name and failure.message == message
-            ),
-            None,
-        )
+        named = (f for f in case.failures if class_of(f.exception) == name)
+        root = next((f for f in named if f.message == message), None)
         where = f" in '{short(root.called, 40)}'" if root is not None else ""
         line = code_line(each)
+        by_driver = each.pid in ignored
+        process = "a program of the driver" if by_driver else "an earlier process"
         yield _Earlier(
             at=each.at,
             name=name,
@@ -931,12 +928,7 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             ),
             message=message,
             source="driver",
-            headline=f"{name}{where}: {short(message, 80)} in "
-            + (
-                "a program of the driver"
-                if each.pid in ignored
-                else "an earlier process"
-            ),
+            headline=f"{name}{where}: {short(message, 80)} in {process}",
             advice=advice_on_text(each.exception or "", message, each.bases),
             line=line,
             root=root,
@@ -952,12 +944,11 @@ def _deaths(case: Case) -> Iterator[_Earlier]:
     failure = case.blame.failure
     if failure is None:
         return
-    lacks = lacks_something(failure.raised.name, failure.raised.message)
-    meets = is_leftover(failure.raised.name, failure.raised.message)
+    lacks, meets = (_ended_with(case, t) for t in (lacks_something, is_leftover))
     own = case.run.tasks.filter(
         (pl.col("prefix") == failure.prefix)
         & pl.col("worker").eq_missing(failure.worker)
-        & (pl.col("outcome") == "finished")
+        & FINISHED
     )
     joined = _joined(case, failure.worker)
     for death in case.deaths:
@@ -1030,14 +1021,10 @@ def _restarts(case: Case) -> Iterator[_Earlier]:
     Tasks like it had finished on the processes before.
     """
     failure = case.blame.failure
-    if failure is None or not lacks_something(
-        failure.raised.name, failure.raised.message
-    ):
+    if failure is None or not _ended_with(case, lacks_something):
         return
     joined = _joined(case, failure.worker)
-    finished = case.run.tasks.filter(
-        (pl.col("prefix") == failure.prefix) & (pl.col("outcome") == "finished")
-    )
+    finished = case.run.tasks.filter((pl.col("prefix") == failure.prefix) & FINISHED)
     stops = finished["stop"].dt.epoch("us") / 1e6
     for restart in case.run.of(ClusterRestarted):
         if restart.at <= joined and (stops < restart.at).any():
@@ -1063,16 +1050,10 @@ def _joined(case: Case, worker: str | None) -> float:
 
 def _cancelled_after_a_wait(case: Case) -> bool:
     """Return whether the driver cancelled what it had waited for in vain: its results are lacking."""
-    waits = [
-        each.at
-        for each in case.outcome.survived
-        if is_wait(each.exception, each.message)
-    ]
-    return any(
-        0 <= call.at - at <= _AT_ONCE
-        for call in case.run.of(DriverCancel)
-        for at in waits
-    )
+    survived = case.outcome.survived
+    waits = [each.at for each in survived if is_wait(each.exception, each.message)]
+    calls = case.run.of(DriverCancel)
+    return any(0 <= call.at - at <= _AT_ONCE for call in calls for at in waits)
 
 
 def _cancellations(case: Case) -> Iterator[_Earlier]:
@@ -1115,28 +1096,20 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
     for call in case.run.of(DriverSkipped):
         failed = [each for each in case.failures if each.key in call.keys]
         if not failed:  # they needed the results of tasks that had failed
-            failed = [
-                each
-                for each in case.failures
-                if each.at <= call.at and each.key in case.unreceived
-            ]
+            before = (each for each in case.failures if each.at <= call.at)
+            failed = [each for each in before if each.key in case.unreceived]
         # What had failed by then, or is only gathered while the run ends, does not follow.
         if not failed or failure in failed or call.at > latest:
             continue
         first = min(failed, key=lambda each: each.at)
         name = class_of(first.exception)
         line = code_line(call, " at ", name_only=True)
-        yield _Earlier(
-            at=first.at,
-            name=name,
+        yield _of_task(
+            first,
             text=f"{counted(call.skipped, 'task')} of {call.of} had no result, since "
             f"'{short(first.called, 40)}' had failed with {name}: {short(first.message, 120)}; the driver "
             f'left out their results{line} (`errors="skip"`)',
-            message=first.message,
             source="driver",
-            headline=f"{name} in '{short(first.called, 40)}': {short_with_paths(first.message, 80)}",
-            advice=advice_on_text(first.exception, first.message, first.bases),
-            line=_line_of(first.frame),
             root=first,
             spoils=True,
             remedy='`client.gather(…, errors="skip")` leaves out the results of '
@@ -1167,7 +1140,7 @@ def _functions(case: Case) -> Iterator[_Earlier]:
             headline=f"{name} in '{short(found['function'], 40)}' on a worker (`client.run`): "
             f"{short(message, 80)}",
             advice=advice_on_text(raised[0], message),
-            line=_line_of(user_frame(row["message"])),
+            line=code_line(user_frame(row["message"])),
         )
 
 
@@ -1190,7 +1163,7 @@ def _printed(case: Case) -> Iterator[_Earlier]:
             if of_worker
             else "a program of the driver"
         )
-        at = f", at {_line_of(frame)}" if of_worker and frame else ""
+        at = f", at {code_line(frame)}" if of_worker and frame else ""
         yield _Earlier(
             at=each.at,
             name=each.exception,
@@ -1199,7 +1172,7 @@ def _printed(case: Case) -> Iterator[_Earlier]:
             source="logs",
             headline=f"{short(each.text, 80)} in {where}",
             advice=advice_on_text(each.exception, each.message),
-            line=_line_of(frame),
+            line=code_line(frame),
             rule="worker-start-failed" if of_worker else "",
         )
 
@@ -1267,25 +1240,17 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
     first = logs.sort("at").unique("message", keep="first", maintain_order=True)
     texts_of_failures = _texts_of_failures(case)
     logged = _logged_by_workers(case)
-    failure = case.blame.failure
     # What a task waits for, and does not come from a task, comes from the driver.
-    waited = failure is not None and is_wait(
-        failure.raised.name, failure.raised.message
-    )
+    waited = case.blame.failure is not None and _ended_with(case, is_wait)
     for at, role, line, key in (
-        first.head(_MOST)
-        .select(pl.col("at").dt.epoch("us") / 1e6, "role", "message", "key")
-        .iter_rows()
+        first.head(_MOST).select(epoch("at"), "role", "message", "key").iter_rows()
     ):
         message, name = _as_one_line(str(line))
         # Workers share the standard error of their driver.
         by = [text for text in logged if role == "driver" and str(line).endswith(text)]
         of_driver = role == "driver" and not by
-        who = (
-            "The driver"
-            if of_driver
-            else _task_or_worker(case, logged[by[0]] if by else key)
-        )
+        of_task = _task_or_worker(case, logged[by[0]] if by else key)
+        who = "The driver" if of_driver else of_task
         quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
             yield _handled_failure(quoted_failure, f"{who} had printed", message)
@@ -1358,7 +1323,7 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             if re.search(errors, message)
             else "",
             advice=_advice_on_line(message),
-            line=_line_of(user_frame(row["message"])),
+            line=code_line(user_frame(row["message"])),
         )
 
 
@@ -1385,17 +1350,13 @@ def _quoted_by(line: str, texts: dict[str, TaskFailure]) -> TaskFailure | None:
 
 def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
     """Return the failure of a task that the job handled, and what it said of it."""
-    name, text, _ = failure.raised
-    return _Earlier(
-        at=failure.at,
-        name=name,
+    name, text = failure.raised[:2]
+    return _of_task(
+        failure,
+        (name, text),
         text=f"A task of '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
         f"{uncapitalised(who)}: {short(message, 160)}",
-        message=text,
         source="tasks",
-        headline=f"{name} in '{short(failure.called, 40)}': {short_with_paths(text, 80)}",
-        advice=advice_on_text(failure.exception, failure.message, failure.bases),
-        line=_line_of(failure.frame),
         root=failure,
     )
 

@@ -14,9 +14,10 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.exception_origin import is_lost
-from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.failures import NOT_INHERITED, TaskFailure
 from dask_blackbox.analyse.frames import (
     call_path_of,
+    end_of,
     last_frame,
     lost_by_client,
     user_frame,
@@ -45,6 +46,21 @@ _LACKED = frozenset((
     "BrokenBarrierError", "BrokenPipeError", "Empty", "EOFError", "FileNotFoundError", "Full",
 ))  # fmt: skip
 """What Python raises where something that another thread was to make or take is not there."""
+
+
+def evidence_of_failure(
+    case: Case, failure: TaskFailure, text: str
+) -> Iterator[Evidence]:
+    """Yield what a task raised, in the words of `text`, and the end of its traceback."""
+    worker, at = failure.worker, failure.at
+    yield Evidence(
+        text=f"{failure.key}{f' on {worker}' if worker else ''}: {text}",
+        source="errors",
+        at=at,
+        see=case.show_command("logs", "--worker", worker) if worker else None,
+    )
+    if tail := end_of(failure.traceback):
+        yield Evidence(text=tail[:1500], source="errors", at=at)
 
 
 def line_clause(failure: TaskFailure) -> str:
@@ -100,12 +116,9 @@ def exception_details(failure: TaskFailure) -> Iterator[str]:
             "its text instead"
         )
     if how == "cut":
-        yield (
-            "Dask cut its long message (`distributed.admin.max-error-length`) and "
-            f"replaced the exception, so the driver could not catch {name}"
-            if class_of(failure.exception) != name
-            else "Dask cut its long message (`distributed.admin.max-error-length`)"
-        )
+        cut = "Dask cut its long message (`distributed.admin.max-error-length`)"
+        other = f" and replaced the exception, so the driver could not catch {name}"
+        yield cut if class_of(failure.exception) == name else cut + other
     if how == "unprintable":
         yield (
             f"Converting the {name} to text raised an exception, so the driver "
@@ -122,14 +135,10 @@ def exception_details(failure: TaskFailure) -> Iterator[str]:
         first, message = failure.handled
         text = f"{class_of(first)}: {short(message, 200)}".rstrip(": .")
         yield f"That function was handling another exception then, {text}"
-    if failure.root is not None and failure.root[1] not in (
-        failure.message,
-        *(failure.handled or ())[1:],
-    ):
-        root, message = failure.root
-        yield f"Original exception: {class_of(root)}: {short(message, 200)}".rstrip(
-            ": ."
-        )
+    known = (failure.message, *(failure.handled or ())[1:])
+    if failure.root is not None and failure.root[1] not in known:
+        root = f"{class_of(failure.root[0])}: {short(failure.root[1], 200)}"
+        yield f"Original exception: {root}".rstrip(": .")
 
 
 def unraised_exception(case: Case, failure: TaskFailure) -> Iterator[str]:
@@ -233,8 +242,7 @@ def same_failures(run: RunTables, failure: TaskFailure) -> FailedAlike:
     Those count that Dask had released when they raised, as the driver no longer waited for them.
     """
     same = pl.col("prefix") == failure.prefix
-    own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
-    raised = run.errors.filter(same & own & pl.col("outcome").is_in(_RAISED))
+    raised = run.errors.filter(same & NOT_INHERITED & pl.col("outcome").is_in(_RAISED))
     alike = raised.filter(pl.col("exception") == failure.exception).unique(
         "key", maintain_order=True
     )
@@ -315,17 +323,18 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
         "that worker" if row["role"] == "worker" else "a worker that the script started"
     )
     what = what.rpartition("/")[2]
-    title = short_with_paths(
-        f"{kind.capitalize()} '{short(what, 40)}' failed to set up{because}", 120
-    )
+    title = f"{kind.capitalize()} '{short(what, 40)}' failed to set up{because}"
     sentence = (
         f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on "
         f"{where}{because}, and Dask continued without it"
     )
-    line = f"{row['role']} {row['source']}: {short(text, 300)}"
-    see = case.show_command("logs", "--worker", failure.worker)
-    evidence = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
-    return FailedSetup(title, sentence, evidence)
+    evidence = Evidence(
+        text=f"{row['role']} {row['source']}: {short(text, 300)}",
+        source="logs",
+        at=row["at"].timestamp(),
+        see=case.show_command("logs", "--worker", failure.worker),
+    )
+    return FailedSetup(short_with_paths(title, 120), sentence, evidence)
 
 
 def _printed_after(case: Case, at: datetime) -> list[str]:

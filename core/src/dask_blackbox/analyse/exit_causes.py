@@ -14,6 +14,7 @@ import polars as pl
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import different_pythons
+from dask_blackbox.analyse.run_state import recorded_until
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
@@ -28,7 +29,7 @@ from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT
 from dask_blackbox.events import ProcessAncestors
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 
 _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
 # Dask's own lines, not a task's: a task that could not allocate need not end its worker.
@@ -53,7 +54,7 @@ DIED = {
 """What a worker died of, in words that follow "died", by slug."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ExitCause:
     """The cause of a worker's exit.
 
@@ -112,7 +113,7 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
         limit = f" of {size(death.memory_limit)}" if death.memory_limit else ""
         above = f"over {_terminated_at(run)} of its memory limit{limit}"
         because = f"its nanny terminated it{at}, {above}"
-        return ExitCause(slug="worker-memory-limit", confidence="high", because=because)
+        return ExitCause("worker-memory-limit", "high", because)
     closing = death.closing or ""
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
         if death.scheduler_silent_for:
@@ -120,14 +121,12 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
                 "the scheduler removed it because of missing heartbeats, but the scheduler "
                 f"itself had been suspended for {duration(death.scheduler_silent_for)}"
             )
-            return ExitCause(slug="unknown", confidence="low", because=because)
+            return ExitCause("unknown", "low", because)
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and the scheduler removed it"
         if death.alive:
             because += f"; its process was still {death.alive} after that"
-        return ExitCause(
-            slug="worker-heartbeat-timeout", confidence="high", because=because
-        )
+        return ExitCause("worker-heartbeat-timeout", "high", because)
     return None
 
 
@@ -144,13 +143,13 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
         if death.sent_from is not None:
             because += f"; {death.sender} sent it (at {death.sent_from})"
-        return ExitCause(slug="worker-preempted", confidence="high", because=because)
+        return ExitCause("worker-preempted", "high", because)
     if closing.startswith("worker-lifetime"):
         lasted = lifetime_of(run, death.address)
         because = (
             f"its --lifetime{lasted} ended, and no worker could take over its results"
         )
-        return ExitCause(slug="worker-lifetime", confidence="high", because=because)
+        return ExitCause("worker-lifetime", "high", because)
     return None
 
 
@@ -160,18 +159,14 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
     if death.exit_code not in (0, None) or (death.closing and not broken):
         return None
     lines = [line for line in death.last_lines if any_of(line, *_NOT_READ)]
-    if not lines and broken:
-        lines = _lines_near(run, death.at)
-    if not lines and broken:
+    lines = lines or (_lines_near(run, death.at) if broken else [])
+    if not lines:
         because = (
             "it closed its connection to the scheduler, as workers do when they cannot "
             "deserialize a message"
         )
-        return ExitCause(
-            slug="environment-mismatch", confidence="medium", because=because
-        )
-    if not lines:
-        return None
+        guess = ExitCause("environment-mismatch", "medium", because)
+        return guess if broken else None
     line = next((x for x in lines if "NotFoundError" in x), lines[-1])
     wanted = [x for x in line.splitlines() if re.match(r"[\w.]*Error", x)]
     because = (
@@ -180,17 +175,13 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
     deserialize = any("deserializ" in line for line in lines)
     if not deserialize and not broken:  # the import of a task: that is a task's error
         return None
-    return ExitCause(
-        slug="environment-mismatch",
-        confidence="high" if broken or len(lines) > 1 else "medium",
-        because=because,
-    )
+    sure: Confidence = "high" if broken or len(lines) > 1 else "medium"
+    return ExitCause("environment-mismatch", sure, because)
 
 
 def _lines_near(run: RunTables, at: float) -> list[str]:
-    moment = pl.col("at").dt.epoch("us") / 1e6
     lines = lines_of(run, *_NOT_READ, by=["worker", "nanny"])
-    near = lines.filter(moment.is_between(at - WINDOW, at + WINDOW))
+    near = lines.filter(epoch("at").is_between(at - WINDOW, at + WINDOW))
     return near["message"].head(20).to_list()
 
 
@@ -207,7 +198,7 @@ def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause |
         f"{ours}: functions defined in the driver's script are sent as bytecode, which "
         "another minor version cannot run"
     )
-    return ExitCause(slug="environment-mismatch", confidence="medium", because=because)
+    return ExitCause("environment-mismatch", "medium", because)
 
 
 def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
@@ -217,10 +208,8 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
     share = death.share_of_memory
     sure: Confidence = "high"
     if name in NATIVE:
-        slug, because = (
-            "worker-segfault",
-            f"its process crashed in native code ({name})",
-        )
+        slug = "worker-segfault"
+        because = f"its process crashed in native code ({name})"
     elif name == "SIGABRT":
         slug, because = "worker-abort", "its process aborted itself (SIGABRT)"
     elif death.ended_by == "script":
@@ -255,7 +244,7 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
         )
         sure = "medium" if death.was_full and not sender else "high"
     by_script = death.ended_by == "script"
-    return ExitCause(slug=slug, confidence=sure, because=because, by_script=by_script)
+    return ExitCause(slug, sure, because, by_script=by_script)
 
 
 def _ran_out(line: str) -> bool:
@@ -271,14 +260,11 @@ def _cause_from_failed_allocations(death: WorkerExit) -> ExitCause | None:
         return None
     if not any(map(_ran_out, death.last_lines)):
         return None
-    return ExitCause(
-        slug="task-memory-error",
-        confidence="medium",
-        because=(
-            "its process could not allocate memory even for a heartbeat (MemoryError), "
-            "so it closed"
-        ),
+    because = (
+        "its process could not allocate memory even for a heartbeat (MemoryError), so it "
+        "closed"
     )
+    return ExitCause("task-memory-error", "medium", because)
 
 
 def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
@@ -289,27 +275,21 @@ def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
             f"it closed itself ({short(death.closing, 80)}) "
             f"and exited with code {death.exit_code}"
         )
-        return ExitCause(slug="unknown", confidence="low", because=because)
+        return ExitCause("unknown", "low", because)
     because = f"its process exited with code {death.exit_code}"
     sure: Confidence = "high" if death.executing else "medium"
-    return ExitCause(
-        slug="worker-exit", confidence=sure, because=because, code=death.exit_code
-    )
+    return ExitCause("worker-exit", sure, because, code=death.exit_code)
 
 
 def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     """If the exit was not observed: is that because its nanny ended with it?"""
-    rows = run.workers.filter(
-        (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
-    )
-    nanny = rows["nanny"].to_list()[-1] if len(rows) else None
+    rows = run.workers.filter(pl.col("address") == death.address)
+    nanny = next(reversed(rows["nanny"].drop_nulls().to_list()), None)
+    full = f"; {death.was_full}" if death.was_full else ""
+    lost = "its nanny disappeared with it and"
     if death.ended_by == "with-its-nanny":
-        return ExitCause(
-            slug="worker-host-lost",
-            confidence="high",
-            because="its nanny disappeared with it and does not answer at its address"
-            + _and(death.was_full),
-        )
+        because = f"{lost} does not answer at its address{full}"
+        return ExitCause("worker-host-lost", "high", because)
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny and death.was_full:
@@ -318,37 +298,19 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
             "kernel probably killed it because its container's limit was reached or "
             "its host's memory was full"
         )
-        return ExitCause(slug="kernel-oom", confidence="medium", because=because)
+        return ExitCause("kernel-oom", "medium", because)
     elif not nanny:
         because = "it had no nanny that could report its exit"
     elif death.with_nanny is False or _nanny_active_after(run, nanny, death.at):
         because = "its nanny survived, but its exit code was not recorded"
-    elif _recorded_until(run) < death.at + WINDOW:
+    elif recorded_until(run) < death.at + WINDOW:
         because = "the recording ended before its nanny could report its exit"
     else:
-        return ExitCause(
-            slug="worker-host-lost",
-            confidence="medium",
-            because="its nanny disappeared with it and logged nothing"
-            + _and(death.was_full),
-        )
-    return ExitCause(slug="unknown", confidence="low", because=because)
-
-
-def _and(clause: str) -> str:
-    return f"; {clause}" if clause else ""
+        because = f"{lost} logged nothing{full}"
+        return ExitCause("worker-host-lost", "medium", because)
+    return ExitCause("unknown", "low", because)
 
 
 def _nanny_active_after(run: RunTables, nanny: str, at: float) -> bool:
-    others = run.workers.filter(
-        (pl.col("nanny") == nanny) & (pl.col("joined").dt.epoch("us") / 1e6 > at)
-    )
+    others = run.workers.filter((pl.col("nanny") == nanny) & (epoch("joined") > at))
     return len(others) > 0 or nanny_log_of(run).active_after(nanny, at)
-
-
-def _recorded_until(run: RunTables) -> float:
-    latest = [
-        frame["at"].max() for frame in (run.events, run.metrics, run.logs) if len(frame)
-    ]
-    moments = [moment.timestamp() for moment in latest if moment is not None]  # type: ignore[union-attr]
-    return max(moments, default=0.0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.frames import (
     Frame,
     Raised,
@@ -22,10 +24,12 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.events import TaskRetries, TaskTimedOut
-from dask_blackbox.finding import Subject, lowest_confidence
-from dask_blackbox.formatting import class_of
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.finding import Evidence, Subject, lowest_confidence
+from dask_blackbox.formatting import class_of, short
+from dask_blackbox.run_tables import FINISHED, RunTables
 
+NOT_INHERITED = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
+"""Of the rows of `errors`, those of tasks that raised themselves."""
 _NO_TEXT = "<exception str() failed>"  # Python's own words
 
 
@@ -146,6 +150,11 @@ class TaskFailure:
             return Raised(class_of(self._unprintable), why, "unprintable")
         return untangled(self.exception, self.message)
 
+    def evidence(self, longest: int) -> Evidence:
+        """Return the failure, in so many characters, as evidence."""
+        text = f"{self.key}: {short(str(self), longest)}"
+        return Evidence(text=text, source="errors", at=self.at)
+
     def __str__(self) -> str:
         name, message, _ = self.raised
         return f"{name}: {message}" if message else name
@@ -159,7 +168,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
     if run.ending is not None and run.ending.exception is None:
         # The driver may have failed on one that another client requested again.
         final = final.join(succeeded_later(run), on=["key", "at"], how="anti")
-    own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
+    own = NOT_INHERITED
     inherited = (
         final.filter(~own).unique("key").group_by("cause", maintain_order=True).len()
     )
@@ -207,7 +216,7 @@ def succeeded_later(run: RunTables) -> pl.DataFrame:
     if not len(erred):
         return erred
     asked = pl.col("key").is_in(erred["key"].unique().to_list())
-    last = run.tasks.filter(asked & (pl.col("outcome") == "finished"))
+    last = run.tasks.filter(asked & FINISHED)
     well = last.group_by("key", maintain_order=True).agg(
         pl.col("start").max().alias("again")
     )
@@ -267,7 +276,7 @@ def none_result_behind(run: RunTables, failure: TaskFailure) -> NoneResult | Non
     if _NONE not in failure.message:
         return None
     tasks = run.tasks.select("key", "prefix", "outcome", "typename", "last_input")
-    finished = tasks.filter(pl.col("outcome") == "finished")
+    finished = tasks.filter(FINISHED)
     of_none = finished.filter(pl.col("typename") == _NONE)
     # Of several inputs, the last one need not be the one that is None: others say more.
     alike = tasks.filter(
@@ -287,3 +296,49 @@ def none_result_behind(run: RunTables, failure: TaskFailure) -> NoneResult | Non
         number=of_none.filter(pl.col("prefix") == prefix)["key"].n_unique(),
         finished=finished.filter(pl.col("prefix") == prefix)["key"].n_unique(),
     )
+
+
+_QUOTED = re.compile(
+    r'_RemoteTraceback: \n"""\n(?P<text>Traceback .*?)\n?"""\n', re.DOTALL
+)
+_BATCH = re.compile(r'File "[^"]*joblib[/\\]_dask\.py", line \d+, in __call__')
+_FUNCTION = re.compile(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
+_FRAME = re.compile(r'File "[^"]+", line \d+, in (?P<name>\S+)')
+
+
+def returned_error_of(run: RunTables, outcome: Outcome) -> TaskFailure | None:
+    """Return the error of a task that ended the driver's work as a value, if one did.
+
+    Where several tasks may be meant, its key is their prefix, and its worker is not known.
+    """
+    exception = outcome.exception
+    quoted = None if exception is None else _QUOTED.search(exception.traceback)
+    if exception is None or quoted is None or not _BATCH.search(quoted["text"]):
+        return None
+    names = set(_FRAME.findall(quoted["text"]))
+    done = run.tasks.filter(
+        FINISHED
+        & pl.col("prefix").str.contains(_FUNCTION.pattern.replace("?P<name>", ""))
+    ).sort("stop")
+    named = [p for p in done["prefix"].unique(maintain_order=True) if _is_of(p, names)]
+    own = done.filter(pl.col("prefix").is_in(named)) if named else done
+    if not len(own):
+        return None
+    last = own.row(-1, named=True)
+    only = len(own) == 1
+    return TaskFailure(
+        key=last["key"] if only else last["prefix"],
+        prefix=last["prefix"],
+        worker=last["worker"] if only else None,
+        at=last["stop"].timestamp() if only else outcome.decided_at or 0.0,
+        killed=False,
+        exception=exception.exception,
+        message=exception.message,
+        traceback=quoted["text"],
+    )
+
+
+def _is_of(prefix: str, names: set[str]) -> bool:
+    """Return whether a batch calls one of some functions."""
+    found = _FUNCTION.match(prefix)
+    return found is not None and found["name"] in names

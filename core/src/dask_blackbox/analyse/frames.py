@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
 from dask_blackbox.capture.user_frames import is_console_script, is_ours
-from dask_blackbox.formatting import class_of, code_line
+from dask_blackbox.formatting import class_of, code_line, short
 from dask_blackbox.manifest import DriverException
 
 _FRAME = re.compile(
@@ -234,7 +234,7 @@ def came_from_a_task(traceback: str) -> bool:
         return False
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        client = [n for n, frame in enumerate(frames) if frame.file.endswith(_CLIENT)]
+        client = _places(frames, _CLIENT)
         after = frames[client[-1] + 1 :] if client else []
         own = [n for n, frame in enumerate(after) if is_the_users(frame)]
         # Else a signal's handler raised in the middle of a wait, or it is code that the
@@ -252,18 +252,11 @@ def came_from_a_local_task(traceback: str) -> bool:
     """
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        begun = [
-            n
-            for n, frame in enumerate(frames)
-            if frame.file.endswith(_COMPUTE) and _SCHEDULES in frame.code
-        ]
+        begun = [n for n in _places(frames, _COMPUTE) if _SCHEDULES in frames[n].code]
         after = frames[begun[-1] + 1 :] if begun else []
+        others = ("/distributed/", "/concurrent/futures/")
         if after:
-            return not any(
-                part in frame.file
-                for frame in after
-                for part in ("/distributed/", "/concurrent/futures/")
-            )
+            return not any(part in each.file for each in after for part in others)
     return False
 
 
@@ -287,9 +280,8 @@ def came_from_the_cluster(traceback: str) -> bool:
     if read_by_the_driver(traceback):
         return False
     for section in _sections(traceback):
-        files = [frame.file for frame in _frames(section)]
-        asked = [n for n, file in enumerate(files) if file.endswith(_CLIENT[0])]
-        there = [n for n, file in enumerate(files) if file.endswith(_SERVERS)]
+        frames = _frames(section)
+        asked, there = _places(frames, _CLIENT[0]), _places(frames, _SERVERS)
         if asked and there and there[-1] > asked[-1]:
             return True
     return came_from_a_task(traceback)
@@ -302,10 +294,9 @@ def read_by_the_driver(traceback: str) -> bool:
     """
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        requesting = [n for n, f in enumerate(frames) if f.file.endswith(_REQUESTING)]
+        requesting, reads = _places(frames, _REQUESTING), _places(frames, _READER)
         if not requesting:
             continue  # a traceback that the message quotes
-        reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
         if not reads or reads[0] < requesting[-1]:
             return False
         return not any(map(is_the_users, frames[requesting[-1] + 1 : reads[0]]))
@@ -322,9 +313,8 @@ def raised_by_a_library(traceback: str) -> bool:
     if not frames or is_the_users(frames[-1]):
         return False
     if any(part in frames[-1].file for part in _OWN_TIMEOUTS):
-        return (
-            False  # whatever that waits for, the program's own time limit was reached
-        )
+        # Whatever that waits for, the program's own time limit was reached.
+        return False
     return raised_outside_dask(traceback)
 
 
@@ -342,8 +332,7 @@ def raised_in_user_code(traceback: str) -> bool:
     A task may have raised the same, which was handled; what a client raises, or `raise`
     hands on, is another matter.
     """
-    sections = _sections(traceback)
-    frames = _frames(sections[-1]) if sections else []
+    frames = _frames_of_last(traceback)
     own = [n for n, frame in enumerate(frames) if is_the_users(frame)]
     if not own:
         return False
@@ -354,8 +343,7 @@ def raised_in_user_code(traceback: str) -> bool:
 
 def call_path_of(traceback: str) -> tuple[str, ...]:
     """Return the first three functions of the last exception's way, and where it ended."""
-    sections = _sections(traceback)
-    names = [frame.function for frame in _frames(sections[-1])] if sections else []
+    names = [frame.function for frame in _frames_of_last(traceback)]
     named = [n.rpartition(".")[2] for n in names if not n.startswith(("<", "__"))]
     way = tuple(dict.fromkeys(named))
     return way if len(way) <= _STEPS else (*way[:3], "…", way[-1])
@@ -371,11 +359,8 @@ def raised_on_purpose(traceback: str) -> bool:
 
 def raised_in_a_wait_for_dask(traceback: str) -> bool:
     """Return whether a handler of a signal raised this while a call to Dask was waiting."""
-    sections = _sections(traceback)
-    frames = _frames(sections[-1]) if sections else []
-    waiting = [
-        n for n, each in enumerate(frames) if each.file.endswith("/threading.py")
-    ]
+    frames = _frames_of_last(traceback)
+    waiting = _places(frames, "/threading.py")
     return (
         bool(waiting)
         and raised_on_purpose(traceback)
@@ -386,9 +371,7 @@ def raised_in_a_wait_for_dask(traceback: str) -> bool:
 
 def last_frame(traceback: str) -> Frame | None:
     """Return the line that raised, in whosever code it is, or None."""
-    sections = _sections(traceback)
-    frames = _frames(sections[-1]) if sections else []
-    return frames[-1] if frames else None
+    return next(reversed(_frames_of_last(traceback)), None)
 
 
 def is_of_environment(traceback: str) -> bool:
@@ -516,6 +499,17 @@ def _sections(traceback: str) -> list[str]:
     ]
 
 
+def _frames_of_last(traceback: str) -> list[Frame]:
+    """Return the frames of the last exception of a chain."""
+    sections = _sections(traceback)
+    return _frames(sections[-1]) if sections else []
+
+
+def _places(frames: Sequence[Frame], files: str | tuple[str, ...]) -> list[int]:
+    """Return at which places of a stack a file is that ends like this."""
+    return [n for n, frame in enumerate(frames) if frame.file.endswith(files)]
+
+
 def _frames(section: str) -> list[Frame]:
     lines = section.splitlines()
     frames = []
@@ -551,12 +545,6 @@ def own_frame_in(stack: Sequence[Frame]) -> Frame | None:
     return within(own[::-1]) if own else None
 
 
-def _beyond_own_code(stack: Sequence[Frame]) -> tuple[Frame, ...]:
-    """Return the frames of a stack below the user's own code: what that had called."""
-    own = [n for n, frame in enumerate(stack) if is_the_users(frame)]
-    return tuple(stack[own[-1] + 1 :]) if own else ()
-
-
 class HasStack:
     """Something with a stack, of which the frames of the user's own code matter."""
 
@@ -570,7 +558,20 @@ class HasStack:
     @property
     def beyond(self) -> tuple[Frame, ...]:
         """The frames below the user's own code: what it called, and is in."""
-        return _beyond_own_code(self.stack)
+        own = [n for n, frame in enumerate(self.stack) if is_the_users(frame)]
+        return tuple(self.stack[own[-1] + 1 :]) if own else ()
+
+    def lines(self) -> str:
+        """Return the user's own line, what that called, and the innermost frame, as text."""
+        own = self.own_frame
+        frames = [*([own] if own else []), *self.beyond[:2]]
+        innermost = self.stack[-1:] if self.beyond or not own else ()
+        frames += [each for each in innermost if each not in frames]
+        return "\n".join(
+            str(frame).rpartition("/site-packages/")[2]
+            + (f": {short(frame.code, 100)}" if frame.code else "")
+            for frame in frames
+        )
 
 
 _QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)

@@ -10,7 +10,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition
-from dask_blackbox.analyse.frames import Frame
 from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
@@ -59,23 +58,13 @@ def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
     """Return where a task was, its user's line and what that called, if its worker reported."""
     if not task.stack:
         return ()
-    own = task.own_frame
-    frames = [*([own] if own else []), *task.beyond[:2]]
-    if (task.beyond or not own) and task.stack[-1] not in frames:
-        frames.append(task.stack[-1])
-    lines = [_reported(frame) for frame in frames]
     return (
         Evidence(
-            text=f"The stack of {quoted_key(task.key, 60)}:\n" + "\n".join(lines),
+            text=f"The stack of {quoted_key(task.key, 60)}:\n{task.lines()}",
             source="events",
             see=case.show_command("logs", "--worker", task.worker),
         ),
     )
-
-
-def _reported(frame: Frame) -> str:
-    where = str(frame).rpartition("/site-packages/")[2]
-    return f"{where}: {short(frame.code, 100)}" if frame.code else where
 
 
 def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:

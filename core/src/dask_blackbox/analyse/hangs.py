@@ -6,11 +6,9 @@ signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-
-import polars as pl
 
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -25,11 +23,12 @@ from dask_blackbox.events import (
     StallCancelledTasks,
     StallOver,
     TaskOnWorker,
+    WaitingTask,
     WorkerAnswer,
     WorkerExitReport,
 )
 from dask_blackbox.finding import Subject
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 
 ENDED_BY_US = "cancelled for reason: dask-blackbox"
 """What a driver gets whose run our own option ended."""
@@ -51,7 +50,7 @@ class HangingTask(HasStack):
         worker: Address of the worker that had it.
         executing_for: Seconds for which it had been executing; None if it was not.
         state: Its state on that worker, if the worker answered.
-        waits_for: Keys that it waited for there, and their states.
+        waits_for: What it waited for there.
         stack: Where it was, the innermost frame last; as many as were recorded.
         silent: Whether its worker did not answer.
     """
@@ -61,7 +60,7 @@ class HangingTask(HasStack):
     worker: str
     executing_for: float | None = None
     state: str | None = None
-    waits_for: tuple[tuple[str, str], ...] = ()
+    waits_for: tuple[Dependency, ...] = ()
     stack: tuple[Frame, ...] = field(default=(), repr=False)
     silent: bool = False
 
@@ -84,7 +83,7 @@ class Hang:
         paused: Addresses of paused workers, fifty at most.
         states: Unfinished tasks by state.
         unrunnable: Tasks that no worker may run, with what they ask for.
-        waiting: A few tasks that waited for others: (key, ((key, state), …)).
+        waiting: A few tasks that waited for others.
         taken: Locks and semaphores without a free lease, and how many leases they have.
         tasks: The tasks that workers had, fifty at most.
         ended_by_us: Whether `blackbox.stall.end-run` ended the run.
@@ -98,7 +97,7 @@ class Hang:
     paused: tuple[str, ...] = ()
     states: dict[str, int] = field(default_factory=dict)
     unrunnable: tuple[RestrictedTask, ...] = ()
-    waiting: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    waiting: tuple[WaitingTask, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
     tasks: tuple[HangingTask, ...] = ()
     ended_by_us: bool = False
@@ -108,6 +107,11 @@ class Hang:
         """The tasks that were executing, the longest first."""
         busy = [task for task in self.tasks if task.executing_for is not None]
         return tuple(sorted(busy, key=lambda task: -(task.executing_for or 0.0)))
+
+    @property
+    def longest(self) -> HangingTask | None:
+        """The task that had been executing for longest."""
+        return next(iter(self.executing), None)
 
     @property
     def long(self) -> bool:
@@ -139,7 +143,7 @@ def hang_of(run: RunTables) -> Hang | None:
     if any(at < fact.at < closing for fact in run.of(StallOver)):
         return None
     # Where the scheduler closes before its next look, nothing reports that it is over.
-    if _finished_within(run, at, closing):
+    if finished_within(run, at, closing):
         return None
     # It is reported again when twice the time has passed: a longer silence is an idle cluster.
     if end - at > max(reported_after, _RECENT):
@@ -153,18 +157,17 @@ def hang_of(run: RunTables) -> Hang | None:
         paused=last.paused,
         states=_counted(last.states),
         unrunnable=last.unrunnable,
-        waiting=tuple((each.key, _pairs(each.waits_for)) for each in last.waiting),
+        waiting=last.waiting,
         taken=last.taken,
         tasks=_tasks(last, _begun_on_the_dead(run)),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
 
 
-def _finished_within(run: RunTables, begin: float, end: float) -> bool:
+def finished_within(run: RunTables, begin: float, end: float) -> bool:
     """Return whether a task finished between two moments."""
-    stop = pl.col("stop").dt.epoch("us") / 1e6
-    finished = pl.col("outcome") == "finished"
-    return not run.tasks.filter(finished & (stop > begin) & (stop < end)).is_empty()
+    between = (epoch("stop") > begin) & (epoch("stop") < end)
+    return not run.tasks.filter(FINISHED & between).is_empty()
 
 
 def _moment_of_the_end(run: RunTables) -> float:
@@ -204,16 +207,12 @@ def _tasks(
                 if start is None or start > stall.at
                 else stall.at - start,
                 state=known.state,
-                waits_for=_pairs(known.waits_for),
+                waits_for=known.waits_for,
                 stack=frames_of_call_stack(answer.stacks.get(each.key, ())),
                 silent=answer.failed is not None,
             )
         )
     return tuple(found)
-
-
-def _pairs(inputs: Iterable[Dependency]) -> tuple[tuple[str, str], ...]:
-    return tuple((each.key, each.state) for each in inputs)
 
 
 def _counted(numbers: dict[str, int]) -> dict[str, int]:

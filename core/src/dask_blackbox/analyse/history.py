@@ -7,16 +7,18 @@ Attempts of a run count as one run, represented by the last attempt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from typing import TypeVar
 
 from dask_blackbox.job_history import EarlierTry, Seen
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 
 _MAPPED = re.compile(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
+_Of = TypeVar("_Of")
 _RANK = ("lost", "aborted", "failed", "succeeded")
 
 
@@ -93,26 +95,27 @@ def one_per_run(names: Iterable[SketchName]) -> list[SketchName]:
     Where an attempt has two sketches (it was uploaded after it had been diagnosed
     what was there), the one that knows more of its end counts.
     """
-    chosen: dict[tuple[str, str], SketchName] = {}
-    for each in names:
-        run = each.address[:2]
-        known = chosen.get(run)
-        if known is None or _knows(each) > _knows(known):
-            chosen[run] = each
-    return list(chosen.values())
+    return list(_best_known(names, lambda each: each.address[:2]).values())
 
 
 def tries_before(names: Iterable[SketchName], own: RunAddress) -> list[SketchName]:
     """Return one name for each attempt of a run before this one, the first one first."""
-    chosen: dict[int, SketchName] = {}
-    for each in names:
-        attempt = each.address.attempt
-        if each.address[:2] != own[:2] or attempt >= own.attempt:
-            continue
-        known = chosen.get(attempt)
-        if known is None or _knows(each) > _knows(known):
-            chosen[attempt] = each
+    tries = (each for each in names if each.address[:2] == own[:2])
+    before = (each for each in tries if each.address.attempt < own.attempt)
+    chosen = _best_known(before, lambda each: each.address.attempt)
     return [chosen[attempt] for attempt in sorted(chosen)]
+
+
+def _best_known(
+    names: Iterable[SketchName], of: Callable[[SketchName], _Of]
+) -> dict[_Of, SketchName]:
+    """Return the name that knows most of each run, or attempt, in the order of their first."""
+    chosen: dict[_Of, SketchName] = {}
+    for each in names:
+        known = chosen.get(of(each))
+        if known is None or _knows(each) > _knows(known):
+            chosen[of(each)] = each
+    return chosen
 
 
 def _knows(name: SketchName) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 
 _ENOUGH = 4
 _UNEVEN = 3.0
@@ -60,9 +60,7 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
         limit: Bytes that a worker may have: pieces of less than a hundredth don't matter.
     """
     done = run.tasks.filter(
-        (pl.col("outcome") == "finished")
-        & (pl.col("stop").dt.epoch("us") / 1e6 <= moment)
-        & (pl.col("nbytes") > 0)
+        FINISHED & (epoch("stop") <= moment) & (pl.col("nbytes") > 0)
     )
     by_prefix = (
         done.sort("nbytes")
@@ -80,13 +78,8 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
         )
         .sort("largest", descending=True)
     )
-    for row in by_prefix.iter_rows(named=True):
-        return Skew(
-            prefix=row["prefix"],
-            key=row["key"],
-            largest=int(row["largest"]),
-            median=int(row["median"]),
-        )
+    for prefix, _, median, largest, key in by_prefix.iter_rows():
+        return Skew(prefix=prefix, key=key, largest=int(largest), median=int(median))
     return None
 
 
@@ -95,9 +88,9 @@ def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
 
     The median over the tasks during which a worker was sampled; None if none was.
     """
-    tasks = run.tasks.filter(
-        (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
-    ).select("key", "worker", "start", "stop")
+    tasks = run.tasks.filter((pl.col("prefix") == prefix) & FINISHED).select(
+        "key", "worker", "start", "stop"
+    )
     samples = run.metrics.select(
         pl.col("source").alias("worker"), "at", "memory"
     ).drop_nulls()
@@ -261,12 +254,8 @@ def memory_need(
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
     finished = _finished(case.run, prefix)
     of_host = is_of_host(case.run, case.blame.guilty)
-    suspects = [suspects_of(death) for death in deaths]
-    alone = {
-        each[0]
-        for each in suspects
-        if len(each) == 1 and case.prefix_of(each[0]) == prefix
-    }
+    only = [each[0] for each in map(suspects_of, deaths) if len(each) == 1]
+    alone = {key for key in only if case.prefix_of(key) == prefix}
     usual = _usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
     reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
     return MemoryNeed(
@@ -288,15 +277,13 @@ def memory_need(
 
 def _finished(run: RunTables, prefix: str) -> set[str]:
     """Return the tasks of a prefix that finished."""
-    mine = (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
+    mine = (pl.col("prefix") == prefix) & FINISHED
     return set(run.tasks.filter(mine)["key"]) if prefix else set()
 
 
 def _held(run: RunTables, deaths: tuple[WorkerExit, ...], basis: int) -> int:
     """Return the least of the results that workers held before they died, if it was most."""
-    samples = run.metrics.select(
-        "source", "managed", at=pl.col("at").dt.epoch("us") / 1e6
-    ).drop_nulls()
+    samples = run.metrics.select("source", "managed", at=epoch("at")).drop_nulls()
     held = []
     for death in deaths:
         last = samples.filter(
@@ -418,9 +405,7 @@ def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
         return None
     tasks = case.run.tasks
     done = tasks.filter(
-        (pl.col("worker") == death.address)
-        & (pl.col("outcome") == "finished")
-        & (pl.col("stop").dt.epoch("us") / 1e6 <= death.at)
+        (pl.col("worker") == death.address) & FINISHED & (epoch("stop") <= death.at)
     ).sort("stop")
     if len(done) < _BEFORE:
         return None
@@ -543,7 +528,7 @@ def _before_first_task(case: Case, death: WorkerExit) -> int | None:
     starts = [each.start for each in death.running if each.start is not None]
     ran = case.run.tasks.filter(
         (pl.col("worker") == death.address)
-        & (pl.col("start").dt.epoch("us") / 1e6).is_between(death.joined, death.at)
+        & epoch("start").is_between(death.joined, death.at)
     )
     if not starts or not death.memory_limit or len(ran):
         return None

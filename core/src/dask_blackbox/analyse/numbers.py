@@ -21,7 +21,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables
 
 NUMBERS = {
     "duration": "seconds from the start of the run to its end (or last heartbeat)",
@@ -76,7 +76,7 @@ def numbers_of(case: Case) -> dict[str, float]:
 def _task_numbers(case: Case) -> dict[str, float | None]:
     run = case.run
     tasks, counts = executions_of(run), counts_of(run)
-    finished = tasks.filter(pl.col("outcome") == "finished")
+    finished = tasks.filter(FINISHED)
     return {
         "executions": counts.executions,
         "tasks": _tasks(case, finished),

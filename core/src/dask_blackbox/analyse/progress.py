@@ -12,7 +12,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import counted, duration, quoted
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 
 _RECENT = 5.0
 _ESTIMATED = 0.05  # seconds by which workers misjudge the delay of their clocks
@@ -83,9 +83,7 @@ def finished_by(run: RunTables, moment: float) -> pl.DataFrame:
     A worker estimates by how much its clock differs: what a driver has received may seem to
     finish a little later.
     """
-    stop = pl.col("stop").dt.epoch("us") / 1e6
-    done = pl.col("outcome") == "finished"
-    return run.tasks.filter(done & (stop <= moment + _ESTIMATED))
+    return run.tasks.filter(FINISHED & (epoch("stop") <= moment + _ESTIMATED))
 
 
 def _of(case: Case) -> str:

@@ -22,6 +22,7 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Confidence, Evidence, Finding, lowest_confidence
 from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
+from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.sketch import Sketch
 
 _SOON = 600.0  # seconds between a failed run and its manual rerun
@@ -115,7 +116,7 @@ def _retries_in_this_run(case: Case) -> Retries:
     of_host = host_retries(case.run)
     retried |= {key for key, retries in of_host.items() if retries}
     failed = {*alike.filter(pl.col("outcome") == "erred")["key"]}
-    finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
+    finished = case.run.tasks.filter(FINISHED)["key"]
     # To Dask, a task of the host's finishes also where the host says that it failed.
     cured = retried & {*finished} - failed - of_host.keys()
     return Retries(cured=len(cured), repeated=len(retried & failed))

@@ -10,10 +10,9 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.teardown import task_signal_to
@@ -66,7 +65,7 @@ from dask_blackbox.formatting import (
     short,
     short_with_paths,
 )
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 
 _FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
 _ABSENT = re.compile(r"No such file|does not exist|not found", re.IGNORECASE)
@@ -83,6 +82,7 @@ UNIQUE_KEYS = (
     "constant, and let names hold a token of their inputs (`dask.base.tokenize`). Or release "
     "the first result before the second is submitted."
 )
+_OF_CODE = {"retry_advice": "code", "retry_confidence": "medium"}
 _EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}\b"
 
 
@@ -261,6 +261,26 @@ def submits_after(case: Case, at: float) -> bool:
     return at <= last_graph - _DELIVERY
 
 
+def following(
+    verdict: Finding, text: str, evidence: Evidence, *, then: str = "", **changes: Any
+) -> Finding:
+    """Return a verdict whose headline begins with what came before and led to it.
+
+    Args:
+        text: What that was, in a few words.
+        evidence: For that, with its moment.
+        then: What the headline says of the verdict; empty: its title.
+        changes: Other fields that are different now.
+    """
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{text}; then {then or short_with_paths(verdict.title, 120)}",
+        evidence=(evidence, *verdict.evidence),
+        follows=ChainStep(at=evidence.at, text=text, evidence=(evidence,)),
+        **changes,
+    )
+
+
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a missing file with what had removed it: a line, or its worker's end."""
     failure = case.blame.failure
@@ -277,37 +297,30 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
     place = code_line(found) or f"the code of {who}"
     name = code_line(found, name_only=True) or place
     what = short_with_paths(found.path, 80)
-    text = f"{name} {found.act} {what}"
-    if found.subject != "driver":
-        text = f"{capital(who)} {found.act} {what}"
-    step = ChainStep(
-        at=found.at,
-        text=text,
-        evidence=(
-            Evidence(
-                text=f"{capital(who)} {found.act} {what}, at {place}.",
-                source="driver" if found.subject == "driver" else "tasks",
-                at=found.at,
-            ),
-        ),
-    )
-    return msgspec.structs.replace(
+    by_driver = found.subject == "driver"
+    return following(
         verdict,
-        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        f"{name if by_driver else capital(who)} {found.act} {what}",
+        Evidence(
+            text=f"{capital(who)} {found.act} {what}, at {place}.",
+            source=_source_of(found.subject),
+            at=found.at,
+        ),
         cause=(
             f"{capital(who)} had {found.act} {what} {at - found.at:.1f} s before, at "
             f"{place} in {found.function}. {verdict.cause}"
         ),
         remedy=(
             f"Look at {place}: remove or rename files only once all tasks that read them are "
-            "done."
-            + ("" if found.subject == "driver" else " Make this task depend on them.")
+            "done." + ("" if by_driver else " Make this task depend on them.")
         ),
-        evidence=(*step.evidence, *verdict.evidence),
-        follows=step,
-        retry_advice="code",
-        retry_confidence="medium",
+        **_OF_CODE,
     )
+
+
+def _source_of(subject: str) -> str:
+    """Return the source of evidence on what the code of the driver, or of a task, did."""
+    return "driver" if subject == "driver" else "tasks"
 
 
 def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> Finding:
@@ -324,14 +337,10 @@ def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> 
         at=left.at,
     )
     name = f"worker {owner.name}" if owner.name else who
-    step = ChainStep(
-        at=left.at,
-        text=f"{capital(name)} {was}, and its local directory was removed",
-        evidence=(evidence,),
-    )
-    return msgspec.structs.replace(
+    return following(
         verdict,
-        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        f"{capital(name)} {was}, and its local directory was removed",
+        evidence,
         # That Dask removed the directory is not recorded, only that the worker closed.
         confidence="low" if verdict.confidence == "low" else "medium",
         cause=(
@@ -342,10 +351,7 @@ def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> 
             "Write what other tasks need to shared storage, or return it: a worker's local "
             "directory exists only as long as the worker."
         ),
-        evidence=(evidence, *verdict.evidence),
-        follows=step,
-        retry_advice="code",
-        retry_confidence="medium",
+        **_OF_CODE,
     )
 
 
@@ -359,11 +365,8 @@ def how_retired(case: Case, left: WorkerRemoved) -> str:
     """Return a participle for what made a worker leave on request."""
     if not (left.stimulus_id or "").startswith("retire-workers-"):
         return "closed on request"
-    at = pl.col("at").dt.epoch("us") / 1e6
-    adaptive = lines_of(case.run, ADAPTIVE_RETIRES).filter(
-        at.is_between(left.at - _DELIVERY, left.at)
-    )
-    if len(adaptive):
+    just_before = epoch("at").is_between(left.at - _DELIVERY, left.at)
+    if len(lines_of(case.run, ADAPTIVE_RETIRES).filter(just_before)):
         return "retired as adaptive scaling scaled the cluster down"
     return "retired"
 
@@ -408,7 +411,7 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
     during = found.exists or found.changed >= case.run.manifest.started
     evidence = Evidence(
         text=_surroundings(found),
-        source="driver" if failure is None else "tasks",
+        source=_source_of(subject),
         at=found.at,
     )
     sure: Confidence = "low" if verdict.confidence == "low" else "medium"
@@ -434,18 +437,14 @@ def _after_moving(
             f"{short_with_paths(found.path, 80)} exists in the previous one, "
             f"{moved.before}."
         ),
-        source="driver" if moved.subject == "driver" else "tasks",
+        source=_source_of(moved.subject),
         at=moved.at,
-    )
-    step = ChainStep(
-        at=moved.at,
-        text=f"{capital(who)} changed the working directory",
-        evidence=(evidence,),
     )
     now = f" to {moved.now}" if moved.now else " to another"
-    return msgspec.structs.replace(
+    return following(
         verdict,
-        title=f"{step.text}; then {short_with_paths(verdict.title, 120)}",
+        f"{capital(who)} changed the working directory",
+        evidence,
         cause=(
             f"{capital(who)} had changed the working directory of the process from "
             f"{moved.before}{now}{gone}, at {place}. The path is relative, and the "
@@ -455,28 +454,21 @@ def _after_moving(
             f"Look at {place}: the working directory belongs to the whole process, "
             "which runs other tasks, too. Use absolute paths instead of `os.chdir`."
         ),
-        evidence=(evidence, *verdict.evidence),
-        follows=step,
-        retry_advice="code",
-        retry_confidence="medium",
+        **_OF_CODE,
     )
 
 
 def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
     """Return a verdict on shared memory with the process whose end had removed such memory."""
-    logs = lines_of(case.run, LEAKED_SHARED_MEMORY).filter(
-        pl.col("at").dt.epoch("us") / 1e6 <= found.at
-    )
+    logs = lines_of(case.run, LEAKED_SHARED_MEMORY).filter(epoch("at") <= found.at)
     if logs.is_empty():
         return verdict
     row = logs.row(0, named=True)
     text = "A Python process that ended removed the shared memory that it had opened"
-    step = ChainStep(
-        at=row["at"].timestamp(), text=text, evidence=(case.line_evidence(row),)
-    )
-    return msgspec.structs.replace(
+    return following(
         verdict,
-        title=f"{text}; then {short_with_paths(verdict.title, 120)}",
+        text,
+        case.line_evidence(row),
         cause=(
             f"{verdict.cause} Before, {text[0].lower()}{text[1:]}: its resource tracker "
             "removes memory that it considers leaked, even if the process had only "
@@ -487,10 +479,7 @@ def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
             "attach with `SharedMemory(…, track=False)` (Python 3.13) or "
             "`resource_tracker.unregister`."
         ),
-        evidence=(*step.evidence, *verdict.evidence),
-        follows=step,
-        retry_advice="code",
-        retry_confidence="medium",
+        **_OF_CODE,
     )
 
 
@@ -720,17 +709,15 @@ def with_changed_state(case: Case, verdict: Finding) -> Finding:
             source="workers",
             at=failure.at,
         )
-        return msgspec.structs.replace(
+        return following(
             verdict,
-            title=f"{text}; then {short_with_paths(verdict.title, 120)}",
+            text,
+            evidence,
             confidence="low" if verdict.confidence == "low" else "medium",
             cause=f"{verdict.cause} {text}, by code that had run in that process "
             "before: it applies to all tasks there.",
             remedy=remedy,
-            evidence=(evidence, *verdict.evidence),
-            follows=ChainStep(at=failure.at, text=text, evidence=(evidence,)),
-            retry_advice="code",
-            retry_confidence="medium",
+            **_OF_CODE,
         )
     return verdict
 

@@ -28,30 +28,26 @@ class Sender:
         how: Completes “A worker got SIGXCPU …”.
         because: Completes “it …”.
         remedy: What to do where it ended a worker.
-        for_driver: What to do where it ended the driver.
+        for_driver: What to do where it ended the driver; empty: the same.
         retry_advice: Whether trying again helps.
     """
 
     how: str
     because: str
     remedy: str
-    for_driver: str
     retry_advice: RetryAdvice
+    for_driver: str = ""
 
 
+_WARNS = (
+    "Batch systems send it as a warning before they end a job (Slurm's `--signal`, "
+    "Grid Engine's `-notify`), and scripts send it to rotate logs. Find the sender, "
+)
 _BATCH = Sender(
     how="from outside Dask",
     because="was sent {name}, which ends a process that has no handler for it",
-    remedy=(
-        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, "
-        "Grid Engine's `-notify`), and scripts send it to rotate logs. Find the "
-        "sender, and have it signal the job's script instead of its workers."
-    ),
-    for_driver=(
-        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, "
-        "Grid Engine's `-notify`), and scripts send it to rotate logs. Find the "
-        "sender, or have the driver handle the signal (`signal.signal`)."
-    ),
+    remedy=f"{_WARNS}and have it signal the job's script instead of its workers.",
+    for_driver=f"{_WARNS}or have the driver handle the signal (`signal.signal`).",
     retry_advice="unknown",
 )
 
@@ -123,12 +119,8 @@ _SENDERS = {
         because="made a system call that its container or sandbox forbids ({name})",
         remedy=(
             "Find which one (`dmesg`, the audit log), and allow it in the seccomp "
-            "profile of "
-            "the container, or use another version of the library that makes it."
-        ),
-        for_driver=(
-            "Find which one (`dmesg`, the audit log), and allow it in the seccomp profile of "
-            "the container, or use another version of the library that makes it."
+            "profile of the container, or use another version of the library that "
+            "makes it."
         ),
         retry_advice="environment",
     ),

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.failures import NOT_INHERITED, TaskFailure
 from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import counted, duration, listed, short
+from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import counted, duration, listed
+from dask_blackbox.run_tables import FINISHED
 
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
@@ -47,9 +48,9 @@ def single_worker_failure(
     if not worker or not prefix:
         return None
     same = pl.col("prefix") == prefix
-    own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
-    failed = case.run.errors.filter(same & own & (pl.col("outcome") != "killed"))
-    well = case.run.tasks.filter(same & (pl.col("outcome") == "finished"))
+    raised = NOT_INHERITED & (pl.col("outcome") != "killed")
+    failed = case.run.errors.filter(same & raised)
+    well = case.run.tasks.filter(same & FINISHED)
     there, enough = failed["key"].n_unique(), len(well) >= _ENOUGH_ELSEWHERE
     alone = set(failed["worker"].drop_nulls()) == {worker}
     if not alone or not enough or worker in set(well["worker"]):
@@ -111,11 +112,6 @@ def verdict_on_failure(
         cause: Why, with the names.
         others_differ: Whether it is known not to hold for another worker.
     """
-    text = Evidence(
-        text=f"{failure.key}: {short(str(failure), 300)}",
-        source="errors",
-        at=failure.at,
-    )
     only_worker = single_worker_failure(case, failure)
     of_one = only_worker is not None or others_differ
     if of_one:
@@ -126,5 +122,5 @@ def verdict_on_failure(
         remedy=remedy if only_worker is None else f"{remedy} {only_worker.remedy}",
         confidence="high" if case.blame.proven else "medium",
         subject=failure.subject,
-        evidence=(text, *case.exception_evidence()),
+        evidence=(failure.evidence(300), *case.exception_evidence()),
     )

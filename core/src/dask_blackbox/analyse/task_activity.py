@@ -77,21 +77,6 @@ class Host:
         return rest / max(self.seconds * self.cores, 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriverTime:
-    """What the driver's main thread did.
-
-    Attributes:
-        seconds: How long it was watched.
-        cpu: Seconds that it had a core.
-        delayed: Seconds that it waited for one, which others had.
-    """
-
-    seconds: float
-    cpu: float
-    delayed: float
-
-
 class TaskActivity:
     """Seconds and bytes beside computing."""
 
@@ -147,15 +132,10 @@ class TaskActivity:
         return sums
 
     @cached_property
-    def driver(self) -> DriverTime | None:
+    def driver(self) -> DriverLoad | None:
         """The driver that was watched for longest; None where its system does not tell."""
         loads = self._run.of(DriverLoad)
-        if not loads:
-            return None
-        longest = max(loads, key=lambda each: each.seconds)
-        return DriverTime(
-            seconds=longest.seconds, cpu=longest.cpu, delayed=longest.delayed
-        )
+        return max(loads, key=lambda each: each.seconds, default=None)
 
     @cached_property
     def graphs(self) -> float:

@@ -123,13 +123,7 @@ def _killed_task(case: Case) -> Iterator[Incident]:
         at=failure.at,
         text=f"Dask gave up on '{called}'",
         subject=Subject(key=failure.key, prefix=failure.prefix),
-        evidence=(
-            Evidence(
-                text=f"{failure.key}: {short(str(failure), 300)}",
-                source="errors",
-                at=failure.at,
-            ),
-        ),
+        evidence=(failure.evidence(300),),
     )
 
 
@@ -151,17 +145,12 @@ def _stall(case: Case) -> Iterator[Incident]:
     hang = case.standstill
     if hang is None or not hang.wanted:
         return
+    waiting = f"{counted(hang.wanted, 'task')} waiting."
     yield Incident(
         kind=STALL,
         at=hang.since,
         text=f"no task finished for {duration(hang.lasted)}",
-        evidence=(
-            Evidence(
-                text=f"{counted(hang.wanted, 'task')} waiting.",
-                source="events",
-                at=hang.since,
-            ),
-        ),
+        evidence=(Evidence(text=waiting, source="events", at=hang.since),),
     )
 
 

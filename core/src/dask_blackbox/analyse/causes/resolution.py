@@ -72,8 +72,9 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
         for each in known
     }
     roots = [each for each in known if not above[id(each)]]
+    too_late = [_rejected(each, "it happened after the outcome") for each in late]
     if not roots:
-        return Resolution(rejected=tuple(_rejected_as_late(each) for each in late))
+        return Resolution(rejected=tuple(too_late))
     root, *rivals = sorted(roots, key=_root_order)
     equal = [
         each
@@ -81,8 +82,8 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
         if (each.tie, each.strength) == (root.tie, root.strength)
     ]
     rejected = [
-        *(_rejected_as_late(each) for each in late),
-        *(_outweighed(each, root, equal=each in equal) for each in rivals),
+        *too_late,
+        *(_rejected(e, _why_outweighed(e, root, equal=e in equal)) for e in rivals),
         *(_as_effect(each, root, above[id(each)]) for each in known if above[id(each)]),
     ]
     assert root.finding is not None  # noqa: S101 - candidates are what rules found
@@ -118,14 +119,9 @@ def _fits(how: Mechanism, cause: Incident, effect: Incident) -> bool:
 
 def _comes_first(cause: Incident, effect: Incident) -> str | None:
     """Return why the second of two candidates is not the root if the first is known."""
-    if cause.precedence != effect.precedence and "unknown" not in (
-        cause.kind,
-        effect.kind,
-    ):
-        first = _PRECEDENCES.index(cause.precedence) > _PRECEDENCES.index(
-            effect.precedence
-        )
-        return "a more specific rule explains it" if first else None
+    ranks = [_PRECEDENCES.index(each.precedence) for each in (cause, effect)]
+    if ranks[0] != ranks[1] and "unknown" not in (cause.kind, effect.kind):
+        return "a more specific rule explains it" if ranks[0] > ranks[1] else None
     how, back = linked(cause, effect), linked(effect, cause)
     if back is not None and back.survived:
         return back.because
@@ -158,40 +154,29 @@ def _root_order(incident: Incident) -> tuple[int, int, float, str, str]:
     )
 
 
-def _rejected_as_late(incident: Incident) -> Rejected:
-    assert incident.finding is not None  # noqa: S101
-    return Rejected(
-        finding=incident.finding,
-        because="it happened after the outcome",
-    )
+def _rejected(incident: Incident, because: str, *, same: bool = False) -> Rejected:
+    assert incident.finding is not None  # noqa: S101 - candidates are what rules found
+    return Rejected(finding=incident.finding, because=because, same=same)
 
 
-def _outweighed(rival: Incident, root: Incident, *, equal: bool) -> Rejected:
-    assert rival.finding is not None  # noqa: S101
+def _why_outweighed(rival: Incident, root: Incident, *, equal: bool) -> str:
     named = f"'{short(root.text, 80)}'"
     if equal:
-        because = f"{named} explains the failure equally well and began earlier"
-    elif rival.tie != root.tie:
-        because = (
-            f"the driver's exception is {named}"
-            if root.tie == "is"
-            else f"the driver waited for {named}"
-        )
-    else:
-        because = f"the evidence for {named} is stronger"
-    return Rejected(finding=rival.finding, because=because)
+        return f"{named} explains the failure equally well and began earlier"
+    if rival.tie == root.tie:
+        return f"the evidence for {named} is stronger"
+    if root.tie == "is":
+        return f"the driver's exception is {named}"
+    return f"the driver waited for {named}"
 
 
 def _as_effect(
     effect: Incident, root: Incident, above: list[tuple[Incident, str]]
 ) -> Rejected:
     """Return why an effect is not the root: by the root itself, if that links to it."""
-    assert effect.finding is not None  # noqa: S101
     cause, because = next((pair for pair in above if pair[0] is root), above[0])
     how = linked(cause, effect)
-    return Rejected(
-        finding=effect.finding, because=because, same=how is not None and how.same
-    )
+    return _rejected(effect, because, same=how is not None and how.same)
 
 
 def unexplained(findings: Sequence[Finding]) -> list[Finding]:

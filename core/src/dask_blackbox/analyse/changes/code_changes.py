@@ -41,52 +41,32 @@ class Places:
             if digest != was and _module(name) in known:
                 self.changed[name] = place
 
-    def of_prefix(self, name: str) -> str:
-        """Return what of a prefix's functions has changed, or what was given to them."""
-        own, beside = self._changes_of_prefix(name)
-        if own:
-            return self._listed(own)
-        return f"given by {self._listed(beside)}" if beside else ""
-
-    def _changes_of_prefix(self, name: str) -> tuple[list[str], list[str]]:
-        """Return which functions of a prefix have changed, and what else in their modules."""
-        runs = functions_of(name, self._before, self._after)
-        modules = {_module(each) for each in runs}
-        beside = [each for each in self.changed if _module(each) in modules]
-        return [each for each in beside if each in runs], beside
-
-    def of_module(self, name: str) -> str:
-        """Return what of a module has changed."""
-        return self._listed(self._changes_of_module(name))
-
-    def _changes_of_module(self, name: str) -> list[str]:
-        return [each for each in self.changed if _module(each) == name]
-
-    def of_callable(self, name: str) -> str:
-        """Return the place of a callable that has changed."""
-        return self._listed(self._changes_of_callable(name))
-
-    def _changes_of_callable(self, name: str) -> list[str]:
-        return [each for each in self.changed if each.partition(":")[2] == name]
-
-    def diff(self, what: str) -> str | None:
-        """Return a unified diff of what changed; None where no source was recorded.
+    def of(self, what: str) -> str:
+        """Return what of some code has changed; of a prefix, else what gave it other values.
 
         Args:
             what: `prefix tax`, `module shop` or `callable main`.
         """
+        own, beside = self._changes_of(what)
+        given = f"given by {self._listed(beside)}" if beside else ""
+        return self._listed(own) or given
+
+    def _changes_of(self, what: str) -> tuple[list[str], list[str]]:
+        """Return what of some code has changed, and what else in the modules of a prefix."""
         kind, _, name = what.partition(" ")
         if kind == "prefix":
-            own, beside = self._changes_of_prefix(name)
-            names = own or beside
-        else:
-            names = (
-                self._changes_of_module(name)
-                if kind == "module"
-                else self._changes_of_callable(name)
-            )
+            runs = functions_of(name, self._before, self._after)
+            modules = {_module(each) for each in runs}
+            beside = [each for each in self.changed if _module(each) in modules]
+            return [each for each in beside if each in runs], beside
+        place = 0 if kind == "module" else 2
+        return [each for each in self.changed if each.partition(":")[place] == name], []
+
+    def diff(self, what: str) -> str | None:
+        """Return a unified diff of what changed, as of `of`; None if no source was recorded."""
+        own, beside = self._changes_of(what)
         known = self._before.sources.keys() | self._after.sources.keys()
-        reported = [self._diff(each) for each in names if each in known]
+        reported = [self._diff(each) for each in own or beside if each in known]
         return "\n".join(filter(None, reported[:_MOST_DIFFS])) or None
 
     def _diff(self, name: str) -> str:

@@ -90,7 +90,7 @@ def _prefix_differences(
     for what, was, now in code_of_prefixes(before, after):
         name = what.partition(" ")[2]
         values = given_to_prefix(name, before, after)
-        if values and places.known and not places.of_prefix(name):
+        if values and places.known and not places.of(what):
             for each in values:
                 given.setdefault(each, []).append(name)
         else:
@@ -116,17 +116,12 @@ def _name_of(given: str) -> str:
 
 def _placed(change: Difference, places: Places) -> Difference:
     """Return a change of code with the functions that are not as they were."""
-    kind, _, name = change.what.partition(" ")
     if change.kind != "code" or None in (change.before, change.after):
         return change
-    asked = {
-        "prefix": places.of_prefix,
-        "module": places.of_module,
-        "callable": places.of_callable,
-    }.get(kind)
-    if asked is None:
+    if not change.what.startswith(("prefix ", *MARKED)):
         return change
-    return change._replace(where=asked(name), diff=places.diff(change.what))
+    what = change.what
+    return change._replace(where=places.of(what), diff=places.diff(what))
 
 
 def _both_know(kind: str, before: Sketch, after: Sketch) -> bool:

@@ -467,20 +467,19 @@ def _proves(change: Difference, context: VerdictContext) -> str | None:
         return "the failure names its value"
     if verdict.retry_advice != "memory":
         return None
-    if _was_read(change, context):
+    if change.kind == "input-size" and _is_used(change, context):
         return "the tasks that needed the memory read more"
     return "more tasks share a worker's memory" if _run_at_once(change) else None
 
 
 def _named(change: Difference, context: VerdictContext, text: str) -> str | None:
     """Return how a failure names a change; None if it does not."""
-    if change.kind == "package" and _names_package(
-        text, change.what.partition(" (")[0]
-    ):
+    name = change.what.partition(" (")[0]
+    if change.kind == "package" and _names_package(text, name):
         return "the failure names it"
     if change.kind == "code" and _names_code(change, context):
         return "the failure went through it"
-    if _was_given(change, context):
+    if change.kind != "input-size" and _is_used(change, context):
         return "the tasks that failed were given it"
     settings = change.kind in ("parameters", "dask-config")
     value = change.after
@@ -499,16 +498,6 @@ def is_version(change: Difference) -> bool:
     return change.kind == "code" and change.what in _VERSIONS
 
 
-def _was_given(change: Difference, context: VerdictContext) -> bool:
-    """Return whether the functions of the tasks that failed were given another value."""
-    return change.kind != "input-size" and _is_used(change, context)
-
-
-def _was_read(change: Difference, context: VerdictContext) -> bool:
-    """Return whether the tasks that failed read larger files than before."""
-    return change.kind == "input-size" and _is_used(change, context)
-
-
 def _run_at_once(change: Difference) -> bool:
     """Return whether a worker runs more tasks at the same time than before."""
     before, after = _number(change.before), _number(change.after)
@@ -517,6 +506,7 @@ def _run_at_once(change: Difference) -> bool:
 
 
 def _is_used(change: Difference, context: VerdictContext) -> bool:
+    """Return whether the tasks that failed read larger files, or were given another value."""
     prefix = context.prefix
     return prefix is not None and normal_prefix(prefix) in change.used_by
 

@@ -89,16 +89,14 @@ def _value(found: re.Match[str], context: Context) -> Explained:
 
 
 def _no_field(found: re.Match[str], context: Context) -> Explained:
-    column = found["columns"] or found["field"]
-    return Explained(
-        headline=f"no column '{column}'{place(context.file)}",
-        column=column,
-        fix=(
-            f"List its columns: `pyarrow.parquet.read_schema({context.file!r}).names`."
-            if context.file
-            else None
-        ),
-    )
+    schema = f"List its columns: `pyarrow.parquet.read_schema({context.file!r}).names`."
+    names = [found["columns"] or found["field"]]
+    return _no_columns(names, context, schema if context.file else None)
+
+
+def _no_columns(names: list[str], context: Context, fix: str | None) -> Explained:
+    headline = f"no {named('column', names)}{place(context.file)}"
+    return Explained(headline, fix, names[0])
 
 
 def _xgboost(found: re.Match[str], _: Context) -> Explained:
@@ -216,11 +214,7 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
     names = columns_in(groups.get("columns"))
     if not names:
         return None
-    return Explained(
-        headline=f"no {named('column', names)}{place(context.file)}",
-        column=names[0],
-        fix=_look_at_header(context.file),
-    )
+    return _no_columns(names, context, _look_at_header(context.file))
 
 
 def _no_attribute(found: re.Match[str], context: Context) -> Explained | None:
@@ -252,11 +246,7 @@ def _key_error(found: re.Match[str], context: Context) -> Explained | None:
         )
     if not _in_pandas(context):
         return None
-    return Explained(
-        headline=f"no column '{column}'{place(context.file)}",
-        column=column,
-        fix=_look_at_header(context.file),
-    )
+    return _no_columns([column], context, _look_at_header(context.file))
 
 
 def _not_a_number(found: re.Match[str], context: Context) -> Explained | None:

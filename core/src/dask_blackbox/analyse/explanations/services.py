@@ -99,12 +99,9 @@ def _permission(operation: str | None) -> str:
     )
 
 
-def _key_missing(_: re.Match[str], context: Context) -> Explained:
-    return _explained_code("NoSuchKey", None, None, context.file)
-
-
-def _denied(_: re.Match[str], context: Context) -> Explained:
-    return _explained_code("AccessDenied", None, None, context.file)
+def _means(code: str) -> Explain:
+    """Return what explains a line as a store's code would be."""
+    return lambda _, context: _explained_code(code, None, None, context.file)
 
 
 def _no_endpoint(found: re.Match[str], context: Context) -> Explained:
@@ -250,8 +247,8 @@ OF_PROGRAMS = ((python.PROGRAM_FAILED, _program),)
 EXPLANATIONS = (
     (lines.AWS_REFUSED, _aws),
     (lines.ARROW_AWS_REFUSED, _aws),
-    (lines.S3_KEY_MISSING, _key_missing),
-    (lines.S3_DENIED, _denied),
+    (lines.S3_KEY_MISSING, _means("NoSuchKey")),
+    (lines.S3_DENIED, _means("AccessDenied")),
     (
         lines.AWS_NO_CREDENTIALS,
         says(

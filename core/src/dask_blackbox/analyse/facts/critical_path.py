@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables
 
 NO_INPUT = -1
 
@@ -70,9 +70,9 @@ def _rows(executions: pl.DataFrame) -> Rows:
     waited = executions.filter(
         pl.col("last_input").fill_null("") != "", pl.col("begin").is_not_null()
     ).select("row", "last_input", "begin")
-    ended = executions.filter(
-        pl.col("outcome") == "finished", pl.col("stop").is_not_null()
-    ).select(pl.col("row").alias("input"), pl.col("key").alias("last_input"), "stop")
+    ended = executions.filter(FINISHED, pl.col("stop").is_not_null()).select(
+        pl.col("row").alias("input"), pl.col("key").alias("last_input"), "stop"
+    )
     once = pl.len().over("last_input") == 1
     found = waited.join(ended.filter(once), on="last_input")
     inputs[found["row"].to_numpy()] = found["input"].to_numpy()
@@ -103,7 +103,7 @@ def _repeated_inputs(
 
 
 def _longest_chain(executions: pl.DataFrame, inputs: Rows) -> Chain | None:
-    counts = pl.col("begin").is_not_null() & (pl.col("outcome") == "finished")
+    counts = pl.col("begin").is_not_null() & FINISHED
     counted = executions.select(counts)["begin"].to_numpy()
     if not counted.any():
         return None

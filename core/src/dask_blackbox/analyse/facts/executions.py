@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
-from dask_blackbox.events import COLUMNS, ResultCached, TaskNotRun
+from dask_blackbox.events import COLUMNS, ExecutingTask, ResultCached, TaskNotRun
 from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
@@ -144,7 +144,7 @@ def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
     )
 
 
-def _row(each: RunningTask, death: WorkerExit) -> tuple[object, ...]:
+def _row(each: ExecutingTask, death: WorkerExit) -> tuple[object, ...]:
     start = each.start or death.at
     known = {
         "key": each.key,

@@ -7,13 +7,11 @@ was decided can be its cause.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
-import polars as pl
 
 from dask_blackbox.analyse.driver_output import (
     PrintedFailure,
@@ -36,6 +34,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     TestFailed,
 )
+from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException, Stopped
 from dask_blackbox.run_tables import RunTables
 
@@ -120,12 +119,7 @@ class Outcome:
 
     def has_survived(self, exception: str, message: str) -> bool:
         """Return whether the driver received such an exception and continued."""
-        name = exception.rpartition(".")[2]
-        return any(
-            each.exception.rpartition(".")[2] == name
-            and _is_same_text(each.message, message)
-            for each in self.survived
-        )
+        return _is_among(self.survived, exception, message)
 
 
 def outcome_of(run: RunTables) -> Outcome:
@@ -366,21 +360,10 @@ def _raised_by_its_program(
         if not each.exception or each.traceback == exception.traceback:
             continue
         if name and name in program["command"]:
-            return DriverException(
-                exception=each.exception,
-                message=each.message or "",
-                traceback=each.traceback or "",
-                chain=each.chain,
-                chain_ids=each.chain_ids,
-                bases=each.bases,
-                handled=each.handled,
-                file=each.file,
-                line=each.line,
-                function=each.function,
-                key=each.key,
-                plugin=each.plugin,
-                found=each.found,
+            known = msgspec.structs.replace(
+                each, message=each.message or "", traceback=each.traceback or ""
             )
+            return msgspec.convert(known, DriverException, from_attributes=True)
     return None
 
 
@@ -435,11 +418,7 @@ def _printed_at_the_end(
     if not failures or last is None or not last.startswith(failures[-1].text):
         return None
     found = failures[-1]
-    was_received = any(
-        each.exception.rpartition(".")[2] == found.exception
-        and _is_same_text(each.message, found.message)
-        for each in received
-    )
+    was_received = _is_among(received, found.exception, found.message)
     is_of_driver = found.exception and not found.place
     return found if is_of_driver and not was_received else None
 
@@ -475,70 +454,10 @@ def _clocks(run: RunTables) -> float:
     return 0.0 if drivers and drivers == schedulers else CLOCKS
 
 
-def _is_same_text(cut: str, whole: str) -> bool:
-    text = cut.removesuffix("…")
-    return whole.startswith(text) or text.startswith(whole)
-
-
-_QUOTED = re.compile(
-    r'_RemoteTraceback: \n"""\n(?P<text>Traceback .*?)\n?"""\n', re.DOTALL
-)
-_BATCH = re.compile(r'File "[^"]*joblib[/\\]_dask\.py", line \d+, in __call__')
-_FUNCTION = re.compile(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
-_FRAME = re.compile(r'File "[^"]+", line \d+, in (?P<name>\S+)')
-
-
-class ReturnedError(NamedTuple):
-    """The error of a task that returned it.
-
-    Attributes:
-        key: Of the task, where only one can be meant; else its prefix.
-        prefix: Of the task.
-        worker: Address of the worker; None if several tasks may be meant.
-        at: When the task finished, or the driver raised the error, epoch seconds.
-        exception: Qualified name of its class.
-        message: Its text.
-        traceback: As it was on the worker.
-    """
-
-    key: str
-    prefix: str
-    worker: str | None
-    at: float
-    exception: str
-    message: str
-    traceback: str
-
-
-def returned_error_of(run: RunTables, outcome: Outcome) -> ReturnedError | None:
-    """Return the error of a task that ended the driver's work as a value, if one did."""
-    exception = outcome.exception
-    quoted = None if exception is None else _QUOTED.search(exception.traceback)
-    if exception is None or quoted is None or not _BATCH.search(quoted["text"]):
-        return None
-    names = set(_FRAME.findall(quoted["text"]))
-    done = run.tasks.filter(
-        (pl.col("outcome") == "finished")
-        & pl.col("prefix").str.contains(_FUNCTION.pattern.replace("?P<name>", ""))
-    ).sort("stop")
-    named = [p for p in done["prefix"].unique(maintain_order=True) if _is_of(p, names)]
-    own = done.filter(pl.col("prefix").is_in(named)) if named else done
-    if not len(own):
-        return None
-    last = own.row(-1, named=True)
-    only = len(own) == 1
-    return ReturnedError(
-        key=last["key"] if only else last["prefix"],
-        prefix=last["prefix"],
-        worker=last["worker"] if only else None,
-        at=last["stop"].timestamp() if only else outcome.decided_at or 0.0,
-        exception=exception.exception,
-        message=exception.message,
-        traceback=quoted["text"],
-    )
-
-
-def _is_of(prefix: str, names: set[str]) -> bool:
-    """Return whether a batch calls one of some functions."""
-    found = _FUNCTION.match(prefix)
-    return found is not None and found["name"] in names
+def _is_among(
+    calls: tuple[DriverCallFailed, ...], exception: str, message: str
+) -> bool:
+    """Return whether a call raised such an exception; its message may have been cut."""
+    named = (c for c in calls if class_of(c.exception) == class_of(exception))
+    texts = (each.message.removesuffix("…") for each in named)
+    return any(message.startswith(t) or t.startswith(message) for t in texts)

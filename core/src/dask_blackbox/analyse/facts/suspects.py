@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import (
     Frame,
     TaskStack,
     frame_of_stack,
     task_stacks,
 )
+from dask_blackbox.events import ExecutingTask
 from dask_blackbox.formatting import prefix_of
 
 _MUCH = 64 * 2**20
@@ -40,7 +41,7 @@ class MemoryGrowth:
     quiet: float
 
 
-def _memory_growth(death: WorkerExit, task: RunningTask) -> MemoryGrowth | None:
+def _memory_growth(death: WorkerExit, task: ExecutingTask) -> MemoryGrowth | None:
     """Return how memory grew during a task that ran at its worker's end.
 
     None where memory did not grow much, or there are too few samples to say.
@@ -158,7 +159,7 @@ def _without_suspicion(
 
 def _task(
     death: WorkerExit,
-    task: RunningTask,
+    task: ExecutingTask,
     stacks: tuple[TaskStack, ...],
     *,
     of_memory: bool,
@@ -175,7 +176,7 @@ def _task(
     )
 
 
-def _stack_of(task: RunningTask, stacks: tuple[TaskStack, ...]) -> TaskStack | None:
+def _stack_of(task: ExecutingTask, stacks: tuple[TaskStack, ...]) -> TaskStack | None:
     """Return the stack of a task: of its thread, or of the only one in its function.
 
     Tasks are known by the name of their function, which is the prefix of their key unless
@@ -189,7 +190,7 @@ def _stack_of(task: RunningTask, stacks: tuple[TaskStack, ...]) -> TaskStack | N
 
 
 def _faulted(
-    task: RunningTask, stack: TaskStack | None, stacks: tuple[TaskStack, ...]
+    task: ExecutingTask, stack: TaskStack | None, stacks: tuple[TaskStack, ...]
 ) -> bool | None:
     """Return whether the fault came in a task's thread; None if unknown."""
     if not any(each.faulted for each in stacks):
@@ -200,7 +201,9 @@ def _faulted(
     return None if task.thread is None else False
 
 
-def _waited(task: RunningTask, seconds: float | None, stack: TaskStack | None) -> bool:
+def _waited(
+    task: ExecutingTask, seconds: float | None, stack: TaskStack | None
+) -> bool:
     """Return whether a task only waited: it used no CPU, or its stack shows it."""
     if task.cpu is None or seconds is None or seconds < _LONG:
         return stack is not None and stack.waits

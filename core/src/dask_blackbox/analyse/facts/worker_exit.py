@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dask_blackbox.analyse.signals import CRASHES
+from dask_blackbox.events import ExecutingTask
 from dask_blackbox.formatting import prefix_of, short, signal_name, size
 
 WINDOW = 5.0
@@ -55,23 +56,6 @@ _MOMENT = re.compile(r"-\d{9,}[\d.]*$")
 def without_moment(reason: str) -> str:
     """Return the reason why a worker closed, without the moment that Dask adds to it."""
     return _MOMENT.sub("", reason)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunningTask:
-    """A task that was executing when its worker ended.
-
-    Attributes:
-        key: Of the task.
-        start: When it started, epoch seconds.
-        thread: Identifier of its thread.
-        cpu: CPU seconds that its thread had used for it, where they were sampled.
-    """
-
-    key: str
-    start: float | None = None
-    thread: int | None = None
-    cpu: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +116,7 @@ class WorkerExit:
     closing: str | None = None
     stimulus: str = ""
     has_report: bool = False
-    running: tuple[RunningTask, ...] = ()
+    running: tuple[ExecutingTask, ...] = ()
     processing: tuple[str, ...] = ()
     lost_scattered: tuple[str, ...] = ()
     memory: tuple[tuple[float, int], ...] = field(default=(), repr=False)

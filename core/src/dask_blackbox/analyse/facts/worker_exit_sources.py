@@ -16,7 +16,6 @@ from dask_blackbox.analyse.facts.teardown import task_signal_to, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import (
     WINDOW,
     EndedBy,
-    RunningTask,
     WorkerExit,
 )
 from dask_blackbox.analyse.signatures import lines_of
@@ -46,7 +45,7 @@ from dask_blackbox.events import (
     WorkerRestartedForMemory,
 )
 from dask_blackbox.formatting import code_line, short, signal_name
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 from dask_blackbox.tables.schemas import Row
 
 _SLOW = 60.0
@@ -72,6 +71,9 @@ _CLOSED_IN_ORDER = (
 _FROZEN = "check-worker-ttl"
 _BY_SIGNAL = "signal-"
 _LIFETIME = "worker-lifetime"
+_IDENTITY = (
+    "address", "joined", "left", "pid", "host", "nanny", "name", "nthreads",
+)  # fmt: skip
 _LINES, _SAMPLES = 20, 60
 
 _EventT = TypeVar("_EventT", bound=Event)
@@ -96,8 +98,8 @@ def _deaths(run: RunTables) -> tuple[WorkerExit, ...]:
 def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
     witnesses = _ExitSources(run)
     processes = run.workers.with_columns(
-        (pl.col("joined").dt.epoch("us") / 1e6).alias("joined"),
-        (pl.col("left").dt.epoch("us") / 1e6).alias("left"),
+        epoch("joined").alias("joined"),
+        epoch("left").alias("left"),
     )
     found = [witnesses.exit_of(process) for process in processes.iter_rows(named=True)]
     return tuple(sorted(found, key=lambda each: each.joined))
@@ -150,11 +152,7 @@ class _ExitSources:
         named_scheduler = self._added.get(process["address"])
         scheduler = self._schedulers.of_worker(named_scheduler, process["joined"])
         gone = self._schedulers.end_of(scheduler)
-        identity: dict[str, Any] = {
-            name: process[name]
-            for name in ("address", "joined", "left", "pid", "host", "nanny")
-        }
-        identity |= {"name": process["name"], "nthreads": process["nthreads"]}
+        identity: dict[str, Any] = {name: process[name] for name in _IDENTITY}
         identity["memory_limit"] = process["memory_limit"] or None
         identity["scheduler"] = named_scheduler
         reports = self._reports_of(process["address"], process["pid"])
@@ -205,7 +203,7 @@ class _ExitSources:
         self._add_closing(
             account, process, reports, at if logged is None else logged[0]
         )
-        account.add_reported("running", [_running(each) for each in reports])
+        account.add_reported("running", [each.executing for each in reports])
         account.add("processing", removal.processing)
         account.add("lost_scattered", removal.lost_scattered)
         account.add_reported(
@@ -344,7 +342,7 @@ class _ExitSources:
         self, address: str, process: Row, at: float
     ) -> tuple[tuple[float, int], ...]:
         own = self._metrics.filter(pl.col("source") == address).select(
-            pl.col("at").dt.epoch("us") / 1e6, "memory"
+            epoch("at"), "memory"
         )
         own = own.filter(pl.col("at").is_between(process["joined"] or 0.0, at + 1))
         return tuple(own.sort("at").tail(_SAMPLES).rows())
@@ -353,8 +351,7 @@ class _ExitSources:
         self, address: str, pid: int | None, at: float
     ) -> tuple[str, ...]:
         own = self._lines.filter(
-            (pl.col("source") == address)
-            & (pl.col("at").dt.epoch("us") / 1e6 <= at + WINDOW)
+            (pl.col("source") == address) & (epoch("at") <= at + WINDOW)
         )
         if pid is not None:
             own = own.filter((pl.col("pid") == pid) | pl.col("pid").is_null())
@@ -437,13 +434,6 @@ def _near(events: _By[_EventT], address: str, at: float) -> _EventT | None:
     return min(near, key=lambda each: abs(each.at - at), default=None)
 
 
-def _running(report: WorkerExitReport) -> tuple[RunningTask, ...]:
-    return tuple(
-        RunningTask(key=each.key, start=each.start, thread=each.thread, cpu=each.cpu)
-        for each in report.executing
-    )
-
-
 _ABOUT_ENDS = (
     WORKER_OVER_MEMORY_BUDGET,
     NANNY_KILLED_BY_SIGNAL,
@@ -472,7 +462,7 @@ class NannyLog:
         self._restarts: list[tuple[float, str]] = []
         self._lines: list[tuple[float, str]] = []
         lines = lines_of(run, *_ABOUT_ENDS, by=["nanny"]).select(
-            pl.col("at").dt.epoch("us") / 1e6, "source", "message"
+            epoch("at"), "source", "message"
         )
         for at, source, message in lines.iter_rows():
             self._lines.append((at, f"{source} {message}"))
@@ -521,14 +511,14 @@ class NannyLog:
         Args:
             window: Seconds before that in which it may have come.
         """
-        received = [
-            (at, reason)
-            for at, address, reason in (*self._signals, *self._closings)
-            if address == nanny
-            and reason.startswith("signal-")
-            and -window <= at - ended <= _TOGETHER
-        ]
-        first = min(received, default=None)
+        first = min(
+            (
+                s
+                for s in self._signals_to(nanny)
+                if -window <= s[0] - ended <= _TOGETHER
+            ),
+            default=None,
+        )
         restarted = first is not None and any(
             address == nanny and ended <= at <= first[0]
             for at, address in self._restarts
@@ -537,15 +527,12 @@ class NannyLog:
 
     def first_signal_to(self, nanny: str | None) -> float | None:
         """Return when a nanny received its first signal, if it did."""
-        known = (*self._signals, *self._closings)
-        return min(
-            (
-                at
-                for at, address, reason in known
-                if address == nanny and reason.startswith("signal-")
-            ),
-            default=None,
-        )
+        return min((at for at, _ in self._signals_to(nanny)), default=None)
+
+    def _signals_to(self, nanny: str | None) -> Iterator[tuple[float, str]]:
+        for at, address, reason in (*self._signals, *self._closings):
+            if address == nanny and reason.startswith(_BY_SIGNAL):
+                yield at, reason
 
     def closing_of(self, nanny: str | None, at: float, window: float) -> str | None:
         """Return the reason that a nanny gave for closing around a moment, but a signal."""
@@ -555,7 +542,7 @@ class NannyLog:
                 for when, address, reason in self._closings
                 if address == nanny
                 and abs(when - at) <= window
-                and not reason.startswith("signal-")
+                and not reason.startswith(_BY_SIGNAL)
             ),
             None,
         )

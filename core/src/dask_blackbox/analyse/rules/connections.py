@@ -196,26 +196,18 @@ def _interrupted_call(
     case: Case, exception: DriverException
 ) -> DriverCallFailed | None:
     """Return the call of a client that was still trying to reach its scheduler."""
-    return next(
-        (
-            each
-            for each in case.run.of(DriverCallFailed)
-            if each.address and each.identity in exception.chain_ids
-        ),
-        None,
-    )
+    calls = (each for each in case.run.of(DriverCallFailed) if each.address)
+    return next((e for e in calls if e.identity in exception.chain_ids), None)
 
 
 def _blocked_connecting(case: Case) -> Iterator[Finding]:
     """Yield that a client was still trying when the driver was stopped without a message."""
     position = case.driver_position
+    if position is None or case.state == "failed":
+        return
     known = {each.subject for each in case.run.of(SchedulerInfo)}
-    trying = (
-        [each for each in position.connecting if each[0] not in known]
-        if position
-        else []
-    )
-    if position is None or not trying or case.state == "failed":
+    trying = [each for each in position.connecting if each[0] not in known]
+    if not trying:
         return
     address, lasted = max(trying, key=lambda each: each[1])
     frame = position.own_frame
@@ -245,13 +237,9 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
 def _unexpected_answer(case: Case) -> Iterator[Finding]:
     """Yield that what answered was no scheduler: its bytes were read as sizes of frames."""
     exception = case.exception
-    if (
-        exception is None
-        or case.recorded_cluster
-        or not case.search_exception(_HANDSHAKE)
-    ):
+    if exception is None or case.recorded_cluster or case.raised(*_UNEXPECTED):
         return
-    if case.raised(*_UNEXPECTED):
+    if not case.search_exception(_HANDSHAKE):
         return
     called = case.search_exception(r"Client\(\s*['\"](?P<address>[^'\"]+)")
     address = called["address"] if called else "that address"
@@ -568,13 +556,14 @@ def _unresponsive_findings(case: Case) -> Iterator[Finding]:
     if hang is None or not len(lines):
         return
     last = lines.row(-1, named=True)
-    who = f"{case.name_of(last['source'])} " if last["role"] == "worker" else ""
+    worker = last["source"] if last["role"] == "worker" else None
     yield _found(
         case,
-        f"{who or 'A process '}could not open any more files or connections. Dask only "
+        f"{case.name_of(worker) if worker else 'A process'} could not open any more files or "
+        "connections. Dask only "
         f"logs the error and waits. {how_it_ended(case, hang).rstrip('.')}",
-        worker=last["source"] if last["role"] == "worker" else None,
-        subject=Subject(worker=last["source"] if last["role"] == "worker" else None),
+        worker=worker,
+        subject=Subject(worker=worker),
         sure="medium",
     )
 
@@ -593,19 +582,13 @@ def _found(
     sure: Confidence,
 ) -> Finding:
     most = _most(case, worker)
-    counted = most >= _MANY  # they come and go between two heartbeats
-    had = f" It had up to {most:,} open files in its samples." if counted else ""
+    many = most >= _MANY  # they come and go between two heartbeats
+    had = f" It had up to {most:,} open files in its samples." if many else ""
     wanted = max(_LEAST, 4 * most)
-    whose = (
-        f"on {case.name_of(worker)}"
-        if worker
-        else "in the driver"
-        if sure == "high"
-        else ""
-    )
+    whose = " in the driver" if sure == "high" else ""
     lines = _lines(case)
     return TOO_MANY_OPEN_FILES.found(
-        f"Too many open files {whose}".rstrip(),
+        f"Too many open files{f' on {case.name_of(worker)}' if worker else whose}",
         cause=f"{text}.{had} The number of open file descriptors per process is limited.",
         remedy=(
             f"Raise the limit where the process is started (`ulimit -n {wanted}`, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from statistics import median
+from typing import NamedTuple
 
 import polars as pl
 
@@ -34,7 +35,7 @@ from dask_blackbox.events import (
     WorkerClosing,
     WorkerRemoved,
 )
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     capital,
     code_line,
@@ -45,6 +46,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
 
@@ -98,20 +100,15 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
         ),
         evidence=(
             *case.exception_evidence(),
-            *(
-                Evidence(
-                    text=(
-                        f"{capital(name_of(case, death))} held "
-                        f"{quoted(death.lost_scattered)}."
-                    ),
-                    source="events",
-                    at=death.at,
-                )
-                for death in losses[-3:]
-            ),
+            *(_held(death, name_of(case, death)) for death in losses[-3:]),
             *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
         ),
     )
+
+
+def _held(lost: WorkerExit | WorkerRemoved, who: str) -> Evidence:
+    text = f"{capital(who)} held {quoted(lost.lost_scattered)}."
+    return Evidence(text=text, source="events", at=lost.at)
 
 
 def _doing(case: Case, death: WorkerExit) -> str:
@@ -188,54 +185,60 @@ def _closed_worker_finding(
         subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
         evidence=(
             *case.exception_evidence(),
-            *(
-                Evidence(
-                    text=f"{capital(case.name_of(fact.subject))} held "
-                    f"{quoted(fact.lost_scattered)}.",
-                    source="events",
-                    at=fact.at,
-                )
-                for fact in removed[-3:]
-            ),
+            *(_held(fact, case.name_of(fact.subject)) for fact in removed[-3:]),
         ),
     )
 
 
 def _released_finding(case: Case, key: str, missing: tuple[str, float]) -> Finding:
-    """Return that the requested data had been released, although no worker died with it."""
+    """Return that the requested data was not there, although no worker died with it."""
     gone, at = missing
-    evidence = (
-        Evidence(
-            text=f"A client requested {key} while {gone} was missing.",
-            source="logs",
-            at=at,
-            see=case.show_command(
-                "logs", "--role", "scheduler", "--filter", "lost data"
-            ),
-        ),
-        *case.exception_evidence(),
-    )
     if not _may_have_been_here(case, gone):
-        return _never_computed_finding(case, key, gone, evidence)
-    if (clusters := _other_cluster(case, gone)) is not None:
-        return _other_cluster_finding(case, key, gone, clusters, evidence)
-    several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
+        text = _never_computed(case, gone)
+    elif (clusters := _other_cluster(case, gone)) is not None:
+        text = _of_other_cluster(case, gone, *clusters)
+    else:
+        text = _released(case, gone, at)
     return DATA_LOST.found(
-        f"{quoted_key(gone, 60)} was needed but had already been released",
-        cause=(
-            f"{quoted_key(key)} needs {quoted_key(gone)}, which the scheduler no "
-            f"longer knew: {_why_released(case, at)}. No worker that held scattered "
-            f"data died.{_requested_at(case)}"
-        ),
-        remedy=(
-            f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' "
-            "for as long as other tasks need it, and pass futures as arguments instead "
-            "of their keys. Or compute the dependent tasks in one graph."
-            + (_ONE_OF_SEVERAL if several else "")
-        ),
-        confidence="medium" if several else "high",
+        f"{quoted_key(gone, 60)} was {text.title}",
+        cause=f"{quoted_key(key)} needs {quoted_key(gone)}, which {text.cause}",
+        remedy=text.remedy,
+        confidence=text.sure,
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),
-        evidence=evidence,
+        evidence=(
+            Evidence(
+                text=f"A client requested {key} while {gone} was missing.",
+                source="logs",
+                at=at,
+                see=case.show_command(
+                    "logs", "--role", "scheduler", "--filter", "lost data"
+                ),
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+class _Missing(NamedTuple):
+    """Why requested data was not there, in words that follow its key."""
+
+    title: str
+    cause: str
+    remedy: str
+    sure: Confidence
+
+
+def _released(case: Case, gone: str, at: float) -> _Missing:
+    several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
+    return _Missing(
+        "needed but had already been released",
+        f"the scheduler no longer knew: {_why_released(case, at)}. No worker that held "
+        f"scattered data died.{_requested_at(case)}",
+        f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' "
+        "for as long as other tasks need it, and pass futures as arguments instead "
+        "of their keys. Or compute the dependent tasks in one graph."
+        + (_ONE_OF_SEVERAL if several else ""),
+        "medium" if several else "high",
     )
 
 
@@ -257,32 +260,17 @@ def _other_cluster(case: Case, gone: str) -> tuple[str, str] | None:
     return str(next(iter(computed))), asked[-1]
 
 
-def _other_cluster_finding(
-    case: Case,
-    key: str,
-    gone: str,
-    clusters: tuple[str, str],
-    evidence: tuple[Evidence, ...],
-) -> Finding:
+def _of_other_cluster(case: Case, gone: str, computed: str, asked: str) -> _Missing:
     """Return that a future was passed to the client of a cluster that does not have it."""
-    computed, asked = clusters
-    prefix = short(case.prefix_of(gone), 40)
-    return DATA_LOST.found(
-        f"{quoted_key(gone, 60)} was passed to another cluster than the one that computed "
-        "it",
-        cause=(
-            f"{quoted_key(key)} needs {quoted_key(gone)}, which the cluster at {computed} "
-            f"had computed; it was submitted to the cluster at {asked}, which does not know "
-            f"that key and cancelled the task.{_requested_at(case)}"
-        ),
-        remedy=(
-            f"Submit tasks that need '{prefix}' with the client that created its "
-            "future, pass the result (`future.result()`), or write the result to "
-            "storage for the other cluster."
-        ),
-        confidence="high",
-        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
-        evidence=evidence,
+    return _Missing(
+        "passed to another cluster than the one that computed it",
+        f"the cluster at {computed} had computed; it was submitted to the cluster at "
+        f"{asked}, which does not know that key and cancelled the task."
+        f"{_requested_at(case)}",
+        f"Submit tasks that need '{short(case.prefix_of(gone), 40)}' with the client that "
+        "created its future, pass the result (`future.result()`), or write the result to "
+        "storage for the other cluster.",
+        "high",
     )
 
 
@@ -326,26 +314,17 @@ def _may_have_been_here(case: Case, key: str) -> bool:
     )
 
 
-def _never_computed_finding(
-    case: Case, key: str, gone: str, evidence: tuple[Evidence, ...]
-) -> Finding:
+def _never_computed(case: Case, gone: str) -> _Missing:
     """Return that a partition was required that no task had computed."""
-    prefix = short(case.prefix_of(gone), 40)
-    return DATA_LOST.found(
-        f"{quoted_key(gone, 60)} was needed, but was never computed on this cluster",
-        cause=(
-            f"{quoted_key(key)} needs {quoted_key(gone)}, which the scheduler does "
-            f"not know: no graph of this run had tasks of '{prefix}'. The collection "
-            "was persisted by another client, in another session, or under another "
-            "name, and the graph refers to it as if it were computed."
-        ),
-        remedy=(
-            "Compute with the client that persisted the collection; let others read "
-            "the data from files or a table instead of a shared collection."
-        ),
-        confidence="medium",
-        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
-        evidence=evidence,
+    return _Missing(
+        "needed, but was never computed on this cluster",
+        "the scheduler does not know: no graph of this run had tasks of "
+        f"'{short(case.prefix_of(gone), 40)}'. The collection was persisted by another "
+        "client, in another session, or under another name, and the graph refers to it as "
+        "if it were computed.",
+        "Compute with the client that persisted the collection; let others read the data "
+        "from files or a table instead of a shared collection.",
+        "medium",
     )
 
 
@@ -381,9 +360,7 @@ def _without_a_file(case: Case) -> Row | None:
     """Return a task that is called reading and had nothing to read, if all were such."""
     graphs = case.run.of(GraphUpdated)
     empty = {name for graph in graphs for name in graph.empty_inputs}
-    reads = case.run.tasks.filter(
-        pl.col("prefix").str.contains(_READS) & (pl.col("outcome") == "finished")
-    )
+    reads = case.run.tasks.filter(pl.col("prefix").str.contains(_READS) & FINISHED)
     if not empty or not set(reads["prefix"].to_list()) <= empty or not len(reads):
         return None
     return reads.row(0, named=True)
@@ -533,23 +510,12 @@ def KEY_COLLISION(case: Case) -> Iterator[Finding]:
     for row in lines.iter_rows(named=True):
         if found := KEY_HAS_TWO_TASKS.search(row["message"]):
             keys.append(found["key"].strip("'\""))
-            evidence.append(
-                Evidence(
-                    text=f"scheduler: {short(row['message'], 400)}",
-                    source="logs",
-                    at=row["at"].timestamp(),
-                    see=case.show_command("logs", "--filter", "Detected different"),
-                )
-            )
+            shows = ("--filter", "Detected different")
+            evidence.append(case.line_evidence(row, *shows, longest=400))
     for reused in case.run.of(KeyReused):
         keys.append(reused.key)
-        evidence.append(
-            Evidence(
-                text=f"driver: {sentence_on_reused(reused)}",
-                source="driver",
-                at=reused.at,
-            )
-        )
+        text = f"driver: {sentence_on_reused(reused)}"
+        evidence.append(Evidence(text=text, source="driver", at=reused.at))
     if keys:
         yield _same_keys(case, list(dict.fromkeys(keys)), evidence)
 

@@ -76,6 +76,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.run_tables import FINISHED
 
 # driver-exception
 
@@ -233,13 +234,9 @@ def _waited_text(
     if wait is None:
         return
     frame = wait.own_frame
-    was = (
-        "been waiting for a process that it had started"
-        if wait.for_a_process
-        else "been"
-    )
+    waiting = " waiting for a process that it had started" if wait.for_a_process else ""
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-    yield f"Until then, it had {was} at {frame}{line} for {duration(wait.lasted)}"
+    yield f"Until then, it had been{waiting} at {frame}{line} for {duration(wait.lasted)}"
     if forked is not None:
         yield (
             f"The driver had forked a process at {code_line(forked)} while it had a "
@@ -392,7 +389,7 @@ def _ran_again(case: Case) -> str:
     lost = sum(each.lost_computed or 0 for each in case.run.of(WorkerRemoved))
     tasks = case.run.tasks
     again = (
-        tasks.filter(tasks["outcome"] == "finished")
+        tasks.filter(FINISHED)
         .group_by("key", "prefix", maintain_order=True)
         .len()
         .filter(pl.col("len") > 1)
@@ -426,7 +423,7 @@ def _released(case: Case) -> str:
         sent.update({prefix: new.tasks for prefix, new in graph.new.items()})
     known = case.run.tasks
     # By execution: a key that is submitted again is forgotten again.
-    ran = known.filter(known["outcome"] == "finished")
+    ran = known.filter(FINISHED)
     if states.total() == states["forgotten"]:
         never, names = states["forgotten"] - len(ran), list(sent)
     else:  # the results of others are still there
@@ -434,11 +431,8 @@ def _released(case: Case) -> str:
         rest = {p: n - executed[p] for p, n in sent.items() if n > executed[p]}
         never, names = sum(rest.values()), list(rest)
         kept = states["forgotten"] + states["memory"]
-        if (
-            kept != states.total()
-            or never > states["forgotten"]
-            or kept != sent.total()
-        ):
+        all_kept = kept == states.total() == sent.total()
+        if not all_kept or never > states["forgotten"]:
             return ""
     if never <= 0:
         return ""
@@ -656,9 +650,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
         retry_confidence=advice.confidence,
         evidence=(
             Evidence(
-                text=f"Exit code {code}.",
-                source="driver",
-                at=case.outcome.decided_at,
+                text=f"Exit code {code}.", source="driver", at=case.outcome.decided_at
             ),
             *_handled_before(handled),
         ),
@@ -737,11 +729,9 @@ def _counts_errors(case: Case, code: int, last: str | None) -> bool:
 
 def _is_of(line: str | None, handled: DriverCallFailed) -> bool:
     """Return whether a line that was printed is an exception that the driver had received."""
-    message = " ".join(handled.message.split())
-    printed = " ".join((line or "").split())
-    return bool(message) and printed.endswith(
-        f"{class_of(handled.exception)}: {message}"
-    )
+    message, printed = (" ".join(t.split()) for t in (handled.message, line or ""))
+    raised = f"{class_of(handled.exception)}: {message}"
+    return bool(message) and printed.endswith(raised)
 
 
 def _failed_task(case: Case, handled: DriverCallFailed) -> TaskFailure | None:
@@ -761,27 +751,16 @@ def _in_task(case: Case, handled: DriverCallFailed) -> str:
     else:
         prefix, message = case.prefix_of(handled.key or ""), handled.message
     task = f" in '{short(prefix, 40)}'" if prefix else ""
-    return (
-        f"{class_of(handled.exception)}{task}: {short_with_paths(message, 80)}".rstrip(
-            ": "
-        )
-    )
+    text = f"{class_of(handled.exception)}{task}: {short_with_paths(message, 80)}"
+    return text.rstrip(": ")
 
 
 def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
     if handled is not None:
-        yield Evidence(
-            text=f"Earlier, the driver had received and handled {_reported(handled)}",
-            source="driver",
-            at=handled.at,
-        )
-
-
-def _reported(received: DriverCallFailed) -> str:
-    """Return what a call to Dask raised, and when, for people."""
-    text = f"{class_of(received.exception)}: {short(received.message, 120)}"
-    of = f" (of {quoted_key(received.key, 60)})" if received.key else ""
-    return text.rstrip(": ") + of
+        raised = f"{class_of(handled.exception)}: {short(handled.message, 120)}"
+        of = f" (of {quoted_key(handled.key, 60)})" if handled.key else ""
+        text = f"Earlier, the driver had received and handled {raised.rstrip(': ')}{of}"
+        yield Evidence(text=text, source="driver", at=handled.at)
 
 
 def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
@@ -789,29 +768,21 @@ def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
     name = next(iter(fact.argv), "")
     missing = fact.exit_code == _NOT_FOUND
     what = "was not found" if missing else f"could not be started: {fact.error}"
-    remedy = "Check that the file is a program, and that this user may execute it."
-    if name.endswith(".py"):
-        remedy = (
-            f"If that is a script of Python, begin the command with `python {name}`."
-        )
-    elif missing:
-        remedy = (
-            "Check how the command is spelled, and that the program is on the PATH of this "
-            "environment."
-        )
+    remedy = (
+        f"If that is a script of Python, begin the command with `python {name}`."
+        if name.endswith(".py")
+        else "Check how the command is spelled, and that the program is on the PATH of this "
+        "environment."
+        if missing
+        else "Check that the file is a program, and that this user may execute it."
+    )
     return DRIVER_EXCEPTION.found(
         f"The command {short(repr(name), 80)} {what}",
         cause=f"`dask blackbox run` could not start {name!r}: {fact.error}.",
         remedy=remedy,
         confidence="high",
         retry_advice="environment",
-        evidence=(
-            Evidence(
-                text=f"{name}: {fact.error}",
-                source="driver",
-                at=fact.at,
-            ),
-        ),
+        evidence=(Evidence(text=f"{name}: {fact.error}", source="driver", at=fact.at),),
     )
 
 
@@ -887,13 +858,9 @@ def UNKNOWN(case: Case) -> Iterator[Finding]:
 def _known_facts(case: Case) -> list[str]:
     sentences = [f"The run ended as {case.state}."]
     if case.exception is not None:
-        name = class_of(case.exception.exception)
-        sentences.append(
-            f"The driver raised {name}: {short(case.exception.message, 240)}".rstrip(
-                ": ."
-            )
-            + "."
-        )
+        name, message = class_of(case.exception.exception), case.exception.message
+        raised = f"The driver raised {name}: {short(message, 240)}".rstrip(": .")
+        sentences.append(f"{raised}.")
     if case.deaths:
         last = case.deaths[-1]
         sentences.append(

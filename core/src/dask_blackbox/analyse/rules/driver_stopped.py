@@ -22,7 +22,7 @@ from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import finished_by, new_tasks, pace_of
+from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -72,6 +72,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
+from dask_blackbox.run_tables import epoch
 
 # driver-killed
 
@@ -110,8 +111,9 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
-    grown = "" if by_kernel or by != "SIGKILL" else _grown(case)
-    growing = "" if by_kernel or by != "SIGKILL" else _growing(case)
+    by_whom = by == "SIGKILL" and not by_kernel  # who sent it is not known
+    grown = _growth_text(case, much=True) if by_whom else ""
+    growing = _growth_text(case, much=False) if by_whom else ""
     # Its recorder stays for what the cluster still has to say.
     end = last_sign_of_life(case.run) if lost is None or both else lost.at
     after = duration(max(end - case.run.manifest.started, 0))
@@ -122,22 +124,14 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     # A time limit may have been reached, and what the driver waited for is the cause.
     lasted = _scheduler_unresponsive_for(case)
     sent = signal_of_a_task(case)
-    waited = (
-        by in ASKED
-        and sent is None
-        and (
-            case.hang is not None
-            or lasted is not None
-            or not case.recorded_cluster
-            or _no_progress(case)
-        )
-    )
-    if waited:
-        sure = "medium"
-    longest = case.hang.executing[0] if case.hang and case.hang.executing else None
     if sent is not None:
         yield _ended_by_a_task(case, sent, after)
         return
+    nothing_came = case.hang is not None or lasted is not None or _no_progress(case)
+    waited = by in ASKED and (nothing_came or not case.recorded_cluster)
+    if waited:
+        sure = "medium"
+    longest = case.hang.longest if case.hang else None
     yield DRIVER_KILLED.found(
         f"{title} after {after}{_while(longest)}{_progress(case, end)}",
         cause=(
@@ -231,28 +225,17 @@ def _is_the_scheduler(case: Case) -> bool:
     return bool(own & {each.pid for each in case.run.of(SchedulerInfo)})
 
 
-def _grown(case: Case) -> str:
-    """Return a sentence on the memory of a driver that probably ended for it."""
-    grown = how_the_scheduler_grew(case.run) if _is_the_scheduler(case) else ""
-    return (
-        f"Its memory had {grown}: the kernel probably killed the driver, although no "
-        "visible counter shows it. "
-        if grown
-        else ""
-    )
-
-
-def _growing(case: Case) -> str:
-    """Return a sentence on the memory of a driver that may have ended for it."""
+def _growth_text(case: Case, *, much: bool) -> str:
+    """Return a sentence on the memory of a driver that may, or with `much` will, have ended for it."""
     if not _is_the_scheduler(case):
         return ""
-    grown = how_the_scheduler_grew(case.run, much=False)
-    return (
-        f"Its memory had {grown}, its highest value: whatever limits its memory may have sent "
-        "the signal. "
-        if grown
-        else ""
+    grown = how_the_scheduler_grew(case.run, much=much)
+    why = (
+        ": the kernel probably killed the driver, although no visible counter shows it. "
+        if much
+        else ", its highest value: whatever limits its memory may have sent the signal. "
     )
+    return f"Its memory had {grown}{why}" if grown else ""
 
 
 def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
@@ -285,18 +268,14 @@ def _advice_driver_killed(
     return "unknown" if waited or by == "SIGKILL" else None
 
 
-def _prefix_phrase(case: Case) -> str:
-    graphs = case.run.of(GraphUpdated)
-    prefixes = graphs[-1].prefixes if graphs else None
-    return f" of {quoted(list(prefixes))}" if prefixes else ""
-
-
 def _crashed_by_a_task(case: Case) -> str:
     if not _in_the_driver(case):
         return ""
+    graphs = case.run.of(GraphUpdated)
+    prefixes = list(graphs[-1].prefixes) if graphs else []
     return (
         " Its workers were threads of its own process (`processes=False`), so a "
-        f"task{_prefix_phrase(case)} may have crashed it."
+        f"task{f' of {quoted(prefixes)}' if prefixes else ''} may have crashed it."
     )
 
 
@@ -322,7 +301,7 @@ def _remedy_driver_killed(
             "prints the line that crashes."
         )
     if (sender := sender_of(by)) is not None:
-        return sender.for_driver
+        return sender.for_driver or sender.remedy
     slow, what = "If it was stopped for taking too long, look at", ""
     frame = case.driver_position.own_frame if case.driver_position else None
     if longest:
@@ -382,14 +361,9 @@ def _scheduler_unresponsive_for(case: Case) -> float | None:
     moments = [at for at in moments if at > end - _RECENT] + [end]
     # From the end of one cluster to the start of the next one there is no scheduler.
     closed = [each.at for each in case.run.of(SchedulerClosing)]
-    longest = max(
-        (
-            b - a
-            for a, b in pairwise(sorted(moments))
-            if not any(a <= at <= b for at in closed)
-        ),
-        default=0.0,
-    )
+    gaps = pairwise(sorted(moments))
+    silent = [b - a for a, b in gaps if not any(a <= at <= b for at in closed)]
+    longest = max(silent, default=0.0)
     return longest if longest > _BLOCKED else None
 
 
@@ -480,12 +454,10 @@ def _evidence_driver_killed(
     ended: DriverEnded | None, lost: DriverLost | None
 ) -> Iterator[Evidence]:
     if ended is not None:
-        yield Evidence(
-            text=f"The driver ended: state {ended.state}, exit code "
-            f"{ended.exit_code}, signal {ended.signal}.",
-            source="events",
-            at=ended.at,
+        text = (
+            f"state {ended.state}, exit code {ended.exit_code}, signal {ended.signal}"
         )
+        yield Evidence(text=f"The driver ended: {text}.", source="events", at=ended.at)
     if lost is not None:
         facts = [
             f"process {lost.pid}" if lost.pid else "",
@@ -495,12 +467,9 @@ def _evidence_driver_killed(
             if lost.oom_kills
             else "",
         ]
-        known = ", ".join(each for each in facts if each)
-        yield Evidence(
-            text=f"The recorder lost the driver: {short(known, 200)}".rstrip(": "),
-            source="events",
-            at=lost.at,
-        )
+        known = short(", ".join(filter(None, facts)), 200)
+        text = f"The recorder lost the driver: {known}".rstrip(": ")
+        yield Evidence(text=text, source="events", at=lost.at)
 
 
 @documented("cluster-orphaned")
@@ -512,24 +481,19 @@ def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
             source="events",
             at=each.at,
         )
-        if each.closed:
-            yield CLUSTER_ORPHANED.found(
-                f"The recorder closed the cluster at {each.subject}",
-                cause=f"{_driver_text(each)} started it and then disappeared.",
-                remedy=(
-                    "No action is needed. To keep a cluster after its run, start it "
-                    "outside the run and pass its address."
-                ),
-                confidence="high",
-                severity="notice",
-                evidence=(evidence,),
-            )
-            continue
+        driver = f"The driver of {each.run}" if each.run else "The driver"
         yield CLUSTER_ORPHANED.found(
-            f"The cluster at {each.subject} still runs",
-            cause=f"{_driver_text(each)} started it and then disappeared; {each.error}.",
-            remedy=f"Close it: {_REAP_COMMAND}.",
+            f"The recorder closed the cluster at {each.subject}"
+            if each.closed
+            else f"The cluster at {each.subject} still runs",
+            cause=f"{driver} started it and then disappeared"
+            f"{'' if each.closed else f'; {each.error}'}.",
+            remedy="No action is needed. To keep a cluster after its run, start it "
+            "outside the run and pass its address."
+            if each.closed
+            else f"Close it: {_REAP_COMMAND}.",
             confidence="high",
+            severity="notice" if each.closed else None,
             evidence=(evidence,),
         )
     if case.state != "lost":
@@ -559,10 +523,6 @@ def CLUSTER_ORPHANED(case: Case) -> Iterator[Finding]:
                 ),
             ),
         )
-
-
-def _driver_text(orphaned: ClusterOrphaned) -> str:
-    return f"The driver of {orphaned.run}" if orphaned.run else "The driver"
 
 
 _REAP_COMMAND = "`dask blackbox reap` closes the clusters of runs whose driver is gone"
@@ -617,12 +577,9 @@ def CANCELLED(case: Case) -> Iterator[Finding]:
         # Prefect ends a run by an exception of this name; our own option ends a hang.
         return
     match = case.search_exception(WORK_CANCELLED.pattern)
-    if match or _is_executor_cancellation(case):
+    raised = case.raised(*_CLASSES) and not _is_unrelated(case)
+    if match or raised or _is_executor_cancellation(case):
         yield _cancelled_futures_finding(case, match)
-        return
-    if _is_unrelated(case) or not case.raised(*_CLASSES):
-        return
-    yield _cancelled_futures_finding(case, match)
 
 
 def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Finding:
@@ -676,20 +633,17 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
         evidence=(
             *case.exception_evidence(),
             *([asked.evidence] if asked else ()),
-            *([_closing_evidence(closing)] if closing else ()),
+            *_closing_evidence(closing),
             *(
-                Evidence(
-                    text="The cluster was restarted.",
-                    source="events",
-                    at=each.at,
-                )
+                Evidence(text=f"{_WAS_RESTARTED}.", source="events", at=each.at)
                 for each in restarted[-1:]
             ),
         ),
     )
 
 
-_RESTARTED = "The cluster was restarted during the run"
+_WAS_RESTARTED = "The cluster was restarted"
+_RESTARTED = f"{_WAS_RESTARTED} during the run"
 
 _FETCH = "Fetch the results that you need before that call, and submit pending work again after it."
 _RESTARTS_ITSELF = (
@@ -740,16 +694,14 @@ def _what_the_driver_closed(closing: DriverClosing) -> tuple[str, str]:
         return _CLUSTER_CLOSED, remedy
     return (
         "The client was closed while the run still needed it",
-        (
-            f"{remedy} Don't close the client that `get_client()` returns: other code uses "
-            "it, too."
-        ),
+        f"{remedy} Don't close the client that `get_client()` returns: other code uses it, too.",
     )
 
 
-def _closing_evidence(closing: DriverClosing) -> Evidence:
-    text = f"{_where_closed(closing)}."
-    return Evidence(text=text, source="events", at=closing.at)
+def _closing_evidence(closing: DriverClosing | None) -> Iterator[Evidence]:
+    if closing is not None:
+        text = f"{_where_closed(closing)}."
+        yield Evidence(text=text, source="events", at=closing.at)
 
 
 def _where_closed(closing: DriverClosing) -> str:
@@ -839,14 +791,10 @@ def _all_were_closed(case: Case, moment: float) -> bool:
     """Return whether around then all workers left because their cluster object closed them."""
     if case.deaths:
         return False
-    workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
-    there = workers.filter(
-        pl.col("left").is_null() | (pl.col("left") > moment - _AT_ONCE)
-    )
-    closed = there.filter(
-        pl.col("closing").fill_null("").str.starts_with(_CLOSED)
-        & (pl.col("left") < moment + _AT_ONCE)
-    )
+    left = epoch("left")
+    there = case.run.workers.filter(left.is_null() | (left > moment - _AT_ONCE))
+    closing = pl.col("closing").fill_null("").str.starts_with(_CLOSED)
+    closed = there.filter(closing & (left < moment + _AT_ONCE))
     return 0 < len(there) == len(closed)
 
 
@@ -869,11 +817,11 @@ def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
 
 
 def _interrupted(case: Case) -> Finding:
-    where = ""
-    if case.exception is not None and case.exception.file:
+    where = code_line(case.exception, " The driver was at ")
+    if case.exception is not None and where:
         frame = user_frame(case.exception.traceback)
         code = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-        where = f" The driver was at {code_line(case.exception)}{code}."
+        where += f"{code}."
     stalled = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
     if (sent := signal_to_itself(case)) is not None:
@@ -931,7 +879,7 @@ def STOPPED_BY_HOST(case: Case) -> Iterator[Finding]:
 
 def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
-    after = duration(max(_moment(case) - case.run.manifest.started, 0))
+    after, progress = _then_after(case)
     why = _in_brackets(stopped)
     detail = (
         f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."
@@ -942,13 +890,11 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     # Whether a retry would hang as well is unknown; running tasks may only take long.
     hang = case.standstill
     hung = hang is not None and hang.long
-    blocked = hang is not None and hang.long and not hang.executing
+    blocked = hung and hang is not None and not hang.executing
     return STOPPED_BY_HOST.found(
-        f"{host} stopped this {case.dialect.run} after {after}{why}"
-        f"{_progress(case, _moment(case))}",
+        f"{host} stopped this {case.dialect.run} after {after}{why}{progress}",
         cause=(
-            f"{host} ended the run{why} {after} after its start"
-            f"{_progress(case, _moment(case))}.{detail} "
+            f"{host} ended the run{why} {after} after its start{progress}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
             f"{_where_it_was(case)}"
         ),
@@ -966,6 +912,13 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     )
 
 
+def _then_after(case: Case) -> tuple[str, str]:
+    """Return after which time the host ended a run, and how far its work had come by then."""
+    at = _moment(case)
+    after = duration(max(at - case.run.manifest.started, 0))
+    return after, _progress(case, at)
+
+
 def _where_it_was(case: Case) -> str:
     """Return a sentence with the line that a signal of the host's interrupted."""
     own = case.exception
@@ -977,15 +930,13 @@ def _where_it_was(case: Case) -> str:
 
 
 def _suspended(case: Case, stopped: Stopped) -> Finding:
-    host = _host(stopped)
-    after = duration(max(_moment(case) - case.run.manifest.started, 0))
-    own = case.exception
-    where = code_line(own, " at ")
+    host, where = _host(stopped), code_line(case.exception, " at ")
+    after, progress = _then_after(case)
     return STOPPED_BY_HOST.found(
-        f"Suspended after {after}{_progress(case, _moment(case))}",
+        f"Suspended after {after}{progress}",
         cause=(
             f"{host} suspended this {case.dialect.run}{where}, {after} after its "
-            f"start{_progress(case, _moment(case))}. This ended its process, the "
+            f"start{progress}. This ended its process, the "
             "clusters that it had started, and all tasks on them."
         ),
         remedy=(
@@ -1001,23 +952,19 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
 
 def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     pace, started = pace_of(case), _cluster_start(case)
-    whose = "The run" if stopped.reason == "run-timeout" else f"The {case.dialect.run}"
+    whose = "run" if stopped.reason == "run-timeout" else case.dialect.run
     limit = f" of {duration(stopped.limit)}" if stopped.limit else ""
     name = stopped.setting or "time limit"
     title = f"Reached its {name}{limit}"
     needs = None
     if pace is not None:
         needs = max(_moment(case) - case.run.manifest.started, 0) + pace.rest
-    if pace is not None and needs is not None:
+        rest = f", at this rate {duration(needs)}"
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
-        title += (
-            " and more to submit"
-            if pace.submitting
-            else f", at this rate {duration(needs)}"
-        )
-    starting = started is None and _was_starting_a_cluster(case)
+        title += " and more to submit" if pace.submitting else rest
+    starting = started is None and _was_in(case, _IN_CLUSTER)
     none_yet = starting or case.clusterless
-    closing = not none_yet and _was_closing_a_cluster(case)
+    closing = not none_yet and _was_in(case, _CLOSING_CLUSTER)
     if starting:
         title += " while its cluster was starting"
     elif none_yet:
@@ -1033,17 +980,12 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     delays = "closing" if closing else "start"
     return STOPPED_BY_HOST.found(
         title,
-        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}."
+        cause=f"{_host(stopped)} ended the {whose.lower()} at its {name}{limit}."
         f"{progress}{more}{where}",
         remedy=(
             f"Find out what delays the {delays} of the cluster, or raise `{name}`."
             if closing or (none_yet and not starting)
-            else _remedy_stopped_by_host(
-                name,
-                needs,
-                cluster_is_slow=slow or none_yet,
-                at_least=pace is not None and pace.submitting,
-            )
+            else _remedy_stopped_by_host(name, needs, pace, slow=slow or none_yet)
         ),
         confidence="high" if pace is not None else "medium",
         # It would reach the same limit again, unless nothing is known of its pace.
@@ -1052,34 +994,28 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     )
 
 
-def _was_starting_a_cluster(case: Case) -> bool:
-    """Return whether the driver was making a cluster object when it was interrupted."""
-    exception = case.exception
-    return exception is not None and "/distributed/deploy/" in exception.traceback
-
-
-def _was_closing_a_cluster(case: Case) -> bool:
-    """Return whether the driver was closing a cluster object when it was interrupted."""
-    exception = case.exception
-    return exception is not None and bool(_CLOSING_CLUSTER.search(exception.traceback))
-
-
-_CLOSING_CLUSTER = re.compile(
-    r"/distributed/deploy/\S+, line \d+, in (?:close|_close|__exit__|__aexit__)$",
-    re.MULTILINE,
+_IN_CLUSTER = "/distributed/deploy/"
+"""Where the driver was interrupted while it made, or closed, a cluster object."""
+_CLOSING_CLUSTER = (
+    rf"(?m){_IN_CLUSTER}\S+, line \d+, in (?:close|_close|__exit__|__aexit__)$"
 )
 
 
+def _was_in(case: Case, place: str) -> bool:
+    """Return whether the driver was at such a place when it was interrupted."""
+    trace = "" if case.exception is None else case.exception.traceback
+    return re.search(place, trace) is not None
+
+
 def _remedy_stopped_by_host(
-    name: str, needs: float | None, *, cluster_is_slow: bool, at_least: bool
+    name: str, needs: float | None, pace: Pace | None, *, slow: bool
 ) -> str:
     raised = ""
-    if needs:
+    if needs and pace:
         enough = duration(_TIME_MARGIN * needs)
-        raised = f" to more than {enough}" if at_least else f" to {enough} or more"
-    sooner = (
-        "; start its cluster earlier, or keep one running" if cluster_is_slow else ""
-    )
+        more = f" to more than {enough}"
+        raised = more if pace.submitting else f" to {enough} or more"
+    sooner = "; start its cluster earlier, or keep one running" if slow else ""
     return (
         f"Raise `{name}`{raised}, give the cluster more workers, or split the work into "
         f"several tasks{sooner}."
@@ -1097,13 +1033,11 @@ def _cluster_start(case: Case) -> float | None:
 
 def _progress(case: Case, moment: float) -> str:
     """Return how far the work had come at a moment, in a clause; nothing if there was none."""
-    finished = finished_by(case.run, moment)
-    sent = sum(
-        new_tasks(each) for each in case.run.of(GraphUpdated) if each.at <= moment
-    )
+    graphs = (each for each in case.run.of(GraphUpdated) if each.at <= moment)
+    sent = sum(map(new_tasks, graphs))
     if not sent:
         return ""
-    done = min(finished["key"].n_unique(), sent)
+    done = min(finished_by(case.run, moment)["key"].n_unique(), sent)
     unheard = _unheard_for(case, moment)
     least = when = ""
     if unheard is not None and unheard > _LONG:
@@ -1134,11 +1068,7 @@ def _moment(case: Case) -> float:
 
 
 def _host(stopped: Stopped) -> str:
-    names = {
-        "person": "A person",
-        "host": "The host",
-        _LOOP: "The event loop",
-    }
+    names = {"person": "A person", "host": "The host", _LOOP: "The event loop"}
     return names.get(stopped.by, stopped.by.capitalize())
 
 

@@ -13,7 +13,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug, different_pythons
@@ -63,9 +62,11 @@ _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loa
 @documented("environment-mismatch")
 def ENVIRONMENT_MISMATCH(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
-    apart = next(filter(None, map(partial(_crash_in_other_python, case), deaths)), None)
+    crashes = (d.address for d in deaths if d.signal is not None)
+    pythons = map(partial(different_pythons, case.run), crashes)
+    apart = next(filter(None, pythons), None)
     if apart is not None:
-        yield from _python_version_findings(case, deaths, *apart)
+        yield from _python_version_findings(case, *apart)
         return
     if deaths:
         text = " ".join(case.cause_of(d).because for d in deaths)
@@ -75,7 +76,6 @@ def ENVIRONMENT_MISMATCH(case: Case) -> Iterator[Finding]:
         yield from verdict_on_deaths(
             case,
             ENVIRONMENT_MISMATCH,
-            deaths,
             did="exited",
             how=f"because the module '{missing[1]}' is missing"
             if missing
@@ -121,18 +121,10 @@ def _remedy_of_reading(case: Case, text: str) -> str:
     )
 
 
-def _crash_in_other_python(case: Case, death: WorkerExit) -> tuple[str, str] | None:
-    """Return both Pythons, if a worker crashed that has another one than the driver."""
-    return None if death.signal is None else different_pythons(case.run, death.address)
-
-
-def _python_version_findings(
-    case: Case, deaths: tuple[WorkerExit, ...], ours: str, theirs: str
-) -> Iterator[Finding]:
+def _python_version_findings(case: Case, ours: str, theirs: str) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         ENVIRONMENT_MISMATCH,
-        deaths,
         did="crashed",
         how=f"in Python {theirs} (the driver has {ours})",
         remedy=(
@@ -165,13 +157,15 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
         ENVIRONMENT_MISMATCH,
         failure,
         f"have no module '{name}'",
-        cause=(
-            f"{quoted_key(failure.key)} failed on "
-            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
-            f"{short(str(failure))}. The driver has that module."
-        ),
+        cause=f"{_how_it_failed(case, failure)} The driver has that module.",
         remedy=_remedy_environment_mismatch(case, name),
     )
+
+
+def _how_it_failed(case: Case, failure: TaskFailure) -> str:
+    """Return a sentence on where a task failed, and with what."""
+    on = case.name_of(failure.worker) if failure.worker else "a worker"
+    return f"{quoted_key(failure.key)} failed on {on} with {short(str(failure))}."
 
 
 def _versions_reported(case: Case, module: str, worker: str) -> str:
@@ -189,8 +183,7 @@ def _other_mismatch_findings(case: Case, module: str) -> Iterator[Finding]:
     yield ENVIRONMENT_MISMATCH.found(
         f"The cluster has no module '{module}'",
         cause=(
-            "Code that the driver sent to the cluster, outside tasks, failed there "
-            "with "
+            "Code that the driver sent to the cluster, outside tasks, failed there with "
             f"ModuleNotFoundError: {short(case.exception.message)}. The driver has that module."
         ),
         remedy=_remedy_environment_mismatch(case, module),
@@ -225,8 +218,7 @@ def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Find
         failure,
         f"have '{name}' {theirs}, the driver has {ours}",
         cause=(
-            f"{quoted_key(failure.key)} failed on {case.name_of(failure.worker)} with "
-            f"{short(str(failure))}. That worker has {name} {theirs}, and the driver "
+            f"{_how_it_failed(case, failure)} That worker has {name} {theirs}, and the driver "
             f"has {ours}."
         ),
         remedy=_remedy_environment_mismatch(case, module),
@@ -268,9 +260,7 @@ def _own_module_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         f"import another '{short(other.name, 60)}' than {other.whose}: "
         f"{short_with_paths(other.file, 60)}",
         cause=(
-            f"{quoted_key(failure.key)} failed on "
-            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. It "
-            f"called '{other.name}' from {file}, whose code differs "
+            f"{_how_it_failed(case, failure)} It called '{other.name}' from {file}, whose code differs "
             f"from the module of that name on {other.whose}{theirs}."
         ),
         remedy=(
@@ -353,8 +343,7 @@ def _shadowing_file_finding(
         failure,
         f"import another '{module}' than the driver: {short_with_paths(file, 60)}",
         cause=(
-            f"{quoted_key(failure.key)} failed on "
-            f"{case.name_of(failure.worker or '')} with {short(str(failure))}. {other}; "
+            f"{_how_it_failed(case, failure)} {other}; "
             f"the worker imported {short_with_paths(file, 120)} instead, which is not in a folder of "
             "installed packages."
         ),
@@ -369,15 +358,11 @@ def _shadowing_file_finding(
 def _remedy_environment_mismatch(case: Case, module: str | None) -> str:
     version = driver_has_package(case, module) if module else None
     pin = f"=={version}" if version else ""
-    what = (
-        f"'{package_of(case, module)}{pin}'"
-        if module
-        else "the same packages, in the same versions,"
-    )
     install = (
-        f"Install {what} in the workers' image or environment"
+        f"Install '{package_of(case, module)}{pin}' in the workers' image or environment"
         if module
-        else f"Install {what} for driver, scheduler and workers"
+        else "Install the same packages, in the same versions, for driver, scheduler and "
+        "workers"
     )
     more = (
         ", as the driver has it."
@@ -397,7 +382,6 @@ def MODULE_NOT_SHIPPED(case: Case) -> Iterator[Finding]:
             yield from verdict_on_deaths(
                 case,
                 MODULE_NOT_SHIPPED,
-                deaths,
                 did="exited",
                 how=f"because '{own.name}', a file that only the driver has, cannot be imported",
                 more=own.origin_sentence(),
@@ -416,16 +400,12 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     own = own_module(case, wanted) if wanted else None
     if own is None:
         return
-    on = case.name_of(failure.worker) if failure.worker else "a worker"
     yield verdict_on_failure(
         case,
         MODULE_NOT_SHIPPED,
         failure,
         f"cannot import '{own.name}', a file that only the driver has",
-        cause=(
-            f"{quoted_key(failure.key)} failed on {on} with {short(str(failure))}. "
-            f"{own.origin_sentence()}"
-        ),
+        cause=f"{_how_it_failed(case, failure)} {own.origin_sentence()}",
         remedy=_remedy_module_not_shipped(own),
     )
 

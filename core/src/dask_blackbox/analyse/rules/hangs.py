@@ -55,6 +55,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import (
+    Dependency,
     DriverAttached,
     DriverLoad,
     DriverSignalled,
@@ -79,6 +80,7 @@ from dask_blackbox.formatting import (
     size,
     uncapitalised,
 )
+from dask_blackbox.run_tables import epoch
 from dask_blackbox.tables.schemas import Row
 
 # stalled
@@ -103,9 +105,9 @@ def _stalls(case: Case) -> Iterator[Finding]:
     if signal_of_a_task(case) is not None:
         return  # no time limit was reached
     sent = signal_to_itself(case)
-    if sent is not None and not (
-        hang and hang.executing and _shared(hang.executing[0])
-    ):
+    longest = hang.longest if hang else None
+    shared = _shared(longest)
+    if sent is not None and not shared:
         yield from _blocked_driver_finding(case, sent)
         return
     if hang is None or not hang.wanted:
@@ -115,8 +117,6 @@ def _stalls(case: Case) -> Iterator[Finding]:
             yield from _driver_wait_findings(case)
             yield from _silent_worker_findings(case)
         return
-    longest = hang.executing[0] if hang.executing else None
-    shared = _shared(longest)
     idle = idle_share(case, hang, longest) if longest and not shared else None
     busy = busy_share(case, hang, longest) if longest and not shared else None
     # A driver that was stopped while a task was running need not have hung: who
@@ -134,7 +134,7 @@ def _stalls(case: Case) -> Iterator[Finding]:
             f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
             f"{duration(longest.executing_for or 0)}, and no task finished"
             if longest and shared
-            else f"'{short(longest.prefix, 40)}' waited{_place(longest)} for "
+            else f"'{short(longest.prefix, 40)}' waited{code_line(longest.own_frame, ' at ', name_only=True)} for "
             f"{duration(longest.executing_for or 0)}, and no task finished"
             if longest and idle is not None
             else f"No task finished for "
@@ -198,11 +198,6 @@ def _others_of(hang: Hang) -> list[HangingTask]:
     return list(found.values())[1:]
 
 
-def _place(task: HangingTask) -> str:
-    frame = task.own_frame
-    return f" at {frame.file.rpartition('/')[2]}:{frame.line}" if frame else ""
-
-
 def _line(task: HangingTask) -> str:
     frame = task.own_frame
     return f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
@@ -210,15 +205,13 @@ def _line(task: HangingTask) -> str:
 
 def _idled(task: HangingTask, idle: float) -> str:
     """Return a sentence on a task that waited for something outside of Dask."""
-    frame = task.own_frame
+    frame, innermost = task.own_frame, task.stack[-1]
     line = f" in {as_code(short(frame.code, 80))}" if frame and frame.code else ""
-    innermost = task.stack[-1]
-    into = (
-        f" (which had called {innermost.function} in "
-        f"{innermost.file.rpartition('/')[2]})"
-    )
+    if innermost != frame:
+        file = innermost.file.rpartition("/")[2]
+        line += f" (which had called {innermost.function} in {file})"
     return (
-        f"It was waiting{line}{into if innermost != frame else ''}, not computing: "
+        f"It was waiting{line}, not computing: "
         f"meanwhile, its worker used {idle:.0%} of a core."
     )
 
@@ -303,17 +296,13 @@ def _silent_worker_findings(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if exception is None or not timed_out_waiting(exception):
         return
-    silent = max(
-        case.run.of(WorkerUnresponsive),
-        key=lambda each: each.silent_for or 0.0,
-        default=None,
-    )
-    since = silent.silent_for if silent is not None else None
-    if silent is None or since is None or since < _SILENT:
+    reports = case.run.of(WorkerUnresponsive)
+    silent = max(reports, key=lambda each: each.silent_for or 0.0, default=None)
+    since = 0.0 if silent is None else silent.silent_for or 0.0
+    if silent is None or since < _SILENT:
         return
     who, lasted = case.name_of(silent.subject), duration(since)
-    pid = f"pid {silent.pid}"
-    whole = f"{who[:-1]}, {pid})" if who.endswith(")") else f"{who} ({pid})"
+    whole = case.name_of(silent.subject, silent.pid)
     keys = [each.key for each in case.outcome.received if each.key]
     wanted = f" for {quoted_key(keys[-1], 60)}" if keys else ""
     yield STALLED.found(
@@ -368,8 +357,7 @@ def _who_waits_for_whom(
     case: Case, hang: Hang, idle: float | None, threads: int
 ) -> str:
     sentences = []
-    if hang.executing:
-        longest = hang.executing[0]
+    if longest := hang.longest:
         at = f", at {longest.own_frame}" if longest.own_frame else ""
         sentences.append(
             f"{quoted_key(longest.key)} had been running on "
@@ -416,8 +404,8 @@ def _who_waits_for_whom(
             "waits for a task that could not start, none ever finishes."
         )
     if hang.waiting:
-        key, on_keys = hang.waiting[0]
-        sentences.append(f"{quoted_key(key, 60)} waited for {_with_states(on_keys)}.")
+        key, inputs = hang.waiting[0].key, hang.waiting[0].waits_for
+        sentences.append(f"{quoted_key(key, 60)} waited for {_with_states(inputs)}.")
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     were = "There was" if hang.workers == 1 else "There were"
     paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
@@ -432,16 +420,15 @@ def _who_waits_for_whom(
     return " ".join(sentences)
 
 
-def _with_states(keys: Sequence[tuple[str, str]]) -> str:
+def _with_states(inputs: Sequence[Dependency]) -> str:
     """Return tasks with their states, for people; nothing for none."""
-    if not keys:
-        return ""
-    return listed([f"{quoted_key(key, 60)} ({state})" for key, state in keys], most=2)
+    named = [f"{quoted_key(each.key, 60)} ({each.state})" for each in inputs]
+    return listed(named, most=2) if named else ""
 
 
 def _taken_threads(case: Case, hang: Hang) -> int:
     """Return the number of all workers' threads, if each ran a task and others could not start."""
-    joined, left = (pl.col(name).dt.epoch("us") / 1e6 for name in ("joined", "left"))
+    joined, left = (epoch(name) for name in ("joined", "left"))
     there = case.run.workers.filter(
         (joined <= hang.at) & (left.is_null() | (left >= hang.at))
     )
@@ -543,14 +530,9 @@ class Full(NamedTuple):
 
 def fullest(case: Case) -> tuple[Full, ...]:
     """Return the memory of each worker in its last sample, the fullest first."""
-    last = (
-        case.run.metrics.filter(
-            (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
-        )
-        .sort("at")
-        .group_by("source", maintain_order=True)
-        .last()
-    )
+    own = (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
+    samples = case.run.metrics.filter(own).sort("at")
+    last = samples.group_by("source", maintain_order=True).last()
     limits = dict(case.run.workers.select("address", "memory_limit").iter_rows())
     found = [
         Full(
@@ -588,24 +570,18 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     unmanaged = first is not None and first.memory - first.managed > (
         _LEAKING * first.memory
     )
-    every = (
-        "The only worker"
-        if hang.workers == 1
-        else "Both workers"
-        if hang.workers == 2  # noqa: PLR2004
-        else f"All {hang.workers} workers"
-    )
+    names = {1: "The only worker", 2: "Both workers"}
+    every = names.get(hang.workers, f"All {hang.workers} workers")
     were = "was" if hang.workers == 1 else "were"
-    fullest_one = (
+    what = (
         f"The fullest was {case.name_of(first.worker)}, at {first}. " if first else ""
     )
+    remedy = _remedy_workers_paused(first, unmanaged=unmanaged)
     grown = _grown_by_a_plugin(case, first.worker) if first and unmanaged else None
-    by_plugin = (
-        f"It had grown by {size(grown[1])} when the worker plugin '{grown[0]}' was started, "
-        "while it ran no task. "
-        if grown
-        else ""
-    )
+    if grown is not None:
+        plugin = f"the worker plugin '{grown[0]}'"
+        what += f"It had grown by {size(grown[1])} when {plugin} was started, while it ran no task. "
+        remedy = f"Check how much memory {plugin} keeps in each worker. {remedy}"
     yield WORKERS_PAUSED.found(
         f"{every} {were} paused for lack of memory, and "
         f"{counted(hang.wanted, 'task')} waited",
@@ -613,14 +589,9 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
             f"{every} exceeded the share of memory at which Dask stops starting tasks "
             f"(`distributed.worker.memory.pause`{_paused_at(case)}), and "
             f"{'did not go' if hang.workers == 1 else 'none went'} below it again. "
-            f"{fullest_one}{by_plugin}{how_it_ended(case, hang)}"
+            f"{what}{how_it_ended(case, hang)}"
         ),
-        remedy=(
-            f"Check how much memory the worker plugin '{grown[0]}' keeps in each worker. "
-            if grown
-            else ""
-        )
-        + _remedy_workers_paused(first, unmanaged=unmanaged),
+        remedy=remedy,
         confidence=case.hang_confidence,
         subject=Subject(worker=first.worker if first else None),
         evidence=(
@@ -676,11 +647,11 @@ def _paused_while_waited_for(case: Case) -> Iterator[Finding]:
 
 def _paused_at_moment(case: Case, at: float) -> set[str]:
     """Return the workers there whose newest line on pausing, by then, says that they paused."""
-    left = pl.col("left").dt.epoch("us") / 1e6
+    left = epoch("left")
     there = case.run.workers.filter(left.is_null() | (left >= at))["address"].to_list()
     lines = lines_of(case.run, WORKER_PAUSED, WORKER_RESUMED, by=["worker"])
     newest = dict(
-        lines.filter(pl.col("at").dt.epoch("us") / 1e6 <= at)
+        lines.filter(epoch("at") <= at)
         .sort("at")
         .select("source", "message")
         .iter_rows()
@@ -762,18 +733,16 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
     spilled = sum(each.spilled for each in fullest(case))
     capped = SPILL_CAPPED.search(line) is not None
     too_large = FILE_TOO_LARGE.search(line) is not None
-    until = "it reached its own limit (`max-spill`)" if capped else "the disk was full"
-    until = "a file reached the size limit of its host" if too_large else until
+    until, title = "the disk was full", "Spilling failed because the disk was full"
+    if too_large:
+        until = "a file reached the size limit of its host"
+        title = "Spilling reached the file size limit"
+    elif capped:
+        until = "it reached its own limit (`max-spill`)"
+        title = "Spilling reached its limit (`max-spill`)"
     had = f" Its memory was at {full[0]}." if full else ""
     yield DISK_FULL.found(
-        (
-            "Spilling reached the file size limit"
-            if too_large
-            else "Spilling reached its limit (`max-spill`)"
-            if capped
-            else "Spilling failed because the disk was full"
-        )
-        + f", and {counted(len(hang.paused), 'worker')} stayed paused",
+        f"{title}, and {counted(len(hang.paused), 'worker')} stayed paused",
         cause=(
             f"{capital(case.name_of(worker))} spilled to disk until {until}. The rest "
             f"stayed in memory, so the worker remained paused.{had} "
@@ -902,12 +871,8 @@ def _over_resources(
 
 def _sent_from_tasks(case: Case) -> list[str]:
     """Return the prefixes of what clients inside of tasks had sent."""
-    inner = [
-        graph.new
-        for graph in case.run.of(GraphUpdated)
-        if graph.subject.startswith(_INSIDE)
-    ]
-    return list(dict.fromkeys(prefix for new in inner for prefix in new))
+    inner = (g for g in case.run.of(GraphUpdated) if g.subject.startswith(_INSIDE))
+    return list(dict.fromkeys(prefix for graph in inner for prefix in graph.new))
 
 
 def _waiting_on_all_threads(
@@ -973,16 +938,14 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
     if not closed:
         return
     last = closed[-1]
-    died = [
-        death
-        for death in case.deaths
-        if death.at <= last["left"] + _AT_ONCE and death.name == last["name"]
-    ]
+    own = (death for death in case.deaths if death.name == last["name"])
+    died = [death for death in own if death.at <= last["left"] + _AT_ONCE]
     if not died and not _was_restarted(case, last):
         return  # nothing was restarting: the cluster was scaled down
+    slug = case.cause_of(died[-1]).slug if died else ""
     before = (
-        f"Its process had died before ({case.cause_of(died[-1]).slug}). "
-        if died
+        f"Its process had died before ({slug}). "
+        if slug
         else "It was being restarted on request (`client.restart`). "
     )
     yield CLUSTER_LOST_WORKER.found(
@@ -998,9 +961,8 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
             "restarting worker is not closed"
             + (
-                ", and fix the cause of its death: `dask blackbox rules "
-                f"{case.cause_of(died[-1]).slug}`."
-                if died and case.cause_of(died[-1]).slug != "unknown"
+                f", and fix the cause of its death: `dask blackbox rules {slug}`."
+                if slug not in ("", "unknown")
                 else "."
             )
         ),
@@ -1028,12 +990,9 @@ def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
 
 def _was_restarted(case: Case, last: Row) -> bool:
     """Return whether an earlier process of the same worker had left to be restarted."""
-    workers = case.run.workers.filter(
-        (pl.col("name") == last["name"])
-        & (pl.col("left").dt.epoch("us") / 1e6 < last["left"])
-    )
-    closing = workers["closing"].fill_null("").str.starts_with(_RESTART)
-    return bool(closing.any())
+    before = (pl.col("name") == last["name"]) & (epoch("left") < last["left"])
+    closing = case.run.workers.filter(before)["closing"].fill_null("")
+    return bool(closing.str.starts_with(_RESTART).any())
 
 
 def _worker_timeout(case: Case) -> str:
@@ -1050,7 +1009,7 @@ def _closed_before(case: Case, until: float) -> list[Row]:
 
     A worker's own word, or that of its nanny, which was closed while it made a new one.
     """
-    workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    workers = case.run.workers.with_columns(epoch("left"))
     nannies = _nannies_closed(case, until)
     known = workers.drop_nulls("left").sort("left").to_dicts()
     newest = {worker["nanny"]: worker for worker in known}
@@ -1068,8 +1027,5 @@ def _closed_before(case: Case, until: float) -> list[Row]:
 
 def _nannies_closed(case: Case, until: float) -> set[str]:
     """Return the nannies that said, before it was blocked, that they were closed."""
-    lines = case.run.logs.filter(
-        pl.col("message").str.contains(_NANNY_CLOSED)
-        & (pl.col("at").dt.epoch("us") / 1e6 < until)
-    )
-    return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
+    lines = case.run.logs.filter(epoch("at") < until)["message"]
+    return set(lines.str.extract(_NANNY_CLOSED).drop_nulls().to_list())

@@ -39,6 +39,7 @@ from dask_blackbox.formatting import (
     size,
     time_argument,
 )
+from dask_blackbox.run_tables import FINISHED, epoch
 from dask_blackbox.tables.schemas import Row
 
 # task-memory-error
@@ -93,14 +94,7 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
         retry_advice="code" if beyond else "environment" if held else None,
         retry_confidence="medium" if beyond or held else None,
         subject=failure.subject,
-        evidence=(
-            Evidence(
-                text=f"{failure.key}: {short(str(failure), 400)}",
-                source="errors",
-                at=failure.at,
-            ),
-            *case.exception_evidence(),
-        ),
+        evidence=(failure.evidence(400), *case.exception_evidence()),
     )
 
 
@@ -165,7 +159,6 @@ def _that_closed_workers(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         TASK_MEMORY_ERROR,
-        deaths,
         did="could not allocate memory",
         how="and closed themselves" if len(deaths) > 1 else "and closed itself",
         more=unknown if limits == {None} else "",
@@ -263,11 +256,8 @@ def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
             f"{capital(case.name_of(top['source']))} reached {size(peak)} of "
             f"{size(limit)}; {size(left)} more, and its nanny would have terminated it at "
             f"95 %. {len(near):,} of {counted(len(peaks), 'worker')} came as close"
-            + (
-                f", and {counted(paused, 'worker')} paused for memory."
-                if paused
-                else "."
-            )
+            + (f", and {counted(paused, 'worker')} paused for memory" if paused else "")
+            + "."
         ),
         remedy=(
             f"Give each worker about {need(comfortable)} (then this peak is 70 % of the "
@@ -309,7 +299,8 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
         yield MEMORY_LIMIT_IGNORED.found(
             "A memory limit above the host's memory was ignored",
             cause=f"{short(lowered['message'][0], 200)}.",
-            remedy=_remedy(None, 0),
+            remedy="Set `memory_limit` to what the host has, divided by its workers, or leave "
+            "it at `auto`.",
             confidence="high",
             evidence=lines,
         )
@@ -321,7 +312,7 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
         f"host has {size(host.memory)}",
         cause=(
             f"Dask allows {counted(workers, 'worker')} on {host.name} "
-            f"{size(host.limits / max(workers, 1))} each, {size(host.limits)} together: "
+            f"{size(host.limits / workers)} each, {size(host.limits)} together: "
             f"{size(excess)} more than the host has. The kernel will kill a process "
             "before the workers spill or pause."
             + (
@@ -330,7 +321,10 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
                 else ""
             )
         ),
-        remedy=_remedy(host, workers),
+        remedy=(
+            f"Set `memory_limit` to at most {size(_PART * host.memory / workers)} (nine tenths "
+            f"of {size(host.memory)} for {counted(workers, 'worker')}), or leave it at `auto`."
+        ),
         confidence="high",
         cost=Cost(amount=excess, unit="bytes", share=excess / host.limits),
         evidence=(
@@ -361,19 +355,6 @@ def _over(case: Case, host: Host) -> bool:
     # Limits that are wrong by plan are reported before memory is short, but not for work
     # that never comes near any limit.
     return used >= (_PLANNED if each_has_all else 1.0) * share * host.memory
-
-
-def _remedy(host: Host | None, workers: int) -> str:
-    if host is None or not host.memory or not workers:
-        return (
-            "Set `memory_limit` to what the host has, divided by its workers, or leave it "
-            "at `auto`."
-        )
-    each = _PART * host.memory / workers
-    return (
-        f"Set `memory_limit` to at most {size(each)} (nine tenths of {size(host.memory)} for "
-        f"{counted(workers, 'worker')}), or leave it at `auto`."
-    )
 
 
 # memory-leak
@@ -477,7 +458,7 @@ def _growths(case: Case) -> Iterator[_Growth]:
         begun, seconds = float(moments[0]), float(moments[-1] - moments[0])
         if str(source) not in lives or len(rows) < 2 * _PARTS or seconds <= 0:
             continue
-        part = (pl.col("at").dt.epoch("us") / 1e6 - begun) / seconds * _PARTS
+        part = (epoch("at") - begun) / seconds * _PARTS
         floors = (
             rows.with_columns(
                 part=part.floor().clip(0, _PARTS - 1),
@@ -513,7 +494,6 @@ def SPILLING(case: Case) -> Iterator[Finding]:
     if not total or not (much or slow):
         return
     first = spilled.row(0, named=True)
-    more = int(first["spilled"])
     waited = (
         f" Tasks waited {duration(disk)} for spilled data and computed for "
         f"{duration(compute)}."
@@ -533,7 +513,7 @@ def SPILLING(case: Case) -> Iterator[Finding]:
             )
         ),
         remedy=(
-            f"With about {size(more)} more memory, each worker would not need to "
+            f"With about {size(first['spilled'])} more memory, each worker would not need to "
             "spill. Otherwise release results that are no longer needed (don't "
             "`persist` what is read once), or compute in smaller stages."
         ),
@@ -661,7 +641,7 @@ def _worst(case: Case) -> _Worst | None:
     threads = int(lives[row["source"]]["nthreads"] or 1)
     number = CHUNKS_TOO_LARGE.threshold(case, "number")
     prefixes = (
-        case.run.tasks.filter(pl.col("outcome") == "finished")
+        case.run.tasks.filter(FINISHED)
         .group_by("prefix", maintain_order=True)
         .agg(
             number=pl.len(),
@@ -818,9 +798,7 @@ def _held_results(case: Case, least: float) -> _HeldResults | None:
 
     None if all results of its prefix would be less than that share of the memory.
     """
-    done = case.loads.tasks.filter(pl.col("outcome") == "finished").select(
-        "prefix", "nbytes", "ended"
-    )
+    done = case.loads.tasks.filter(FINISHED).select("prefix", "nbytes", "ended")
     memory = float(sum(each.memory_limit or 0 for each in limits_at_once(case.run)))
     if not memory or not len(done):
         return None

@@ -72,20 +72,14 @@ def _waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
 
 def computing(case: Case) -> list[Computing]:
     """Return the workers' processes, as they were while the run computed."""
-    workers = {
-        worker["address"]: worker for worker in case.run.workers.iter_rows(named=True)
-    }
-    hosts = {
-        worker["address"]: host
-        for host in case.task_activity.hosts
-        for worker in workers.values()
-        if str(worker["host"]) == host.name
-    }
+    workers = {each["address"]: each for each in case.run.workers.iter_rows(named=True)}
+    hosts = {host.name: host for host in case.task_activity.hosts}
     found = []
     for address, reported in case.task_activity.loads.items():
         sums = case.task_activity.of_worker(address)
         if address not in workers or sums["seconds"] <= 0 or sums["woken"] <= 0:
             continue
+        host = hosts.get(str(workers[address]["host"]))
         found.append(
             Computing(
                 address=address,
@@ -93,8 +87,8 @@ def computing(case: Case) -> list[Computing]:
                 cores=max(int(each.cores or 1) for each in reported),
                 cpu=sums["cpu"] / sums["seconds"],
                 late=sums["late"] / sums["woken"],
-                others=hosts[address].others if address in hosts else 0.0,
-                load=hosts[address].load if address in hosts else 0.0,
+                others=host.others if host else 0.0,
+                load=host.load if host else 0.0,
             )
         )
     return found
@@ -366,11 +360,8 @@ def GC_TIME(case: Case) -> Iterator[Finding]:
         return
     worst = max(sums, key=lambda address: sums[address]["gc"])
     name = busiest_prefix(case.run.tasks)
-    parts = [
-        line
-        for line in case.run.logs.iter_rows(named=True)
-        if line["logger"] in ("distributed.gc", "distributed.utils_perf")
-    ]
+    loggers = ("distributed.gc", "distributed.utils_perf")
+    lines = case.run.logs.filter(pl.col("logger").is_in(loggers)).head(2)
     yield GC_TIME.found(
         f"Garbage collection took {duration(cost)}, {cost / cpu:.0%} of the workers' CPU time",
         cause=(
@@ -405,7 +396,7 @@ def GC_TIME(case: Case) -> Iterator[Finding]:
                     source="logs",
                     at=line["at"].timestamp(),
                 )
-                for line in parts[:2]
+                for line in lines.iter_rows(named=True)
             ),
         ),
     )
@@ -536,11 +527,8 @@ class _LostTime:
 
 def _lost_time(case: Case) -> _LostTime | None:
     """Return what it cost to wait for the driver, if that is worth a word."""
-    loads, threshold, driver = (
-        case.loads,
-        DRIVER_BOUND.threshold,
-        case.task_activity.driver,
-    )
+    loads, driver = case.loads, case.task_activity.driver
+    threshold = DRIVER_BOUND.threshold
     cost = sum(loads.threads.between(a, b) for a, b in loads.pauses)
     # Where there are no workers (yet, or any more), none of them waits.
     all_of_them = max(loads.threads.highest, 1e-9)
@@ -554,9 +542,8 @@ def _lost_time(case: Case) -> _LostTime | None:
     share = paused / max(whole, 1e-9)
     if not case.worth_reporting(cost, share, threshold(case, "share")):
         return None
-    if loads.compute < threshold(case, "computed") and not _could_be_tasks(
-        case, paused, whole
-    ):
+    computed = loads.compute >= threshold(case, "computed")
+    if not computed and not _could_be_tasks(case, paused, whole):
         return None
     idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
     return _LostTime(paused=paused, whole=whole, cost=cost, idle=idle)
@@ -569,11 +556,8 @@ def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
     computation.  It is not where the driver computed most of the time, or came back again
     and again.
     """
-    loads, threshold, driver = (
-        case.loads,
-        DRIVER_BOUND.threshold,
-        case.task_activity.driver,
-    )
+    loads, driver = case.loads, case.task_activity.driver
+    threshold = DRIVER_BOUND.threshold
     if loads.compute < threshold(case, "used"):
         return False
     if driver is not None and driver.cpu >= threshold(case, "worked") * paused:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.case import Case, subject_of
 from dask_blackbox.analyse.core_seconds import (
     Curve,
     computed_by_prefix,
@@ -20,6 +20,7 @@ from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, quoted_key, short, size
+from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.tables.schemas import Row
 
 # tiny-tasks
@@ -168,9 +169,7 @@ def _reported_alone(case: Case, first: Row, same: list[Row], cost: Cost) -> Find
             "would finish in the same time."
         ),
         confidence="high",
-        subject=Subject(
-            key=first["key"], prefix=first["prefix"], worker=first["worker"]
-        ),
+        subject=subject_of(first),
         cost=cost,
         evidence=_evidence(same),
     )
@@ -256,9 +255,7 @@ def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
             )
         ),
         confidence="high",
-        subject=Subject(
-            key=first["key"], prefix=first["prefix"], worker=first["worker"]
-        ),
+        subject=subject_of(first),
         cost=cost,
         evidence=_evidence(same),
     )
@@ -266,7 +263,7 @@ def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
 
 def _long_tasks(case: Case) -> pl.DataFrame:
     """Return the executions that took far longer than their prefix's median."""
-    tasks = _within_limits(case).filter(pl.col("outcome") == "finished")
+    tasks = _within_limits(case).filter(FINISHED)
     bar = pl.col("compute") >= STRAGGLER.threshold(case, "seconds")
     # Most runs have few tasks that are long at all: only their prefixes are looked at.
     prefixes = tasks.filter(bar)["prefix"].unique()
@@ -493,7 +490,7 @@ def RECOMPUTED_WORK(case: Case) -> Iterator[Finding]:
 def _again(case: Case) -> pl.DataFrame:
     """Return the keys that were computed more than once: `times`, `lost`, `nbytes`."""
     return (
-        case.run.tasks.filter(pl.col("outcome") == "finished")
+        case.run.tasks.filter(FINISHED)
         # Numbers are compared sooner than keys, and most keys are there once.
         .filter(pl.col("key").hash().is_duplicated())
         .group_by("key", "prefix", maintain_order=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import polars as pl
-
 from dask_blackbox.analyse.blame import (
     closed_connection_to,
     timed_out_waiting,
@@ -33,6 +31,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import capital, class_of, code_line, short, size
+from dask_blackbox.run_tables import FINISHED
 
 # scheduler-lost
 #
@@ -68,11 +67,9 @@ _End = SchedulerLost | SchedulerClosing | DriverLost
 
 @documented("scheduler-lost")
 def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
-    if (
-        not case.failed
-        or case.blame.failure is not None
-        or _lost_worker_connection(case)
-    ):
+    if not case.failed or case.blame.failure is not None:
+        return
+    if _lost_worker_connection(case):
         return
     connecting = bool(case.search_exception(_CONNECTING))
     if connecting and not (case.recorded_cluster and _ended_before(case)):
@@ -197,7 +194,7 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
         if class_of(each.exception) in _CLASSES
         or SCHEDULER_CONNECTION_LOST.search(each.message)
     )
-    done = case.run.tasks.filter(pl.col("outcome") == "finished")["stop"]
+    done = case.run.tasks.filter(FINISHED)["stop"]
     last = float((done.dt.epoch("us") / 1e6).max() or 0.0)  # type: ignore[arg-type]
     if not calls or last > calls[-1].at:
         return ()
@@ -221,11 +218,8 @@ def _is_over(case: Case, end: _End) -> bool:
 
     It closed it itself, or went on with another one.
     """
-    address = _address(case, end)
-    later = any(
-        each.subject != address and each.at > end.at
-        for each in case.run.of(SchedulerInfo)
-    )
+    address, known = _address(case, end), case.run.of(SchedulerInfo)
+    later = any(each.subject != address and each.at > end.at for each in known)
     return later or case.teardown.includes(address, end.at)
 
 
@@ -249,7 +243,7 @@ def _address(case: Case, end: _End) -> str:
 
 def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
     """Return how it went, whether trying again helps, and what to do."""
-    how, advice = _how(reason)
+    how, advice, remedy = _how(reason)
     program = _program_of_scheduler(case)
     if reason is None and program is not None:
         how = f"its process {program_exit_text(program)}"
@@ -258,7 +252,7 @@ def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, 
     grown = how_the_scheduler_grew(case.run) if reason is None else ""
     if grown:
         return f"{how}, when its memory had {grown}", "memory", _MORE_MEMORY
-    return how, advice, _remedy(reason)
+    return how, advice, remedy
 
 
 def _program_of_scheduler(case: Case) -> ProgramFailed | None:
@@ -342,11 +336,9 @@ def _reported_by(
 def _reason(case: Case, closing: Sequence[SchedulerClosing]) -> str | None:
     """Return why the scheduler closed, as it says; None if it never said that it did."""
     logs = case.run.logs.filter(case.run.logs["role"] == "scheduler")
-    text = (
-        logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)").drop_nulls()
-    )
+    logged = logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)")
     reasons = [each.reason for each in closing if each.reason]
-    reasons += text.tail(1).to_list()
+    reasons += logged.drop_nulls().tail(1).to_list()
     if not reasons and not closing:
         return None
     return next((each for each in reasons if each != "unknown"), "")
@@ -357,39 +349,35 @@ def _asked_by(closing: Sequence[SchedulerClosing]) -> str:
     return f", at the request of {clients[-1].partition('://')[2]}" if clients else ""
 
 
-def _how(reason: str | None) -> tuple[str, RetryAdvice]:
+_CLOSED = (
+    "Find the code that closed it: `client.shutdown()` or `cluster.close()`, in this run or "
+    "in another one that shares the cluster."
+)
+
+
+def _how(reason: str | None) -> tuple[str, RetryAdvice, str]:
     if reason is None:
-        return "it disappeared without logging a reason", "transient"
+        remedy = (
+            "Check how its process or pod ended (out of memory: exit code 137, "
+            "`OOMKilled`; a lost node). If memory was the cause, send smaller graphs, "
+            "avoid large literals in tasks, and release futures when they are done. "
+            "Otherwise retry."
+        )
+        return "it disappeared without logging a reason", "transient", remedy
     if name := signal_in(reason):
-        return f"it was terminated from outside ({name})", "transient"
-    if "idle" in reason:
-        return "it closed after being idle for too long", "environment"
-    if reason == "terminate":
-        return "a client shut it down", "unknown"
-    if reason:
-        return f"it closed ({short(reason, 60)})", "unknown"
-    return "it closed in an orderly way and gave no reason", "unknown"
-
-
-def _remedy(reason: str | None) -> str:
-    if reason and "idle" in reason:
-        return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
-    if signal_in(reason):
-        return (
+        remedy = (
             "Find what stopped it: a deleted pod, a spot notice, a walltime. Run the "
             "scheduler on a host that is not preempted, then retry."
         )
-    if reason is not None:
-        return (
-            "Find the code that closed it: `client.shutdown()` or `cluster.close()`, "
-            "in this run or in another one that shares the cluster."
-        )
-    return (
-        "Check how its process or pod ended (out of memory: exit code 137, "
-        "`OOMKilled`; a lost node). If memory was the cause, send smaller graphs, "
-        "avoid large literals in tasks, and release futures when they are done. "
-        "Otherwise retry."
-    )
+        return f"it was terminated from outside ({name})", "transient", remedy
+    if "idle" in reason:
+        remedy = "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
+        return "it closed after being idle for too long", "environment", remedy
+    if reason == "terminate":
+        return "a client shut it down", "unknown", _CLOSED
+    if reason:
+        return f"it closed ({short(reason, 60)})", "unknown", _CLOSED
+    return "it closed in an orderly way and gave no reason", "unknown", _CLOSED
 
 
 def _memory(case: Case) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.case import Case, subject_of
 from dask_blackbox.analyse.frames import (
     Frame,
     cause_of_last,
@@ -49,6 +49,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.tables.schemas import Row
 
 # graph-not-serializable
@@ -110,11 +111,6 @@ def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     if not graph and (not sending or gathering):
         return
     what, why = _refusal(exception)
-    where = (
-        f" It was submitted at {code_line(exception)} in {exception.function}."
-        if exception.file
-        else ""
-    )
     title = "The graph could not be pickled"
     holds = f"it holds {article(what)} {what}" if what else short(why, 90)
     this = "this graph" if case.run.of(GraphUpdated) else "anything"
@@ -128,7 +124,7 @@ def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
                 if what
                 else f"{short(why or exception.message, 200).rstrip('.')}."
             )
-            + where
+            + _place(exception, "submitted")
         ),
         remedy=_remedy_graph_not_serializable(what, why),
         confidence="high" if graph or sending else "medium",
@@ -177,41 +173,26 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
     what = _name_of_object(found["what"]) if found else "something in it"
     refusal = exception.found.get("refusal", "")
     thing = _object_itself(refusal)
-    if thing is not None:
-        return _holds(case, what, short(thing["what"], 80).strip("'"), refusal)
+    held = None if thing is None else short(thing["what"], 80).strip("'")
+    holds = f"{what} holds {article(held)} {held}" if held else ""
+    said = (Evidence(text=short(refusal, 400), source="driver"),) if held else ()
     return GRAPH_NOT_SERIALIZABLE.found(
-        f"Dask could not name a task by its inputs: {what} cannot be hashed",
-        cause=(
-            "Dask raised TokenizationError before anything reached the scheduler. It "
-            f"derives the names of tasks from their pickled inputs, and {what} cannot "
-            "be pickled deterministically. Usually it holds or closes over something "
-            "that cannot be pickled."
+        f"Dask could not name a task by its inputs: {holds or f'{what} cannot be hashed'}",
+        cause="Dask raised TokenizationError before anything reached the scheduler. It "
+        "derives the names of tasks from their pickled inputs, and "
+        + (
+            f"{holds}, which cannot be pickled."
+            if holds
+            else f"{what} cannot be pickled deterministically. Usually it holds or closes over "
+            "something that cannot be pickled."
         ),
-        remedy=(
-            "Check the arguments and what the function closes over. Open connections, "
-            "locks, files and clients inside the task. If it can be pickled, add "
-            "`__dask_tokenize__` to the class, or name the tasks with `key=`."
-        ),
-        confidence="medium",
-        evidence=case.exception_evidence(),
-    )
-
-
-def _holds(case: Case, what: str, held: str, refusal: str) -> Finding:
-    """Return what to say of an object that holds what pickle refuses."""
-    return GRAPH_NOT_SERIALIZABLE.found(
-        f"Dask could not name a task by its inputs: {what} holds {article(held)} {held}",
-        cause=(
-            "Dask raised TokenizationError before anything reached the scheduler. It "
-            f"derives the names of tasks from their pickled inputs, and {what} holds "
-            f"{article(held)} {held}, which cannot be pickled."
-        ),
-        remedy=_remedy_graph_not_serializable(held, refusal),
-        confidence="high",
-        evidence=(
-            *case.exception_evidence(),
-            Evidence(text=short(refusal, 400), source="driver"),
-        ),
+        remedy=_remedy_graph_not_serializable(held, refusal)
+        if held
+        else "Check the arguments and what the function closes over. Open connections, "
+        "locks, files and clients inside the task. If it can be pickled, add "
+        "`__dask_tokenize__` to the class, or name the tasks with `key=`.",
+        confidence="high" if held else "medium",
+        evidence=(*case.exception_evidence(), *said),
     )
 
 
@@ -406,9 +387,7 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
             "it: pass the future."
         ),
         confidence="high" if dropped else "medium",
-        subject=Subject(
-            key=first["key"], prefix=first["prefix"], worker=first["worker"]
-        ),
+        subject=subject_of(first),
         evidence=(
             *_returned(suspects),
             *log_evidence(case, *_REFUSED),
@@ -439,7 +418,7 @@ def _unpicklable_result_text(
         cause=(
             f"{held} finished{on} and returned an object of type {kind}{inside}, which "
             f"cannot be pickled{why}. The task succeeded; its result could not be "
-            f"fetched.{_requested(exception)}"
+            f"fetched.{_place(exception, 'requested')}"
             + (
                 f" {len(suspects)} tasks returned such an object; which one the driver "
                 "requested is not recorded."
@@ -453,7 +432,7 @@ def _unpicklable_result_text(
             "is used. If only workers need it, don't fetch it: pass the future."
         ),
         confidence="high",
-        subject=Subject(key=key, prefix=first.get("prefix"), worker=worker),
+        subject=subject_of(first),
         evidence=(
             *_returned(suspects),
             *log_evidence(case, *_REFUSED),
@@ -462,10 +441,10 @@ def _unpicklable_result_text(
     )
 
 
-def _requested(exception: DriverException) -> str:
-    if not exception.file:
-        return ""
-    return f" It was requested at {code_line(exception)} in {exception.function}."
+def _place(exception: DriverException, done: str) -> str:
+    """Return a sentence on where something was submitted or requested; empty if unknown."""
+    at = code_line(exception, f" It was {done} at ")
+    return f"{at} in {exception.function}." if at else ""
 
 
 def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
@@ -490,11 +469,7 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
         remedy=_remedy_of_reading(made["type"] if made else None, lacks=lacks),
         confidence="high",
         retry_advice="environment" if lacks else None,
-        subject=Subject(
-            key=first.get("key"),
-            prefix=first.get("prefix"),
-            worker=first.get("worker"),
-        ),
+        subject=subject_of(first),
         evidence=(
             *_returned(suspects),
             *case.exception_evidence(),
@@ -536,10 +511,17 @@ def _returned(suspects: list[Row]) -> Iterator[Evidence]:
 
 def _that_returned(case: Case, kind: str) -> list[Row]:
     """Return the executions whose result was of a type, the newest first."""
-    bare = class_of(kind)
-    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
-    named = tasks["typename"].cast(pl.String).str.split(".").list.last() == bare
-    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+    return _newest(case, _BARE_TYPE.eq(class_of(kind)))
+
+
+_TYPE = pl.col("typename").cast(pl.String)
+_BARE_TYPE = _TYPE.str.split(".").list.last()
+
+
+def _newest(case: Case, returned: pl.Expr) -> list[Row]:
+    """Return the executions whose result was such a one, the newest first."""
+    tasks = case.run.tasks.filter(FINISHED & returned)
+    return tasks.sort("stop", descending=True).head(20).to_dicts()
 
 
 def _why(text: str) -> str:
@@ -559,18 +541,15 @@ def _of(case: Case, module: str | None) -> list[Row]:
     """Return the executions whose result's class is of a module, the newest first."""
     if module is None:
         return []
-    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
-    package = f"{module.partition('.')[0]}."
-    named = tasks["typename"].cast(pl.String).str.starts_with(package)
-    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+    return _newest(case, _TYPE.str.starts_with(f"{module.partition('.')[0]}."))
 
 
 def _that_may_hold(case: Case) -> list[Row]:
     """Return the executions whose result can hold anything, if all are of one prefix."""
-    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
-    last = tasks["typename"].cast(pl.String).str.split(".").list.last()
-    held = tasks.filter(last.is_in(_HOLDERS)).sort("stop", descending=True)
-    return held.head(20).to_dicts() if held["prefix"].n_unique() == 1 else []
+    tasks = case.run.tasks.filter(FINISHED)
+    held = tasks.filter(_BARE_TYPE.is_in(_HOLDERS))
+    alone = held["prefix"].n_unique() == 1
+    return _newest(case, _BARE_TYPE.is_in(_HOLDERS)) if alone else []
 
 
 # dependency-not-serializable
@@ -666,13 +645,13 @@ def _unreadable_findings(
 def _stuck(hang: Hang) -> tuple[HangingTask, str] | None:
     """Return a task that a worker has but cannot start, and what it waits for there."""
     candidates = [
-        (task, key, state)
+        (task, each)
         for task in hang.tasks
         if task.executing_for is None and task.state not in _STARTED
-        for key, state in task.waits_for
-        if state not in _ARRIVED
+        for each in task.waits_for
+        if each.state not in _ARRIVED
     ]
-    failed = [each for each in candidates if each[2] == "error"]
-    for task, key, _ in failed or candidates:
-        return task, key
+    failed = [pair for pair in candidates if pair[1].state == "error"]
+    for task, each in failed or candidates:
+        return task, each.key
     return None

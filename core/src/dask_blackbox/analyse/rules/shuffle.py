@@ -11,6 +11,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, how_died
+from dask_blackbox.analyse.exception_context import evidence_of_failure
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import (
@@ -29,8 +30,17 @@ from dask_blackbox.analyse.signatures.distributed import (
     SHUFFLE_RESTARTED_FOR,
 )
 from dask_blackbox.events import GraphUpdated, P2PMessage, WorkerAdded
-from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import capital, class_of, counted, duration, listed, short
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import (
+    capital,
+    class_of,
+    counted,
+    duration,
+    listed,
+    prefix_of,
+    short,
+)
+from dask_blackbox.run_tables import FINISHED, epoch
 
 _TRANSFER = re.compile(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
@@ -108,11 +118,8 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
         g for g in case.run.of(GraphUpdated) if g.prefixes.get(prefix or "", 0) > 1
     ]
     since = graphs[-1].at if graphs else 0.0
-    done = case.run.tasks.filter(
-        pl.col("prefix").eq_missing(prefix)
-        & (pl.col("outcome") == "finished")
-        & (pl.col("stop").dt.epoch("us") / 1e6 >= since)
-    )
+    of_prefix = pl.col("prefix").eq_missing(prefix) & (epoch("stop") >= since)
+    done = case.run.tasks.filter(of_prefix & FINISHED)
     return Shuffle(
         id=own,
         kind="rechunk" if "rechunk" in (prefix or "") else "shuffle",
@@ -125,8 +132,6 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
 
 def _transfer_prefix(logs: pl.DataFrame, own: str | None) -> str | None:
     """Return the prefix of the task that began it."""
-    from dask_blackbox.formatting import prefix_of
-
     for message in reversed(logs["message"].to_list()):
         begun = SHUFFLE_INITIALIZED.search(message)
         if begun and own in (None, begun["id"]):
@@ -192,13 +197,13 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
         confidence="high" if phase or named else "medium",
         retry_advice=advice,
         retry_confidence=sure,
-        subject=Subject(
-            key=failure.key if failure is not None else None,
-            prefix=failure.prefix if failure is not None else None,
-            worker=failure.worker if failure is not None else None,
-        ),
+        subject=Subject() if failure is None else failure.subject,
         evidence=(
-            *_failure_evidence(case, failure),
+            *(
+                evidence_of_failure(case, failure, short(str(failure), 400))
+                if failure is not None
+                else ()
+            ),
             *(evidence_of(case, deaths) if deaths else ()),
             *shuffle.evidence(),
             *case.exception_evidence(),
@@ -306,22 +311,6 @@ def _remedy_p2p_failed(
     )
 
 
-def _failure_evidence(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
-    if failure is None:
-        return
-    yield Evidence(
-        text=f"{failure.key} on {failure.worker}: {short(str(failure), 400)}",
-        source="errors",
-        at=failure.at,
-        see=case.show_command("logs", "--worker", failure.worker)
-        if failure.worker
-        else None,
-    )
-    tail = failure.traceback.strip().splitlines()[-8:]
-    if tail:
-        yield Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
-
-
 # p2p-out-of-disk
 
 _CLASS = "P2POutOfDiskError"
@@ -336,16 +325,12 @@ def P2P_OUT_OF_DISK(case: Case) -> Iterator[Finding]:
         failure.exception.endswith(_CLASS)
         or SHUFFLE_OUT_OF_DISK.search(failure.traceback)
     )
-    if (
-        not named
-        and not case.raised(_CLASS)
-        and not case.search_exception(SHUFFLE_OUT_OF_DISK.pattern)
-    ):
+    reported = case.search_exception(SHUFFLE_OUT_OF_DISK.pattern)
+    if not (named or reported or case.raised(_CLASS)):
         return
     shuffle = _shuffle_behind(case)
     reports = _reports_of_full_disks(case)
     where = _directories(case, [worker for worker, _ in reports])
-    sure: Confidence = "high" if case.raised(_CLASS) or reports else "medium"
     yield P2P_OUT_OF_DISK.found(
         f"A shuffle ran out of disk space on {counted(len(reports), 'worker')}"
         if reports
@@ -362,10 +347,10 @@ def P2P_OUT_OF_DISK(case: Case) -> Iterator[Finding]:
             + f". {shuffle.progress()}".rstrip()
         ),
         remedy=_remedy_p2p_out_of_disk(case, shuffle, where),
-        confidence=sure,
+        confidence="high" if case.raised(_CLASS) or reports else "medium",
         subject=Subject(
-            key=failure.key if failure is not None else None,
-            prefix=failure.prefix if failure is not None else None,
+            key=failure.key if failure else None,
+            prefix=failure.prefix if failure else None,
             worker=reports[-1][0] if reports else None,
         ),
         evidence=(
@@ -489,7 +474,7 @@ def _repeated_seconds(case: Case, shuffles: list[str]) -> float:
         pl.col("key").str.contains(shuffle, literal=True) for shuffle in shuffles
     )
     again = (
-        case.run.tasks.filter((pl.col("outcome") == "finished") & mine)
+        case.run.tasks.filter(FINISHED & mine)
         .group_by("key", maintain_order=True)
         .agg(lost=pl.col("compute").sum() - pl.col("compute").last())
     )

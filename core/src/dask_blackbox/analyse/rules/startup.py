@@ -10,7 +10,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
-import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
@@ -35,7 +34,7 @@ from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.analyse.side_effects import how_retired, names_exit_of
+from dask_blackbox.analyse.side_effects import following, how_retired, names_exit_of
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
@@ -75,7 +74,6 @@ from dask_blackbox.events import (
     WorkerStarting,
 )
 from dask_blackbox.finding import (
-    ChainStep,
     Confidence,
     Evidence,
     Finding,
@@ -97,6 +95,7 @@ from dask_blackbox.formatting import (
     uncapitalised,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.run_tables import epoch
 from dask_blackbox.tables.schemas import Row
 
 # worker-start-failed
@@ -257,13 +256,14 @@ def _reports_exit(case: Case) -> bool:
     """Return whether the driver raised that a command of Dask's had exited, with its code."""
     exception = case.exception
     return exception is not None and any(
-        _is_of_dask(each) and names_exit_of(each, exception.message)
-        for each in case.run.of(ProgramFailed)
+        names_exit_of(each, exception.message) for each in _failed_commands(case)
     )
 
 
-def _is_of_dask(program: ProgramFailed) -> bool:
-    return _COMMAND.search(program.command) is not None
+def _failed_commands(case: Case) -> list[ProgramFailed]:
+    """Return the commands of Dask's that exited with an error."""
+    programs = case.run.of(ProgramFailed)
+    return [each for each in programs if _COMMAND.search(each.command)]
 
 
 def _is_known(case: Case, ended: PrintedFailure) -> bool:
@@ -274,8 +274,7 @@ def _is_known(case: Case, ended: PrintedFailure) -> bool:
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     asked = ended.program or ended.traceback
     if not _OF_ROLE.search(asked):  # what ended as it was imported shows no role
-        programs = filter(_is_of_dask, case.run.of(ProgramFailed))
-        asked = "\n".join(each.command for each in programs)
+        asked = "\n".join(each.command for each in _failed_commands(case))
     who = "scheduler" if _OF_SCHEDULER.search(asked) else "worker"
     command = f"`{ended.program}`" if ended.program else f"A {who}'s command"
     frame = user_frame(ended.traceback)
@@ -335,14 +334,10 @@ def _cluster_finding(
     exception: DriverException, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return that the cluster object could not start its scheduler."""
-    name, message = root_of_chain(exception.traceback) or (
-        exception.exception,
-        exception.message,
-    )
-    name, summary = class_of(name), " ".join(message.split())
+    name, summary = _beginning(exception)
     where, what = user_frame(exception.traceback), f"{name}: {short(summary, 300)}"
     look = f"Look at {code_line(where)}, and at" if where else "Look at"
-    hint = hint_on(message)
+    hint = hint_on(summary)
     return WORKER_START_FAILED.found(
         f"The cluster failed to start: {name}: {short_with_paths(summary, 80)}",
         cause=(
@@ -358,15 +353,20 @@ def _cluster_finding(
     )
 
 
+def _beginning(exception: DriverException) -> tuple[str, str]:
+    """Return class and message, in one line, of what an exception began with."""
+    began = root_of_chain(exception.traceback)
+    name, message = began or (exception.exception, exception.message)
+    return class_of(name), " ".join(message.split())
+
+
 def _cluster_object_finding(
     exception: DriverException, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return that the cluster object could not start a worker, or submit a job for one."""
-    began = root_of_chain(exception.traceback)
-    name, message = began or (exception.exception, exception.message)
-    name, frame = class_of(name), user_frame(exception.traceback)
+    name, summary = _beginning(exception)
+    frame = user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    summary = " ".join(message.split())
     return WORKER_START_FAILED.found(
         f"A worker failed to start: {name}: {short(summary, 80)}".rstrip(": "),
         cause=(
@@ -507,32 +507,24 @@ def _cause(
 ) -> str:
     began = f": {root[0]}: {short(root[1], 240)}" if root else ""
     sentences = [f"A {who} did not start{began}"]
-    code = next(
-        (
-            found["status"]
-            for line in reversed(lines)
-            if (found := NANNY_EXIT_STATUS.search(str(line["message"])))
-        ),
-        None,
-    )
-    if root is None and code is not None:
+    texts = [str(line["message"]) for line in lines]
+    ended = next(filter(None, map(NANNY_EXIT_STATUS.search, reversed(texts))), None)
+    if root is None and ended is not None:
         sentences.append(
-            f"Its process ended with exit code {code} before it could report why. New "
+            f"Its process ended with exit code {ended['status']} before it could report why. New "
             "worker processes import the main module again; if that import raises an "
             "exception, they exit like this"
         )
-    if root is None and any(any_of(str(x["message"]), START_TIMED_OUT) for x in lines):
+    if root is None and any(any_of(text, START_TIMED_OUT) for text in texts):
         sentences.append(
             "Its nanny waited until the timeout (`death_timeout`), and the process "
             "reported no error"
         )
     if root is not None and (port := _port_text(root[1], who)):
         sentences.append(port.strip(" ."))
-    preload = _preload(case, lines)
-    if preload is not None:
+    if preload := _preload(case, lines):
         sentences.append(f"A preload raised this error, at {preload}")
-    plugin = _plugin(lines)
-    if plugin:
+    if plugin := _plugin(lines):
         sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
     if not case.run.of(SchedulerInfo):
         sentences.append("There was no cluster to record")
@@ -822,11 +814,8 @@ def _port(address: str) -> str:
 
 def _another_text(case: Case, address: str, number: int) -> str:
     """Return a sentence on workers that were started with an address of no use."""
-    ended = next(
-        (e for e in case.run.of(SchedulerInfo) if _port(e.subject) == _port(address)),
-        None,
-    )
-    what = " of a previous scheduler of this run" if ended is not None else ""
+    ports = {_port(each.subject) for each in case.run.of(SchedulerInfo)}
+    what = " of a previous scheduler of this run" if _port(address) in ports else ""
     return (
         f" {counted(number, 'worker')} had been started with the address "
         f"{address}{what} and tried to connect there; the scheduler's address is "
@@ -944,8 +933,7 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
     what = quoted_key(key) if key else "a task"
     waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
-        f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
-        f"{short(restriction, 50)}"
+        _title_of_restricted(case, key, restriction)
         if key and restriction
         else f"No worker could run {what}",
         cause=(
@@ -958,8 +946,7 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
             else f"{what} waited for a worker, and none that joined could run it."
         ),
         remedy=(
-            f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
-            "(`resources=`, `workers=`, `dask.annotate`)."
+            _start_one_text(restriction, task)
             if restriction
             else (
                 "Start workers, or find why they left: the recording lists the "
@@ -969,6 +956,18 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=case.exception_evidence(),
+    )
+
+
+def _title_of_restricted(case: Case, key: str, restriction: str) -> str:
+    prefix = short(case.prefix_of(key), 40)
+    return f"No worker could run '{prefix}': it asks for {short(restriction, 50)}"
+
+
+def _start_one_text(restriction: str, task: RestrictedTask) -> str:
+    return (
+        f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
+        "(`resources=`, `workers=`, `dask.annotate`)."
     )
 
 
@@ -1022,10 +1021,9 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
         return
     task = stuck.tasks[0]
     key, restriction = task.key, _asks_for(task)
-    prefix = case.prefix_of(key)
     waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
     finding = NO_VALID_WORKER.found(
-        f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
+        _title_of_restricted(case, key, restriction),
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and no worker has "
             f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
@@ -1034,7 +1032,7 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
         ),
         remedy=_remedy_no_valid_worker(restriction, task),
         confidence="medium",
-        subject=Subject(key=key, prefix=prefix),
+        subject=Subject(key=key, prefix=case.prefix_of(key)),
         evidence=(
             *case.exception_evidence(),
             Evidence(
@@ -1064,8 +1062,7 @@ def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
 
 def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
     return (
-        f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
-        "(`resources=`, `workers=`, `dask.annotate`). "
+        f"{_start_one_text(restriction, task)} "
         "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
     )
 
@@ -1078,7 +1075,7 @@ def _workers_at(case: Case, hang: Hang) -> int:
     """
     if len({each.subject for each in case.run.of(SchedulerInfo)}) <= 1:
         return 0
-    joined, left = (pl.col(name).dt.epoch("us") / 1e6 for name in ("joined", "left"))
+    joined, left = (epoch(name) for name in ("joined", "left"))
     there = (joined < hang.since) & (left.is_null() | (left > hang.at))
     return len(case.run.workers.filter(there))
 
@@ -1116,12 +1113,10 @@ def _all_left(case: Case) -> bool:
 
 def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
     key, restriction = task.key, _asks_for(task)
-    prefix = case.prefix_of(key)
-    others = (
-        f" {counted(hang.states['no-worker'], 'task')} waited for the same reason."
-        if hang.states.get("no-worker", 0) > 1
-        else ""
-    )
+    number = hang.states.get("no-worker", 0)
+    others = ""
+    if number > 1:
+        others = f" {counted(number, 'task')} waited for the same reason."
     loose = (
         " Its restriction is loose (`allow_other_workers`), so Dask should have used "
         "another worker, but did not."
@@ -1129,7 +1124,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         else ""
     )
     finding = NO_VALID_WORKER.found(
-        f"No worker could run '{short(prefix, 40)}': it asks for {short(restriction, 50)}",
+        _title_of_restricted(case, key, restriction),
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and "
             f"{_no_worker_text(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for "
@@ -1138,7 +1133,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         ),
         remedy=_remedy_no_valid_worker(restriction, task),
         confidence="medium" if loose else case.hang_confidence,
-        subject=Subject(key=key, prefix=prefix),
+        subject=Subject(key=key, prefix=case.prefix_of(key)),
         evidence=evidence_of_hang(case, hang),
     )
     return _with_failed_start(case, task, _with_death(case, task, finding))
@@ -1152,11 +1147,7 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
     ended = next(_ends_of_commands(case), None)
     asked = [f"{name}=" for name in task.resources]
     asked = asked or [f"--name {name}" for name in task.workers]
-    failed = [
-        each.command
-        for each in case.run.of(ProgramFailed)
-        if _is_of_dask(each) and (each.code or 0) > 0
-    ]
+    failed = [e.command for e in _failed_commands(case) if (e.code or 0) > 0]
     # What a command printed does not say which one it was, if several failed.
     offers = [all(word in command for word in asked) for command in failed]
     if ended is None or not asked or not offers or not all(offers):
@@ -1164,16 +1155,15 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
     if finding.follows is not None:
         return finding
     headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {short(ended.text, 80)}"
-    evidence = case.output_evidence(ended, ", which its programs share")
-    return msgspec.structs.replace(
+    return following(
         finding,
+        headline,
+        case.output_evidence(ended, ", which its programs share"),
+        then=uncapitalised(finding.title),
         rule="worker-start-failed",
-        title=f"{headline}; then {uncapitalised(finding.title)}",
         cause=f"{finding.cause} The command that was to start such a worker had ended: "
         f"{short(ended.text, 240).rstrip('.')}.{_port_text(ended.message, 'worker')}",
         remedy=f"Correct how the run starts that worker. {hint_on(ended.text) or ''}".rstrip(),
-        evidence=(evidence, *finding.evidence),
-        follows=ChainStep(at=ended.at, text=headline, evidence=(evidence,)),
     )
 
 
@@ -1205,13 +1195,14 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
     evidence = Evidence(
         text=f"{headline}: {cause.because}", source="workers", at=death.at
     )
-    known = cause.slug != "unknown"
-    slug = cause.slug if known else finding.rule
-    return msgspec.structs.replace(
+    slug = finding.rule if cause.slug == "unknown" else cause.slug
+    return following(
         finding,
+        headline,
+        evidence,
+        then="no worker could run that task",
         rule=slug,
         retry_advice=read_page(slug)[0].retry_advice,
-        title=f"{headline}; then no worker could run that task",
         cause=f"{finding.cause} That worker had died{how}{running}: {cause.because}.",
         remedy=(
             "Find out first why that worker died. It had no nanny; with one, it would have been "
@@ -1222,8 +1213,6 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
             "and so on), which stays the same."
         ),
         confidence=lowest_confidence(finding.confidence, cause.confidence),
-        evidence=(evidence, *finding.evidence),
-        follows=ChainStep(at=death.at, text=headline, evidence=(evidence,)),
     )
 
 
@@ -1258,17 +1247,15 @@ def _with_departure(
         else f"was {how_retired(case, last)}"
     )
     prefix = short(case.prefix_of(task.key), 40)
-    headline = f"The worker that '{prefix}' asks for {how}"
     who = case.name_of(last.subject)
-    evidence = Evidence(text=f"{capital(who)} {how}.", source="events", at=last.at)
-    return msgspec.structs.replace(
+    return following(
         finding,
+        f"The worker that '{prefix}' asks for {how}",
+        Evidence(text=f"{capital(who)} {how}.", source="events", at=last.at),
+        then="no worker could run that task",
         rule="worker-lifetime" if ended else finding.rule,
-        title=f"{headline}; then no worker could run that task",
         cause=f"{finding.cause} {capital(who)} {how}, and was not replaced.",
         remedy=_LIVE_LONGER if ended else f"{_KEEP_IT} {finding.remedy}",
-        evidence=(evidence, *finding.evidence),
-        follows=ChainStep(at=last.at, text=headline, evidence=(evidence,)),
     )
 
 
@@ -1307,13 +1294,8 @@ def _no_workers_finding(case: Case, hang: Hang) -> Finding:
 
 
 def _no_worker_text(hang: Hang) -> str:
-    if not hang.workers:
-        return "there is no worker with"
-    return (
-        f"none of the {hang.workers} workers has"
-        if hang.workers > 1
-        else "no worker has"
-    )
+    few = {0: "there is no worker with", 1: "no worker has"}
+    return few.get(hang.workers, f"none of the {hang.workers} workers has")
 
 
 _LINE = re.compile(
@@ -1409,7 +1391,5 @@ def _to_start(task: RestrictedTask) -> str:
 
 def _amount(number: float) -> str:
     """Return an amount as people write it: 64000000000, 0.5, not 6.4e+10."""
-    amount = float(
-        number
-    )  # what is not a fraction may have been recorded as an integer
+    amount = float(number)  # may have been recorded as an integer
     return f"{amount:.0f}" if amount.is_integer() else f"{amount:g}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.case import Case, subject_of
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.driver_output import was_printed
 from dask_blackbox.analyse.exception_context import (
@@ -17,6 +17,7 @@ from dask_blackbox.analyse.exception_context import (
     dead_at,
     earlier_problems,
     errors_before,
+    evidence_of_failure,
     exception_details,
     in_brackets,
     line_clause,
@@ -42,7 +43,7 @@ from dask_blackbox.analyse.failures import (
     host_retries,
     succeeded_later,
 )
-from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.frames import came_from_a_task, user_frame
 from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented, read_page
@@ -93,7 +94,7 @@ from dask_blackbox.formatting import (
     short,
     short_with_paths,
 )
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables
 
 # task-exception
 
@@ -129,9 +130,8 @@ def TASK_EXCEPTION(case: Case) -> Iterator[Finding]:
     if blamed is not None:
         # What a second attempt met may be what the first one left, with its worker.
         alone = case.blame.proven and not dead_at(case, blamed)
-        sure: Confidence = "high" if alone else "medium"
-        yield _finding(case, [blamed], "failure", sure)
-    elif blamed is None:
+        yield _finding(case, [blamed], "failure", "high" if alone else "medium")
+    else:
         yield from _unrecorded(case)
     alike_blamed = blamed and (blamed.prefix, blamed.exception)
     others = [
@@ -189,14 +189,9 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         return
     name, frame = class_of(exception.exception), user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    what, how = next(
-        (
-            what
-            for pattern, what in _NOT_TASKS.items()
-            if re.search(pattern, exception.traceback)
-        ),
-        ("a task", "The recording does not show which task that was."),
-    )
+    texts = (t for p, t in _NOT_TASKS.items() if re.search(p, exception.traceback))
+    unknown = ("a task", "The recording does not show which task that was.")
+    what, how = next(texts, unknown)
     advice, sure = advice_on_text(
         exception.exception, exception.message, exception.bases
     )
@@ -339,12 +334,11 @@ def _cause(
         sentences.append(only_worker.sentence)
     sentences.extend(_consequences(case, failures))
     if case.failed and not case.blame.proven and first is case.blame.failure:
-        own = (
-            "exception does not refer to this failure"
+        sentences.append(
+            "The driver's exception does not refer to this failure"
             if case.exception
-            else ("exit code does not prove that this failure caused it")
+            else "The driver's exit code does not prove that this failure caused it"
         )
-        sentences.append(f"The driver's {own}")
     return ". ".join(sentences) + "."
 
 
@@ -363,14 +357,8 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
         them = "it" if len(failures) == 1 else "them"
         yield f"The driver continued without {them}"
     verdict = case.failed and first is case.blame.failure
-    others = [
-        f
-        for f in case.failures
-        if verdict
-        and f is not first
-        and not f.killed
-        and not _is_of_an_earlier_stage(case, first, f)
-    ]
+    raised = [f for f in case.failures if verdict and f is not first and not f.killed]
+    others = [f for f in raised if not _is_of_an_earlier_stage(case, first, f)]
     by_prefix = Counter(f.prefix for f in others)
     alike = list(similar_failures(case, first, known=len(failures)))
     # They are not counted twice where all of them failed in the same way.
@@ -384,11 +372,8 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
 
 def _other_tests(case: Case, first: TaskFailure) -> Iterator[str]:
     """Yield a sentence on the first of the other tests that failed, in the same process."""
-    failed = [
-        each
-        for each in case.run.of(TestFailed)
-        if first.message not in (each.message or "")
-    ]
+    tests = case.run.of(TestFailed)
+    failed = [each for each in tests if first.message not in (each.message or "")]
     if failed:
         test, name = failed[0].test, class_of(failed[0].exception or "")
         message = short((failed[0].message or "").partition("\n")[0], 80)
@@ -455,11 +440,9 @@ def _remedy_task_exception(
             "write to a temporary name and rename it, or overwrite it. Also fix the "
             f"cause of the worker's death: `dask blackbox rules {next(iter(dead))}`."
         )
-    if more := _remedy_of_worker(
-        case, failure, only_worker
-    ) or _remedy_of_first_failure(case, failure):
-        return f"{look}{more}"
-    return f"{look}{_fix(case, failure)}"
+    more = _remedy_of_worker(case, failure, only_worker)
+    more = more or _remedy_of_first_failure(case, failure) or _fix(case, failure)
+    return f"{look}{more}"
 
 
 def _fix(case: Case, failure: TaskFailure) -> str:
@@ -467,10 +450,8 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     if hosts := case.dialect.remedy(failure.message_of[1]):
         return f". {hosts}"
     explanation = explained_failure(case.run, failure)
-    if explanation is not None and explanation.missing_file:
-        return (
-            f". {remedy_for_missing_file(case.run, failure, explanation.missing_file)}"
-        )
+    if explanation is not None and (file := explanation.missing_file):
+        return f". {remedy_for_missing_file(case.run, failure, file)}"
     if explanation is not None and explanation.fix:
         more = _replay(case, failure) if explanation.is_about_data else ""
         return f". {explanation.fix}{more}"
@@ -517,14 +498,10 @@ def _replay(case: Case, failure: TaskFailure) -> str:
 
 def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
     """Return what an earlier attempt had raised, if that does not pass by itself."""
-    return next(
-        (
-            (name, message)
-            for name, message, *_ in errors_before(case, failure)
-            if advice_on_text(name, message).advice in ("environment", "memory")
-        ),
-        None,
-    )
+    for name, message, *_ in errors_before(case, failure):
+        if advice_on_text(name, message).advice in ("environment", "memory"):
+            return name, message
+    return None
 
 
 def _remedy_of_first_failure(case: Case, failure: TaskFailure) -> str | None:
@@ -561,28 +538,12 @@ def _retries(case: Case, failure: TaskFailure) -> str:
 
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
-    tail = end_of(failure.traceback)
-    on = f" on {failure.worker}" if failure.worker else ""
-    facts = [
-        Evidence(
-            text=f"{failure.key}{on}: {_quoted_message(failure)}",
-            source="errors",
-            at=failure.at,
-            see=case.show_command("logs", "--worker", failure.worker)
-            if failure.worker
-            else None,
-        )
-    ]
-    if tail:
-        facts.append(Evidence(text=tail[:1500], source="errors", at=failure.at))
+    name, message, _ = failure.raised
+    text = short(f"{name}: {in_one_line(message)}".rstrip(": "), 500)
+    facts = [*evidence_of_failure(case, failure, text)]
     if unset := setup_failed_before(case, failure):
         facts.append(unset.evidence)
     return (*facts, *(case.exception_evidence() if case.failed else ()))
-
-
-def _quoted_message(failure: TaskFailure) -> str:
-    name, message, _ = failure.raised
-    return short(f"{name}: {in_one_line(message)}".rstrip(": "), 500)
 
 
 @documented("retries-hid-errors")
@@ -601,24 +562,20 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
     for function, rows in _by_function(hidden):
         if {*rows.select("prefix", "exception").rows()} <= known:
             continue  # nothing was hidden: others of its kind failed with the same
-        prefix = rows["prefix"][0] or ""
         keys = rows["key"].n_unique()
-        classes = (
-            rows.group_by("exception", maintain_order=True)
-            .len()
-            .sort("len", descending=True)
-        )
-        names = [f"{class_of(name)} ({n})" for name, n in classes.iter_rows()]
+        classes = Counter(rows["exception"]).most_common()
+        names = [f"{class_of(name)} ({n})" for name, n in classes]
         example = rows.row(0, named=True)
         attempts = max(Counter(rows["key"]).values(), default=0) + 1
+        th = {2: "nd", 3: "rd"}.get(attempts, "th")
         yield RETRIES_HID_ERRORS.found(
             f"Retries hid {counted(len(rows), 'error')} in {counted(keys, 'task')} "
             f"of '{short(function, 40)}'",
             cause=(
                 f"{counted(keys, 'task')} of '{short(function, 40)}' raised "
                 f"{listed(names)} and succeeded on a later attempt, the "
-                f"{attempts}{'nd' if attempts == 2 else 'rd' if attempts == 3 else 'th'} "  # noqa: PLR2004
-                f"at the latest. For example: {short(example['message'] or '', 200)}"
+                f"{attempts}{th} at the latest. "
+                f"For example: {short(example['message'] or '', 200)}"
             ),
             remedy=(
                 "If a service fails occasionally, keep the retries and watch their "
@@ -626,9 +583,7 @@ def RETRIES_HID_ERRORS(case: Case) -> Iterator[Finding]:
                 f"{counted(attempts - 1, 'retry is', 'retries are')} needed to hide it."
             ),
             confidence="high",
-            subject=Subject(
-                key=example["key"], prefix=prefix, worker=example["worker"]
-            ),
+            subject=subject_of(example),
             evidence=tuple(
                 Evidence(
                     text=f"{row['key']} on {row['worker']}: {class_of(row['exception'] or '')}: "
@@ -656,12 +611,9 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     lost = case.run.of(ActorLost)
-    match = any(
-        case.search_exception(each.pattern)
-        for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
-    )
-    in_vain = bool(lost) and case.only_waited
-    if not match and not in_vain:
+    known = (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
+    match = any(case.search_exception(each.pattern) for each in known)
+    if not match and not (lost and case.only_waited):
         return
     actor = _actor_of(case, lost)
     key = actor.subject or None if actor else None
@@ -680,10 +632,9 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
         else "the worker that held it is gone"
     )
     prefix = case.prefix_of(key) if key else None
-    advice = _advice_actor_lost(case, death)
-    if closed:
-        advice = "unknown"  # who closed it may do so again
-    sure: Confidence = "high" if match and (death or actor) else "medium"
+    slug = case.cause_of(death).slug if death else "unknown"
+    # Who closed it may do so again.
+    advice = "unknown" if closed else _advice_actor_lost(slug)
     yield ACTOR_LOST.found(
         f"{capital(who)} was lost with its worker"
         + (", which had been closed on purpose" if closed else ""),
@@ -691,16 +642,15 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
             f"The driver needed {who}, and {where}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
-        remedy=_remedy_actor_lost(case, death) + (_WHO_CLOSED_IT if closed else ""),
-        confidence=sure,
+        remedy=_remedy_actor_lost(slug) + (_WHO_CLOSED_IT if closed else ""),
+        confidence="high" if match and (death or actor) else "medium",
         retry_advice=advice,
         retry_confidence="medium" if advice else None,
         subject=Subject(key=key, prefix=prefix, worker=worker),
         evidence=(
             *case.exception_evidence(),
-            *_reported(actor),
+            *_reported(case, actor, closed),
             *(evidence_of(case, (death,)) if death else ()),
-            *_closing_evidence(case, closed),
         ),
     )
 
@@ -718,12 +668,8 @@ def _death_with(
     """Return the death that took the actor along; without any report of it, the last one."""
     if actor is None:
         return case.deaths[-1] if len(case.deaths) == 1 else None
-    at = actor.at
-    near = [
-        death
-        for death in case.deaths
-        if death.address == worker and abs(death.at - at) <= WINDOW
-    ]
+    theirs = [death for death in case.deaths if death.address == worker]
+    near = [death for death in theirs if abs(death.at - actor.at) <= WINDOW]
     return near[-1] if near else None
 
 
@@ -751,20 +697,12 @@ def _closing_text(case: Case, closed: WorkerExit) -> str:
     )
 
 
-def _closing_evidence(case: Case, closed: WorkerExit | None) -> Iterator[Evidence]:
-    if closed is not None:
-        reason = f": {closed.closing}" if closed.closing else ""
-        text = f"{capital(name_of(case, closed))} closed{reason}."
-        yield Evidence(text=text, source="events", at=closed.at)
-
-
-def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
+def _remedy_actor_lost(slug: str) -> str:
     keep = (
         "Keep an actor's state outside its worker (in a database, a file), or recreate "
         "the actor when it is lost: catch the error, submit its class again and repeat "
         "the calls"
     )
-    slug = case.cause_of(death).slug if death else "unknown"
     if slug == "unknown":
         return f"{keep}."
     return (
@@ -778,24 +716,25 @@ def _running_at(death: WorkerExit | None) -> str:
     return f" while running {quoted(keys[:3])}" if keys else ""
 
 
-def _advice_actor_lost(case: Case, death: WorkerExit | None) -> RetryAdvice | None:
+def _advice_actor_lost(slug: str) -> RetryAdvice | None:
     """Return whether a retry helps: what its worker died of comes again, or not."""
-    slug = case.cause_of(death).slug if death else "unknown"
     if slug in ("unknown", "worker-signalled"):
         return None
     return read_page(slug)[0].retry_advice
 
 
-def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
+def _reported(
+    case: Case, actor: ActorLost | None, closed: WorkerExit | None
+) -> Iterator[Evidence]:
     if actor is not None:
-        yield Evidence(
-            text=(
-                f"The scheduler gave up on the actor {actor.subject}: its worker was "
-                "gone."
-            ),
-            source="events",
-            at=actor.at,
+        text = (
+            f"The scheduler gave up on the actor {actor.subject}: its worker was gone."
         )
+        yield Evidence(text=text, source="events", at=actor.at)
+    if closed is not None:
+        reason = f": {closed.closing}" if closed.closing else ""
+        text = f"{capital(name_of(case, closed))} closed{reason}."
+        yield Evidence(text=text, source="events", at=closed.at)
 
 
 _BEYOND = 1.5
@@ -863,13 +802,11 @@ class TimedOutTask:
 
 def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
     """Return the time limit that ended a task, if one did."""
-    time_limit = next(
-        (each for each in run.of(TaskTimedOut) if each.subject == key), None
-    )
+    known = {each.subject: each for each in reversed(run.of(TaskTimedOut))}
+    time_limit = known.get(key)
     if time_limit is None or not time_limit.limit:
         return None
-    known = {each.subject for each in run.of(TaskTimedOut)}
-    finished = run.tasks.filter(pl.col("outcome") == "finished").with_columns(
+    finished = run.tasks.filter(FINISHED).with_columns(
         seconds=(pl.col("stop") - pl.col("start")).dt.total_microseconds() / 1e6
     )
     mine = finished.filter(pl.col("key") == key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -52,6 +52,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.run_tables import FINISHED, epoch
 
 # worker-memory-limit
 #
@@ -89,7 +90,6 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_MEMORY_LIMIT,
-        deaths,
         did="died",
         how=_what_filled_memory(deaths, limit, retained, early),
         more=" ".join(sentence for sentence in more if sentence),
@@ -203,7 +203,6 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         KERNEL_OOM,
-        deaths,
         did="was killed" if len(deaths) == 1 else "were killed",
         more=retained.sentence() if retained else "",
         how=f"by the kernel's out-of-memory killer, probably{seen}"
@@ -232,7 +231,6 @@ def WORKER_SEGFAULT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_SEGFAULT,
-        deaths,
         did="crashed",
         how=f"in native code ({deaths[-1].signal})",
         more=where or _no_stack(deaths),
@@ -262,7 +260,6 @@ def WORKER_ABORT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_ABORT,
-        deaths,
         did="aborted",
         how="with SIGABRT",
         more=last_line_text(deaths),
@@ -296,7 +293,6 @@ def WORKER_EXIT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_EXIT,
-        deaths,
         did="exited",
         how=f"with code {code}",
         more=(
@@ -371,7 +367,7 @@ def _printed(case: Case, death: WorkerExit) -> str:
         (pl.col("role") == "worker")
         & (pl.col("source") == death.address)
         & (pl.col("logger") == "stderr")
-        & (pl.col("at").dt.epoch("us") / 1e6 <= death.at)
+        & (epoch("at") <= death.at)
     ).sort("at")["message"]
     if len(lines):
         return f"The worker had printed: “{short(lines[-1], 200)}”."
@@ -412,7 +408,6 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_HEARTBEAT_TIMEOUT,
-        deaths,
         did="froze",
         how="and stopped answering",
         more=" ".join(
@@ -448,56 +443,52 @@ def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     last = deaths[-1]
+    sender, more = sender_of(last.signal), ""
     if last.sent_from is not None:
-        yield from verdict_on_deaths(
-            case,
-            WORKER_SIGNALLED,
-            deaths,
-            did=f"got {last.signal}",
-            how=f"from {last.sender}",
-            more=_memory_then(last),
-            remedy=_change_sender(last),
-            retry_advice="unknown",
-        )
-        return
-    same = case.blame.always and len(deaths) > 1
-    hint = (
-        "The same task was running each time, so its own code (or a program that it "
-        "starts) may send the signal. Look for `os.kill`, `killpg` and timeouts in it."
-        if same
-        else (
-            "Find what ends processes on that host: a limit of the job scheduler, a "
-            "spot notice, another user, an earlyoom daemon."
-        )
-    )
-    if last.was_full:
-        hint = (
-            "Check the log of such a daemon (`journalctl -u earlyoom -u "
-            "systemd-oomd`), and how full the host's memory was. With a lower "
-            "`memory_limit`, Dask spills earlier."
-        )
-    sender = sender_of(last.signal)
-    if sender is not None:
-        yield from verdict_on_deaths(
-            case,
-            WORKER_SIGNALLED,
-            deaths,
-            did=f"got {last.signal}",
-            how=sender.how,
-            remedy=sender.remedy,
-            retry_advice=sender.retry_advice,
-        )
-        return
+        how, more = f"from {last.sender}", _memory_then(last)
+        remedy, advice = _change_sender(last), _UNKNOWN
+    elif sender is not None:
+        how, remedy, advice = sender.how, sender.remedy, sender.retry_advice
+    else:
+        how, more = "from outside Dask", _memory(last)
+        remedy, advice = _find_sender(last, same=case.blame.always and len(deaths) > 1)
     yield from verdict_on_deaths(
         case,
         WORKER_SIGNALLED,
-        deaths,
         did=f"got {last.signal}",
-        how="from outside Dask",
-        more=_memory(last),
-        remedy=f"{hint} If this happened once, a retry is enough.",
-        retry_advice="memory" if last.was_full else "unknown" if same else "transient",
+        how=how,
+        more=more,
+        remedy=remedy,
+        retry_advice=advice,
     )
+
+
+_UNKNOWN: RetryAdvice = "unknown"
+
+
+def _find_sender(last: WorkerExit, *, same: bool) -> tuple[str, RetryAdvice]:
+    """Return what to do about a signal of an unknown sender, and whether a retry helps.
+
+    Args:
+        same: The same task was running each time.
+    """
+    once = " If this happened once, a retry is enough."
+    if last.was_full:
+        return (
+            "Check the log of such a daemon (`journalctl -u earlyoom -u "
+            "systemd-oomd`), and how full the host's memory was. With a lower "
+            f"`memory_limit`, Dask spills earlier.{once}"
+        ), "memory"
+    if same:
+        return (
+            "The same task was running each time, so its own code (or a program that it "
+            "starts) may send the signal. Look for `os.kill`, `killpg` and timeouts in "
+            f"it.{once}"
+        ), "unknown"
+    return (
+        "Find what ends processes on that host: a limit of the job scheduler, a "
+        f"spot notice, another user, an earlyoom daemon.{once}"
+    ), "transient"
 
 
 def _change_sender(last: WorkerExit) -> str:
@@ -540,31 +531,23 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_PREEMPTED.slug)
     if not deaths:
         return
-    one = len(deaths) == 1
-    if deaths[-1].sent_from is not None:
-        yield from verdict_on_deaths(
-            case,
-            WORKER_PREEMPTED,
-            deaths,
-            did="was stopped" if one else "were stopped",
-            how=f"by {deaths[-1].sender}",
-            remedy=_change_sender(deaths[-1]),
-            retry_advice="unknown",
-        )
-        return
+    one, last = len(deaths) == 1, deaths[-1]
     # Hosts send SIGTERM; what else there is comes from people and their tools.
     others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
+    by_script = last.sent_from is not None
+    how = "by its host" if one else "by their hosts"
+    if others:
+        how = f"from outside ({', '.join(sorted(map(str, others)))})"
+    stopped = "stopped" if others or by_script else "preempted"
     yield from verdict_on_deaths(
         case,
         WORKER_PREEMPTED,
-        deaths,
-        did=("was " if one else "were ") + ("stopped" if others else "preempted"),
-        how=f"from outside ({', '.join(sorted(map(str, others)))})"
-        if others
-        else "by its host"
-        if one
-        else "by their hosts",
-        remedy=(
+        did=f"{'was' if one else 'were'} {stopped}",
+        how=f"by {last.sender}" if by_script else how,
+        retry_advice="unknown" if by_script else None,
+        remedy=_change_sender(last)
+        if by_script
+        else (
             "The task is not at fault, and a retry helps. If it happens often, let "
             "workers retire in time (`--lifetime` below the walltime, with "
             "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
@@ -596,7 +579,6 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_HOST_LOST,
-        deaths,
         did="disappeared",
         how="together with its nanny"
         if len(deaths) == 1
@@ -636,7 +618,6 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_LIFETIME,
-        deaths,
         did="left",
         how="at the end of its lifetime"
         if len(deaths) == 1
@@ -648,9 +629,7 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
 
 def _all_workers_left(case: Case) -> bool:
     """Return whether the driver waited when all workers had left: the next ones leave as early."""
-    if not case.only_waits:
-        return False
-    return _had_left(case, case.run.workers["left"])
+    return case.only_waits and _had_left(case, case.run.workers["left"])
 
 
 def _had_left(case: Case, left: pl.Series) -> bool:
@@ -671,11 +650,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     # Those that were still there then left as the run ended.
     if not len(left) or others or not _had_left(case, left):
         return
-    closings = [
-        each
-        for each in case.run.of(WorkerClosing)
-        if (each.reason or "").startswith("worker-lifetime")
-    ]
+    closings = _at_end_of_lifetime(case)
     if not closings:
         return
     last = closings[-1]
@@ -701,29 +676,35 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         confidence=case.hang_confidence if nobody else "high",
         subject=Subject(key=had[0] if had else None, worker=last.subject),
         evidence=(
-            *(
-                Evidence(
-                    text=f"{case.name_of(each.subject)}: {each.reason}.",
-                    source="events",
-                    at=each.at,
-                    see=case.show_command("logs", "--worker", each.subject),
-                )
-                for each in closings[-3:]
-            ),
+            *_closing_evidence(case, closings),
             *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
         ),
     )
+
+
+def _at_end_of_lifetime(case: Case) -> list[WorkerClosing]:
+    """Return the reports of workers that closed at the end of their lifetime."""
+    closing = case.run.of(WorkerClosing)
+    return [e for e in closing if (e.reason or "").startswith("worker-lifetime")]
+
+
+def _closing_evidence(
+    case: Case, closings: Sequence[WorkerClosing]
+) -> Iterator[Evidence]:
+    for each in closings[-3:]:
+        yield Evidence(
+            text=f"{case.name_of(each.subject)}: {each.reason}.",
+            source="events",
+            at=each.at,
+            see=case.show_command("logs", "--worker", each.subject),
+        )
 
 
 def _again_and_again(case: Case) -> Iterator[Finding]:
     """Yield that a task takes longer than workers live, and so begins again forever."""
     if not case.failed or not case.only_waits:
         return
-    leaving = {
-        each.subject: each
-        for each in case.run.of(WorkerClosing)
-        if (each.reason or "").startswith("worker-lifetime")
-    }
+    leaving = {each.subject: each for each in _at_end_of_lifetime(case)}
     in_hand = Counter(
         key
         for each in case.run.of(WorkerRemoved)
@@ -731,7 +712,7 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
         for key in each.processing
     )
     tasks = case.run.tasks
-    ended = set(tasks.filter(tasks["outcome"] == "finished")["key"].to_list())
+    ended = set(tasks.filter(FINISHED)["key"].to_list())
     again = [(key, n) for key, n in in_hand.most_common() if n > 1 and key not in ended]
     if not again:
         return
@@ -750,16 +731,10 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
         retry_advice="environment",
         confidence="high" if case.hang is not None else "medium",
         subject=Subject(key=key, worker=list(leaving)[-1]),
-        evidence=tuple(
-            Evidence(
-                text=f"{case.name_of(each.subject)}: {each.reason}.",
-                source="events",
-                at=each.at,
-                see=case.show_command("logs", "--worker", each.subject),
-            )
-            for each in list(leaving.values())[-3:]
-        )
-        + case.exception_evidence(),
+        evidence=(
+            *_closing_evidence(case, list(leaving.values())),
+            *case.exception_evidence(),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.sketching.normalisation import normal_prefix, own_name
 from dask_blackbox.events import FilesRead, GraphUpdated
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 from dask_blackbox.tables.schemas import Row
 
@@ -170,7 +170,7 @@ def _measured(run: RunTables) -> dict[str, Row]:
         names, [normal_prefix(name) for name in names], return_dtype=pl.String
     )
     tasks = tasks.with_columns(normal.alias("name"))
-    done = pl.col("outcome") == "finished"
+    done = FINISHED
     measures = tasks.group_by("name", maintain_order=True).agg(
         done.sum().alias("tasks"),
         (~done).sum().alias("failed"),
