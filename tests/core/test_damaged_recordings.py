@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -33,11 +34,14 @@ END = End(
 CAPSULE = b"opaque"
 
 
-def _record(folder: Path, *, end: End | None = END, full: bool = False) -> None:
+def _record(
+    folder: Path, *, end: End | None = END, full: bool = False, reserves: bool = True
+) -> None:
     """Put the recording of a failed run into a store, as a recorder does.
 
     Args:
         full: The disk has no space for what is written last.
+        reserves: The recorder reserves such space; earlier versions did not.
     """
     kept = an_event(
         "capsule-kept",
@@ -61,8 +65,11 @@ def _record(folder: Path, *, end: End | None = END, full: bool = False) -> None:
     capsules = folder / "spool" / "r" / "capsules"
     capsules.mkdir()
     (capsules / "1.capsule").write_bytes(CAPSULE)
+    reserve = folder / "spool" / "r" / "reserve"
     if full:
-        (folder / "spool" / "r" / "reserve").unlink()
+        os.truncate(reserve, 0)
+    if not reserves:
+        reserve.unlink()
     [waiting] = spooled_in(folder / "spool").ready
     assert upload_recording(waiting) is not None
 
@@ -77,6 +84,15 @@ def test_a_recording_whose_account_did_not_fit_on_the_disk_is_not_called_complet
     assert card.completeness["missing"]["spool"] == [
         "could not keep everything (its disk was full at the end)"
     ]
+
+
+def test_a_recording_of_a_version_that_reserved_no_space_is_complete(
+    tmp_path: Path,
+) -> None:
+    _record(tmp_path, reserves=False)
+
+    card = find_run(open_store(str(tmp_path / "store")), "latest").card()
+    assert "spool" not in card.completeness.get("missing", {})
 
 
 @pytest.fixture(scope="module")

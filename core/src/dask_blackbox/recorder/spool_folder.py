@@ -110,16 +110,20 @@ def note_beginning(
         _write(folder / "store.json", msgspec.json.encode(plain))
         _write(folder / "run.json", msgspec.json.encode(manifest))
         reserve, free = folder / _RESERVE, shutil.disk_usage(folder).free
-        if free >= _LEAST_FREE and not reserve.is_file():
-            # Random, as a file system may compress it.
-            _write(reserve, os.urandom(_RESERVED))
+        if not reserve.is_file():
+            # Random, as a file system may compress it; empty where there is no space.
+            _write(reserve, os.urandom(_RESERVED) if free >= _LEAST_FREE else b"")
     except OSError as error:
         logger.warning("the spool cannot be written: %s", error)
 
 
-def is_reserved(folder: Path) -> bool:
-    """Return whether there is space for what is written last, which was not written yet."""
-    return (folder / _RESERVE).is_file()
+def had_no_space(folder: Path) -> bool:
+    """Return whether what is written last found no space, if it is not there.
+
+    A recorder of an earlier version reserved none, which says nothing.
+    """
+    reserve = folder / _RESERVE
+    return reserve.is_file() and not reserve.stat().st_size
 
 
 def write_last(path: Path, blob: bytes) -> None:
@@ -128,7 +132,9 @@ def write_last(path: Path, blob: bytes) -> None:
     Raises:
         OSError: if there is none all the same.
     """
-    (path.parent / _RESERVE).unlink(missing_ok=True)
+    reserve = path.parent / _RESERVE
+    if reserve.is_file():
+        os.truncate(reserve, 0)
     _write(path, blob)
 
 

@@ -20,7 +20,7 @@ from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
-from dask_blackbox.recorder.spool_folder import Claim, Spooled, is_reserved
+from dask_blackbox.recorder.spool_folder import Claim, Spooled, had_no_space
 from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
@@ -131,7 +131,7 @@ def _ending_of(spooled: Spooled) -> Ending:
     run = RunTables(spooled.manifest, None, frames_of_batches(batches))
     reported = end_in_segments(run)
     if reported is not None:
-        if is_reserved(spooled.folder):
+        if not had_no_space(spooled.folder):
             return reported
         # What was dropped is in the document that found no space.
         account = SourceAccount(error="its disk was full at the end")
