@@ -277,3 +277,17 @@ def test_a_host_stopped_the_run_before_a_cluster_was_closed_for_it(
 
     assert (found.kind, found.source) == ("host-stopped", "host")
     assert found.decided_at == START + at
+
+
+def test_what_a_driver_was_handling_as_it_exited_keeps_its_place() -> None:
+    call = an_event(
+        "driver-call-failed", "driver", at=5.0, identity="7", pid=1, call="Future.result",
+        exception="ValueError", message="no", file="/jobs/etl.py", line=9, function="load",
+    )  # fmt: skip
+    closing = an_event("driver-closing", "driver", at=5.1, pid=1, exiting=["7"])
+
+    found = outcome_of(a_run(*HERE, call, closing, failed_with(None, exit_code=3)))
+
+    assert found.exception is not None
+    place = (found.exception.file, found.exception.line, found.exception.function)
+    assert place == ("/jobs/etl.py", 9, "load")

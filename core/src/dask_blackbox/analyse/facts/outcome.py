@@ -443,6 +443,7 @@ def _as_exception(received: DriverCallFailed) -> DriverException:
         chain_ids=(received.identity or "",),
         file=received.file,
         line=received.line,
+        function=received.function,
         key=received.key,
     )
 
