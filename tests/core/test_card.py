@@ -353,6 +353,9 @@ def test_the_last_heartbeat_of_a_run_that_may_still_run_is_reported() -> None:
     assert re.fullmatch(
         r"has not reported the end of the run; its last heartbeat was 2\d s ago", text
     )
+    assert re.search(r"; last heartbeat 2\d s ago$", found.headline)
+    run.last_heartbeat = time.time() - 6
+    assert "heartbeat" not in card(run).headline
 
 
 def test_an_unrecorded_driver_error_is_reported_without_much_confidence() -> None:

@@ -270,7 +270,7 @@ def _headline(
     unrecorded: str | None,
 ) -> str:
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
-    from dask_blackbox.analyse.run_state import is_clusterless
+    from dask_blackbox.analyse.run_state import is_clusterless, silent_for
 
     if not run.ending_whole:
         return headline_of_a_damaged_end(state, numbers)
@@ -281,6 +281,7 @@ def _headline(
         numbers,
         unrecorded=unrecorded,
         clusterless=is_clusterless(run),
+        silent=silent_for(run) if state == "running" else 0.0,
     )
 
 

@@ -16,6 +16,8 @@ from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
 _LONGEST = 120
+_SILENT = 15.0
+"""Seconds without a heartbeat, of which there is one every five, that are worth a word."""
 _LOCAL = "work in local threads and processes is not recorded"
 
 
@@ -27,6 +29,7 @@ def headline_of(
     *,
     unrecorded: str | None = None,
     clusterless: bool = False,
+    silent: float = 0.0,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -35,6 +38,7 @@ def headline_of(
         findings: All else that was found.
         unrecorded: Why there is no recording, if there is none.
         clusterless: The driver was recorded and no cluster was: there was no client.
+        silent: Seconds since the last sign of life of a run that has not ended.
     """
     if verdict is not None:
         return short(verdict.title, _LONGEST)
@@ -44,7 +48,8 @@ def headline_of(
     if clusterless:
         return f"{state.capitalize()} after {took} without a Dask client: {_LOCAL}"
     if state == "running":
-        return f"Running for {took}: {_work(numbers)}"
+        last = f"; last heartbeat {duration(silent)} ago" if silent > _SILENT else ""
+        return f"Running for {took}: {_work(numbers)}{last}"
     if state != "succeeded":
         return f"{state.capitalize()} after {took}: {_work(numbers)}"
     warnings = [each.rule for each in findings if each.severity == "warning"]
