@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from itertools import count
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Callable
 
 from .logs import LONGEST, PROCESS, LogTap, TakePrinted, cut, plain
@@ -176,7 +177,7 @@ class DriverPrintedLines:
 
 def _is_shown_for_worker() -> bool:
     """Return whether a worker has printed a line that Dask prints in each client, too."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while (
         frame is not None and frame.f_code.co_name == "write"
     ):  # one of each recording

@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 from ..bytecode import code_hash, signed
@@ -349,7 +350,7 @@ class DriverTap:
 
 
 def _is_called_by(name: str) -> bool:
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     for _ in range(_WARNING_FRAMES):
         if frame is None:
             return False
