@@ -4,7 +4,7 @@
 # branch on a small cluster and compares them with the books.
 set -u
 
-PY="${PYTHON:-/work/main/.venvs/core/bin/python}"
+PY="${PYTHON:-python}"
 WORK="$(mktemp -d -t fines-XXXXXX)"
 trap 'rm -rf "$WORK"' EXIT
 export FINES_DB="$WORK/ledger.sqlite"

@@ -2,7 +2,7 @@
 # Grain intake of the mill: moisture of the day's lorries, corrected with the curve of the
 # probe, as tonnes of dry matter. Called by cron at 02:10.
 set -u
-PY=${PYTHON:-/work/main/.venvs/core/bin/python}
+PY=${PYTHON:-python}
 RUN=$(mktemp -d -t mill-XXXXXX)
 SCHED=$RUN/scheduler.json
 pids=()
