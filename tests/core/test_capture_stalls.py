@@ -133,7 +133,10 @@ def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:
 
 def test_a_stall_reports_nothing_of_another_runs_tasks(finished: ScenarioRun) -> None:
     for job in ("resource", "deep"):
-        for stall in details(hung(finished, job), "stall"):
+        stalls = details(hung(finished, job), "stall")
+
+        assert stalls
+        for stall in stalls:
             assert sum(stall["states"].values()) == 1
             assert all(each["prefix"] != "inc" for each in stall["processing"])
 

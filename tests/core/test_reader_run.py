@@ -144,7 +144,7 @@ def test_what_came_twice_counts_once() -> None:
     writer.append("driver", None, EPOCH, rows_of(a_log("line 3", at=5.0, seq=3)))
     # ... and a line without a number is never taken for another.
     writer.append("driver", None, EPOCH, rows_of(a_log("the same"), a_log("the same")))
-    # What a worker has reported lies in its last words, too.
+    # What a worker has reported is in its last lines, too.
     missing = an_event("missing-file", "load-1", at=6.0, path="/data/in.csv")
     writer.append("recorder", None, EPOCH, rows_of(missing, missing))
     store.put(f"{address.folder}segments/r2-000001.seg", writer.close())

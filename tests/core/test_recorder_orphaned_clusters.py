@@ -73,7 +73,7 @@ def test_the_recorder_closes_the_cluster_of_a_killed_driver(
     assert card.verdict.rule == "driver-killed"
     titles = [each.title for each in card.findings]
     assert f"The recorder closed the cluster at {address}" in titles
-    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+    with pytest.raises(OSError, match=r"(?i)connect"):
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
@@ -114,7 +114,7 @@ def test_the_recorder_closes_the_cluster_of_a_driver_that_is_killed_after_its_en
     home = killed_driver(homes, address, "end")
 
     assert Run.open(reported(home, "links")["recording"]).state == "aborted"
-    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+    with pytest.raises(OSError, match=r"(?i)connect"):
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
@@ -148,7 +148,7 @@ def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
     assert (kind, subject) == ("cluster-orphaned", address)
     assert json.loads(detail)["closed"] is True
     assert json.loads(detail)["run"] == "orphaning/killed/1"
-    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+    with pytest.raises(OSError, match=r"(?i)connect"):
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
@@ -181,7 +181,7 @@ def test_the_next_run_of_the_job_closes_the_cluster_of_one_that_nobody_finished(
             f"{shelf.url}/{lost.folder}complete.json",
         )
 
-        with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+        with pytest.raises(OSError, match=r"(?i)connect"):
             Client(cluster.scheduler_address, timeout="2 s")
     titles = [each.title for each in finished.card.findings]
     assert f"The recorder closed the cluster at {cluster.scheduler_address}" in titles

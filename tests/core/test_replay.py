@@ -41,6 +41,7 @@ from dask_blackbox.serve import create_app
 from scenario_runs import Home, ScenarioRun, begin, ended, every_byte
 
 MARK = b"mark-of-the-values-4711"
+SHORTEST = 48  # bytes of a bundle: how it begins, a length and a checksum
 REPLAYED = {
     "check": ("many", "LookupError: 10 rows are more than 5"),
     "check_future": ("many", "LookupError: 7 rows are more than 5"),
@@ -287,8 +288,11 @@ def test_a_bundle_that_was_changed_is_not_unpickled(
 def test_any_cut_of_a_bundle_is_found(finished: ScenarioRun) -> None:
     whole = blob_of(run_of(finished, "many"), "check").read_bytes()
 
-    for end in range(0, len(whole), 97):
-        with pytest.raises(ValueError, match=r"truncated|SHA-256"):
+    for end in range(SHORTEST):
+        with pytest.raises(ValueError, match="truncated"):
+            read_bundle(whole[:end])
+    for end in range(SHORTEST, len(whole), 97):
+        with pytest.raises(ValueError, match="SHA-256"):
             read_bundle(whole[:end])
 
 

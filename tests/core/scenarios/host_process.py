@@ -147,17 +147,17 @@ def nested(client: Client, store: str) -> None:
 
 
 def say(i: int) -> None:
-    print("last words", i)
+    print("last line", i)
 
 
 def last_lines(client: Client, store: str) -> None:
     """End recordings right after tasks that print and log."""
     cards = []
     for i in range(3):
-        with recording(client, store=store, job="last-words") as rec:
+        with recording(client, store=store, job="last-lines") as rec:
             client.gather(client.map(say, range(20 * i, 20 * i + 20)))
         cards.append(card_of(rec))
-    reported["last_words"] = cards
+    reported["last_lines"] = cards
 
 
 def two_clients(cluster: LocalCluster, store: str) -> None:

@@ -114,7 +114,7 @@ def read_bundle(blob: Any) -> TaskBundle:
         ValueError: if it is none, is damaged, or of a newer version; it says which.
     """
     if not blob.startswith(_MAGIC) or len(blob) < len(_MAGIC) + _END.size:
-        raise ValueError("it is not a failed-task bundle, or truncated")
+        raise ValueError("it is not a failed-task bundle, or it is truncated")
     length, digest = _END.unpack(blob[-_END.size :])
     if hashlib.sha256(memoryview(blob)[:-32]).digest() != digest:
         raise ValueError("its SHA-256 does not match: it was damaged or changed")

@@ -1,4 +1,4 @@
-"""The worker's part: log lines, failed attempts and last words.
+"""The worker's part: log lines, failed attempts and last lines.
 
 Everything is written to the ring at once and shipped to the scheduler a little later, in
 batches, through Dask's own event log.
