@@ -129,8 +129,8 @@ def test_a_recording_without_logs_says_so() -> None:
         ({"worker": "10.0.0"}, "matches several workers"),
         ({"worker": "carol"}, "there were: alice, bob"),
         ({"level": "loud"}, "give DEBUG, INFO"),
-        ({"since": "yesterday"}, r"--since yesterday is not a time.*\+10s"),
-        ({"until": "5 apples"}, "--until 5 apples is not a time"),
+        ({"since": "yesterday"}, r"--since 'yesterday' is not a time.*\+10s"),
+        ({"until": "5 apples"}, "--until '5 apples' is not a time"),
         ({"pattern": "("}, "not a regular expression"),
     ],
 )

@@ -42,7 +42,7 @@ def test_top_reports_how_far_a_run_is(shelf: Shelf) -> None:
 
     assert result.exit_code == 0
     (line,) = result.stdout.splitlines()
-    assert line.startswith("nightly/run-1/1 running: running for ")
+    assert line.startswith("nightly/run-1/1 running: duration ")
     assert "tasks 40 of 100" in line
     assert "workers 2 with 4 threads, 3 busy" in line
 

@@ -244,7 +244,7 @@ def test_logs_are_searched(shelf: Shelf, ask: Served) -> None:
     assert "quiet &lt;script&gt;" in everything
     assert "quiet" not in grave
     assert "2 lines are recorded; none of them match" in nothing
-    assert "--since soon is not a time" in nonsense
+    assert "--since &#39;soon&#39; is not a time" in nonsense
 
 
 def test_our_own_pages_load_nothing_from_elsewhere(shelf: Shelf, ask: Served) -> None:

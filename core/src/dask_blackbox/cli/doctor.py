@@ -241,10 +241,10 @@ def _permissions(store: Store) -> Iterator[Check]:
             if what == "write":
                 return
         else:
-            yield Check(what, "ok", f"{store.url} can be {_DONE[what]}")
+            yield Check(what, "ok", f"blobs in {store.url} can be {_DONE[what]}")
 
 
-_DONE = {"write": "written", "read": "read", "list": "listed", "delete": "deleted from"}
+_DONE = {"write": "written", "read": "read", "list": "listed", "delete": "deleted"}
 
 
 def _same(found: bytes, expected: bytes) -> None:

@@ -79,10 +79,10 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     now = beat.at if beat is not None else run.manifest.started
     lasted = beat.lasted if beat is not None else None
     lasted = max(0.0, now - run.manifest.started) if lasted is None else lasted
-    facts = [("running for", duration(lasted))]
+    facts = [("duration", duration(lasted))]
     progress = beat.progress if beat is not None else None
     if progress is None:
-        return [*facts, ("tasks", f"{count(run.tasks.height)} ended")]
+        return [*facts, ("tasks", count(run.tasks.height))]
     of = f" of {count(progress.total)}" if progress.total else ""
     limit = f" of {exact_size(progress.memory_limit)}" if progress.memory_limit else ""
     facts += [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -115,7 +116,7 @@ def _matching(pattern: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     except re.error as error:
         raise ConfigurationError(
             f"{pattern!r} is not a regular expression ({error}); "
-            f"for the plain text give {re.escape(pattern)!r}"
+            f"for the plain text give {shlex.quote(re.escape(pattern))}"
         ) from error
     return lambda lines: lines.filter(
         pl.Series([found(text or "") is not None for text in lines["message"]])
@@ -184,7 +185,7 @@ def _moment(run: RunTables, option: str, text: str) -> datetime:
 
 def _bad_moment(option: str, text: str) -> ConfigurationError:
     return ConfigurationError(
-        f"--{option} {text} is not a time; give one like 2026-11-21T03:00:07 (UTC), "
+        f"--{option} {text!r} is not a time; give one like 2026-11-21T03:00:07 (UTC), "
         "+10s (after the run's start) or -30s (before its end)"
     )
 
@@ -206,7 +207,7 @@ def _level(text: str) -> int:
     if text.isdigit():
         return int(text)
     raise ConfigurationError(
-        f"--level {text} is not a level; give DEBUG, INFO, WARNING, ERROR or CRITICAL"
+        f"--level {text!r} is not a level; give DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
 
 
@@ -276,7 +277,7 @@ class LogLines(NamedTuple):
 def loglines_of(
     run: RunTables, processes: list[WorkerProcess], *, limit: int
 ) -> LogLines:
-    """Choose at most `limit` lines: warnings and worse, last words, then the newest."""
+    """Choose at most `limit` lines: warnings and worse, last lines, then the newest."""
     logs = run.logs
     total = logs.height
     if total == 0:

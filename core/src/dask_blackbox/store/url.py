@@ -25,7 +25,7 @@ _IN_CONTAINERS = (
 
 _SUPPORTED = (
     "a store is s3://bucket/prefix, file:///folder or the path of a folder "
-    "(for other S3 servers than AWS set blackbox.store.endpoint)"
+    "(for S3 servers other than AWS, set blackbox.store.endpoint)"
 )
 
 
