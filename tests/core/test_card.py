@@ -491,7 +491,7 @@ def test_a_scheduler_that_ended_with_its_driver_was_recorded_until_then() -> Non
     found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
 
     text = found.completeness["missing"]["scheduler tcp://s"]
-    assert text == ["could not be recorded to its end (Connect call failed)"]
+    assert text == ["recorded only in part (Connect call failed)"]
 
 
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0])

@@ -44,18 +44,18 @@ def killed_by(exit_code: int) -> list[Piece]:
 @pytest.mark.parametrize(
     ("exit_code", "title", "remedy", "advice"),
     [
-        (-24, "got SIGXCPU at the limit of CPU time", "ulimit -t", "environment"),
-        (-25, "got SIGXFSZ at the limit of a file", "ulimit -f", "environment"),
-        (-14, "got SIGALRM from a timer set in", "signal.alarm", "code"),
+        (-24, "received SIGXCPU at the limit of CPU time", "ulimit -t", "environment"),
+        (-25, "received SIGXFSZ at the limit of a file", "ulimit -f", "environment"),
+        (-14, "received SIGALRM from a timer set in", "signal.alarm", "code"),
         (
             -1,
-            "got SIGHUP while running 'fit' because a terminal",
+            "received SIGHUP while running 'fit' because a terminal",
             "nohup",
             "environment",
         ),
-        (-31, "got SIGSYS for a forbidden system call", "seccomp", "environment"),
-        (-10, "got SIGUSR1 from outside Dask", "Slurm", "unknown"),
-        (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
+        (-31, "received SIGSYS for a forbidden system call", "seccomp", "environment"),
+        (-10, "received SIGUSR1 from outside Dask", "Slurm", "unknown"),
+        (-15, "received SIGTERM from outside Dask", "what ends processes", "transient"),
     ],
 )
 def test_a_signal_of_one_sender_is_reported_with_its_sender(
@@ -85,7 +85,7 @@ def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
     found = verdict(run)
 
     assert found.title == (
-        "A worker got SIGKILL from the run's own script while running 'fit'"
+        "A worker received SIGKILL from the run's own script while running 'fit'"
     )
     assert "Look at /jobs/chaos.py:7" in found.remedy
     assert found.retry_advice == "unknown"

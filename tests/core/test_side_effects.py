@@ -582,7 +582,7 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("closed_cluster", 1, ["The driver could not connect to ", ": it had closed that cluster"], "high"),
         ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
         ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
-        ("signals_itself", 1, ["got SIGKILL from task 'end_worker'"], "high"),
+        ("signals_itself", 1, ["received SIGKILL from task 'end_worker'"], "high"),
         ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
         ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
         ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),

@@ -315,7 +315,7 @@ def test_a_flow_that_handles_the_loss_may_end_green(prefect: Any, store: Path) -
     assert seen.state == "COMPLETED"
     assert seen.tasks["die"].state == "CRASHED"
     assert "1 warning: worker-signalled" in seen.card.headline
-    assert "## ✖ A worker got SIGKILL" in seen.task_pages["die"]
+    assert "## ✖ A worker received SIGKILL" in seen.task_pages["die"]
 
 
 def test_a_time_limit_within_a_serialiser_is_still_one(

@@ -196,6 +196,13 @@ def _cut_path(path: re.Match[str]) -> str:
 _PLACE = re.compile(r"\S+\.\w+:\d")
 
 
+# Any other first word may be the name of an exception, which keeps its capital.
+_BEGINNING = re.compile(
+    r"(?:An?|Both|Different|Every|Give|No|None|Only|Plugin|Preload|Process|Program|Tasks?"
+    r"|The|Workers?)(?= )"
+)
+
+
 def capital(text: str) -> str:
     """Return a text that begins with a capital letter, unless with a place: `etl.py:9`."""
     if _PLACE.match(text):
@@ -205,8 +212,7 @@ def capital(text: str) -> str:
 
 def uncapitalised(text: str) -> str:
     """Return a sentence's beginning for the middle of one: "The driver" as "the driver"."""
-    words = ("The", "A", "An", "No", "Process", "Program", "Worker", "Workers")
-    return text[0].lower() + text[1:] if text.partition(" ")[0] in words else text
+    return text[0].lower() + text[1:] if _BEGINNING.match(text) else text
 
 
 def clean(text: str) -> str:
@@ -319,7 +325,7 @@ def moment_of(typed: str, option: str) -> float:
 
 def _wrong(typed: str, option: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{option} is {typed!r}; give an age like '24h', '7 days' or '2 weeks', "
+        f"{option} {typed!r} is not an age; give one like '24h', '7 days' or '2 weeks', "
         "or a day like 2026-11-21"
     )
 

@@ -72,6 +72,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    capital,
     class_of,
     command,
     counted,
@@ -418,7 +419,7 @@ class Case:
         Args:
             options: Of the command that shows it; none: the lines of its role.
         """
-        who = process_name(row["role"], row["source"])
+        who = capital(process_name(row["role"], row["source"]))
         return Evidence(
             text=f"{who}: {short(without_traceback(row['message']), longest)}",
             source="logs",

@@ -79,10 +79,11 @@ def _missing_from_ending(run: RunTables) -> Iterator[tuple[str, str]]:
         )
     for source, account in ending.sources.items():
         if account.error:
-            could_not = "keep everything" if source == SPOOL else "be recorded"
-            if source != SPOOL and account.batches:
-                could_not = "be recorded to its end"
-            yield source, f"could not {could_not} ({short(account.error, 200)})"
+            if source == SPOOL:
+                what = "could not keep everything"
+            else:
+                what = "recorded only in part" if account.batches else "not recorded"
+            yield source, f"{what} ({short(account.error, 200)})"
         lost = sum(last - first + 1 for first, last in account.gaps)
         if lost:
             yield source, f"{counted(lost, 'batch', 'batches')} never arrived"

@@ -328,12 +328,7 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
         f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on "
         f"{where}{because}, and Dask continued without it"
     )
-    evidence = Evidence(
-        text=f"{row['role']} {row['source']}: {short(text, 300)}",
-        source="logs",
-        at=row["at"].timestamp(),
-        see=case.show_command("logs", "--worker", failure.worker),
-    )
+    evidence = case.line_evidence({**row, "message": text}, "--worker", failure.worker)
     return FailedSetup(short_with_paths(title, 120), sentence, evidence)
 
 

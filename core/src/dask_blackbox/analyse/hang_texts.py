@@ -20,8 +20,6 @@ from dask_blackbox.formatting import code_line, counted, duration, quoted_key, s
 INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
 """Begins the title of a stall that somebody ended."""
 
-_NEWLINE = "\n"
-
 
 def how_it_ended(case: Case, hang: Hang) -> str:
     """Return a sentence on how long nothing moved, and what ended it."""
@@ -72,11 +70,10 @@ def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
     logs = case.run.logs
     chosen = logs.filter((logs["role"] != "driver") & printed_by(*signatures))
     return tuple(
-        Evidence(
-            text=f"{row['role']} {row['source']}: {short(row['message'].partition(_NEWLINE)[0], 240)}",
-            source="logs",
-            at=row["at"].timestamp(),
-            see=case.show_command("logs", "--worker", row["source"]),
+        case.line_evidence(
+            {**row, "message": row["message"].partition("\n")[0]},
+            *(("--worker", row["source"]) if row["role"] == "worker" else ()),
+            longest=240,
         )
         for row in chosen.tail(1).iter_rows(named=True)
     )

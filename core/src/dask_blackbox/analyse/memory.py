@@ -389,8 +389,9 @@ class RetainedMemory:
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
+        keep = "keeps" if len(self.prefixes) == 1 else "keep"
         return (
-            f"Look for what {quoted(self.prefixes, most=2)} keeps from one task to the "
+            f"Look for what {quoted(self.prefixes, most=2)} {keep} from one task to the "
             "next: module-level lists and caches (`functools.cache` without a size), "
             "attributes of the worker, sessions that are never closed, a native "
             "library's memory pool. Smaller pieces, more memory or replacing workers "

@@ -25,7 +25,7 @@ class Sender:
     """Where a signal comes from.
 
     Attributes:
-        how: Completes “A worker got SIGXCPU …”.
+        how: Completes “A worker received SIGXCPU …”.
         because: Completes “it …”.
         remedy: What to do where it ended a worker.
         for_driver: What to do where it ended the driver; empty: the same.
@@ -103,7 +103,7 @@ _SENDERS = {
     ),
     "SIGHUP": Sender(
         how="because a terminal or session was closed",
-        because="got {name} because its terminal or session closed",
+        because="received {name} because its terminal or session closed",
         remedy=(
             "Start workers so that they outlive the session: as a service or a batch job, "
             "under `nohup`, `setsid` or `tmux`."

@@ -37,7 +37,7 @@ from dask_blackbox.finding import (
     Subject,
     unusual,
 )
-from dask_blackbox.formatting import capital, counted, short, size
+from dask_blackbox.formatting import capital, class_of, counted, short, size
 
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
@@ -72,11 +72,23 @@ def chain_of(
     facts = facts_of(case)
     outcome = facts[-1]
     path = _longest_path(root, facts)
-    if verdict.rule in OF_THE_DRIVER or is_interrupt(case, verdict):
+    if (
+        verdict.rule in OF_THE_DRIVER
+        or is_interrupt(case, verdict)
+        or _raised_by_driver(case, root)
+    ):
         path[-1] = replace(outcome, text=end_of_run(case))
     before = [*_changes(case, changes), *_before(case, verdict)]
     steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]
     return _in_time(_merged(steps), outcome.at)
+
+
+def _raised_by_driver(case: Case, root: Incident) -> bool:
+    """Return whether a step already names the driver's exception."""
+    exception = case.exception
+    if exception is None:
+        return False
+    return root.text.startswith(f"{class_of(exception.exception)} in the driver")
 
 
 def _raised_at(case: Case, verdict: Finding) -> float | None:

@@ -506,12 +506,7 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
         ),
         confidence="medium",
         evidence=(
-            Evidence(
-                text=f"scheduler: {short(last['message'], 300)}",
-                source="logs",
-                at=last["at"].timestamp(),
-                see=case.show_command("logs", "--role", "scheduler"),
-            ),
+            case.line_evidence(last),
             *case.exception_evidence(),
         ),
     )
@@ -543,7 +538,8 @@ def TOO_MANY_OPEN_FILES(case: Case) -> Iterator[Finding]:
         return
     if exception is not None and case.search_exception(OPEN_FILES_EXHAUSTED.pattern):
         at = code_line(exception, ", at ")
-        text = f"The driver itself raised {short(exception.message, 160)}{at}"
+        raised = f"{class_of(exception.exception)}: {short(exception.message, 160)}"
+        text = f"The driver itself raised {raised}{at}"
         yield _found(case, text, worker=None, subject=Subject(), sure="high")
         return
     yield from _unresponsive_findings(case)

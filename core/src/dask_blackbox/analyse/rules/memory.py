@@ -247,15 +247,14 @@ def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
         return
     top = near.row(0, named=True)
     peak, limit = top["peak"], top["memory_limit"]
-    left = max(TERMINATED_AT * limit - peak, 0)
     comfortable = math.ceil(peak / _COMFORTABLE / _STEP) * _STEP
     paused = case.run.metrics.filter(pl.col("status") == "paused")["source"].n_unique()
     yield MEMORY_NEAR_LIMIT.found(
         f"Memory reached {peak / limit:.0%} of a worker's limit",
         cause=(
             f"{capital(case.name_of(top['source']))} reached {size(peak)} of "
-            f"{size(limit)}; {size(left)} more, and its nanny would have terminated it at "
-            f"95 %. {len(near):,} of {counted(len(peaks), 'worker')} came as close"
+            f"{size(limit)}{_left(peak, limit)}. {len(near):,} of "
+            f"{counted(len(peaks), 'worker')} came as close"
             + (f", and {counted(paused, 'worker')} paused for memory" if paused else "")
             + "."
         ),
@@ -268,13 +267,21 @@ def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
         cost=Cost(amount=max(comfortable - limit, 0), unit="bytes", share=peak / limit),
         evidence=tuple(
             Evidence(
-                text=f"{case.name_of(row['source'])}: peak {size(row['peak'])} of "
-                f"{size(row['memory_limit'])}",
+                text=f"{capital(case.name_of(row['source']))}: peak "
+                f"{size(row['peak'])} of {size(row['memory_limit'])}",
                 source="metrics",
             )
             for row in near.head(5).iter_rows(named=True)
         ),
     )
+
+
+def _left(peak: int, limit: int) -> str:
+    """Return how far a worker was from the share at which its nanny terminates it."""
+    left = TERMINATED_AT * limit - peak
+    if left < 1:
+        return ", at or above the 95 % at which a nanny terminates its worker"
+    return f"; {size(left)} more, and its nanny would have terminated it at 95 %"
 
 
 # memory-limit-ignored
@@ -503,9 +510,7 @@ def SPILLING(case: Case) -> Iterator[Finding]:
     yield SPILLING.found(
         f"Workers spilled {size(total)} to disk",
         cause=(
-            f"{counted(len(spilled), 'worker')} spilled up to {size(total)} at the "
-            f"same time; {case.name_of(first['source'])} spilled most "
-            f"({size(first['spilled'])}).{waited}"
+            f"{_who_spilled(case, spilled, total)}.{waited}"
             + (
                 f" Workers wrote {size(written)} to disk and read {size(read)} back."
                 if read
@@ -529,11 +534,24 @@ def SPILLING(case: Case) -> Iterator[Finding]:
         ),
         evidence=tuple(
             Evidence(
-                text=f"{case.name_of(row['source'])}: {size(row['spilled'])} on disk",
+                text=f"{capital(case.name_of(row['source']))}: "
+                f"{size(row['spilled'])} on disk",
                 source="metrics",
             )
             for row in spilled.head(5).iter_rows(named=True)
         ),
+    )
+
+
+def _who_spilled(case: Case, spilled: pl.DataFrame, total: int) -> str:
+    """Return which workers spilled how much at once, the one that spilled most first."""
+    first = spilled.row(0, named=True)
+    who = case.name_of(first["source"])
+    if len(spilled) == 1:
+        return f"{capital(who)} spilled up to {size(total)}"
+    return (
+        f"{counted(len(spilled), 'worker')} spilled up to {size(total)} at the same "
+        f"time; {who} spilled most ({size(first['spilled'])})"
     )
 
 
@@ -587,9 +605,11 @@ def CHUNKS_TOO_LARGE(case: Case) -> Iterator[Finding]:
         "the memory per thread",
         cause=(
             f"{text}; {case.name_of(worst.worker)} has {size(worst.limit)} for "
-            f"{counted(worst.threads, 'thread')}, {size(own)} each. A task holds its "
-            "inputs, its result and intermediate copies, so a few of them fill the "
-            f"worker: it reached {worst.peak / worst.limit:.0%} of its limit"
+            f"{counted(worst.threads, 'thread')}"
+            + (f", {size(own)} each" if worst.threads > 1 else "")
+            + ". A task holds its inputs, its result and intermediate copies, so a "
+            "few of them fill the worker: it reached"
+            f" {worst.peak / worst.limit:.0%} of its limit"
             + (f" and spilled {size(worst.spilled)}." if worst.spilled else ".")
         ),
         remedy=(
@@ -607,8 +627,8 @@ def CHUNKS_TOO_LARGE(case: Case) -> Iterator[Finding]:
                 source="tasks",
             ),
             Evidence(
-                text=f"{case.name_of(worst.worker)}: peak {size(worst.peak)} of "
-                f"{size(worst.limit)}",
+                text=f"{capital(case.name_of(worst.worker))}: peak {size(worst.peak)} "
+                f"of {size(worst.limit)}",
                 source="metrics",
             ),
         ),

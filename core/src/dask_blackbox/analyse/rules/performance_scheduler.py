@@ -254,11 +254,11 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
         else f"The event loops of {roles} were"
     )
     return EVENT_LOOP_BLOCKED.found(
-        f"An event loop was blocked for {duration(first['seconds'])} "
-        f"({first['who'].lower()})",
+        f"A {first['who'].lower()}'s event loop was blocked for "
+        f"{duration(first['seconds'])}",
         cause=(
-            f"{loops} blocked for {duration(worst)} or more {counted(len(long), 'time')}, "
-            f"for {duration(cost.amount)} in total in the worst process "
+            f"{loops} blocked {counted(len(long), 'time')} for {duration(worst)} or "
+            f"more, and for {duration(cost.amount)} in total in the worst process "
             f"({cost.share or 0:.0%} of the run).{ran} One long call held "
             "the GIL, or very large data was moved. A blocked process sends no "
             "results, no data and no heartbeats."

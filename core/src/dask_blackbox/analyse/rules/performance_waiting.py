@@ -499,7 +499,7 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
         cost=Cost(amount=waste.cost, share=waste.cost / max(loads.all_capacity, 1e-9)),
         evidence=tuple(
             Evidence(
-                text=f"nothing computed for {duration(end - begin)}",
+                text=f"Nothing was computed for {duration(end - begin)}",
                 source="tasks",
                 at=begin,
             )

@@ -17,11 +17,13 @@ def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
     if not missing:
         return
     sentences = [
-        f"{source}: {sentence}" for source, each in missing.items() for sentence in each
+        f"{capital(_name(source))}: {sentence}"
+        for source, each in missing.items()
+        for sentence in each
     ]
     yield RECORDING_INCOMPLETE.found(
-        f"The recording lacks data from {listed(list(missing))}",
-        cause=f"{capital(listed(sentences, most=6))}.",
+        f"The recording lacks data from {listed([_name(each) for each in missing])}",
+        cause=" ".join(f"{each}." for each in _first(sentences, 6)),
         remedy=(
             "The other findings are valid, but the missing data may hide further ones. "
             "For dropped rows, raise `blackbox.capture.buffer` or pull more often "
@@ -32,6 +34,18 @@ def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
             Evidence(text=sentence, source="events") for sentence in sentences[:10]
         ),
     )
+
+
+def _name(source: str) -> str:
+    """Return the name of a source: `worker tcp://…`, `scheduler tcp://…`, `the driver`."""
+    if " " in source:
+        return source
+    return f"worker {source}" if "://" in source else f"the {source}"
+
+
+def _first(sentences: list[str], most: int) -> list[str]:
+    more = len(sentences) - most
+    return [*sentences[:most], *([f"And {more:,} more"] if more > 0 else [])]
 
 
 @documented("rule-failed")

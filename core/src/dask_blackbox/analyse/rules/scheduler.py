@@ -158,9 +158,11 @@ def _finding(
         evidence=(
             *case.exception_evidence(),
             *_raised_before(received),
-            *_reported_by("scheduler-closing", closing),
-            *_reported_by("scheduler-silent", case.run.of(SchedulerUnresponsive)),
-            *_reported_by("scheduler-lost", lost),
+            *_reported_by("The scheduler closed", closing),
+            *_reported_by(
+                "The scheduler did not answer", case.run.of(SchedulerUnresponsive)
+            ),
+            *_reported_by("The recorder lost the connection", lost),
             *_exit_of_scheduler(case),
         ),
     )
@@ -319,7 +321,7 @@ def _closed_its_own_client(case: Case) -> bool:
 
 
 def _reported_by(
-    kind: str, events: Sequence[_End | SchedulerUnresponsive]
+    what: str, events: Sequence[_End | SchedulerUnresponsive]
 ) -> Iterator[Evidence]:
     for event in events[-1:]:
         if isinstance(event, SchedulerClosing):
@@ -327,7 +329,7 @@ def _reported_by(
         else:
             text = "" if isinstance(event, DriverLost) else event.error or ""
         yield Evidence(
-            text=f"{kind}: {short(text or event.subject, 200)}",
+            text=f"{what}: {short(text or event.subject, 200)}",
             source="events",
             at=event.at,
         )

@@ -356,7 +356,7 @@ def P2P_OUT_OF_DISK(case: Case) -> Iterator[Finding]:
         evidence=(
             *(
                 Evidence(
-                    text=f"worker {worker}: P2P ran out of available disk space.",
+                    text=f"Worker {worker}: P2P ran out of available disk space.",
                     source="logs",
                     at=at,
                     see=case.show_command("logs", "--worker", worker),
@@ -434,8 +434,7 @@ def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
     died = how_died(case, case.deaths) if case.deaths else ""
     repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""
     yield SHUFFLE_RESTARTED.found(
-        f"{counted(len(shuffles), 'shuffle')} restarted "
-        f"({counted(len(restarts), 'time')}) because a worker left",
+        f"{_restarted(len(shuffles), len(restarts))} because a worker left",
         cause=(
             f"Shuffle {short(shuffles[0], 40)} restarted "
             f"{counted(len(restarts), 'time')}{_departed_worker_text(case, restarts[0][1]['at'])}. "
@@ -458,6 +457,12 @@ def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
             for _, line in restarts[:5]
         ),
     )
+
+
+def _restarted(shuffles: int, restarts: int) -> str:
+    """Return how many shuffles restarted, and how often if that is more."""
+    times = f" {counted(restarts, 'time')}" if restarts > shuffles else ""
+    return f"{counted(shuffles, 'shuffle')} restarted{times}"
 
 
 def _departed_worker_text(case: Case, at: datetime) -> str:

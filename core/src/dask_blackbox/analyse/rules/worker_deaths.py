@@ -51,6 +51,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
+    uncapitalised,
 )
 from dask_blackbox.run_tables import FINISHED, epoch
 
@@ -63,7 +64,7 @@ from dask_blackbox.run_tables import FINISHED, epoch
 _HOLD_LESS = (
     "Results filled the workers' memory, more than any single task did. Reduce them "
     "sooner, write them from the workers instead of calling `persist()`, or let "
-    "workers spill (`distributed.worker.memory.target` and `spill`). Otherwise: "
+    "workers spill (`distributed.worker.memory.target` and `spill`). Otherwise "
 )
 
 
@@ -97,7 +98,9 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         if retained
         else early.advice(need.wanted)
         if early
-        else f"{_HOLD_LESS if need.held else ''}{need.advice()}",
+        else f"{_HOLD_LESS}{uncapitalised(need.advice())}"
+        if need.held
+        else need.advice(),
         # New workers start empty, and fill up again.
         retry_confidence="medium" if retained else None,
     )
@@ -455,7 +458,7 @@ def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_SIGNALLED,
-        did=f"got {last.signal}",
+        did=f"received {last.signal}",
         how=how,
         more=more,
         remedy=remedy,
@@ -693,7 +696,7 @@ def _closing_evidence(
 ) -> Iterator[Evidence]:
     for each in closings[-3:]:
         yield Evidence(
-            text=f"{case.name_of(each.subject)}: {each.reason}.",
+            text=f"{capital(case.name_of(each.subject))} closed: its lifetime ended.",
             source="events",
             at=each.at,
             see=case.show_command("logs", "--worker", each.subject),
