@@ -9,7 +9,12 @@ from dask_blackbox.card import card_of
 from dask_blackbox.recorder.pulling import reported_within
 from dask_blackbox.report import performance_html
 from dask_blackbox.report.performance import log_markup
-from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
+from dask_blackbox.report.profile_tree import (
+    ProfileNode,
+    drawable,
+    merged_profile,
+    seen_at_least,
+)
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_death,
@@ -47,14 +52,23 @@ def a_profiled_run() -> RunTables:
     )
 
 
+def counts_in(tree: ProfileNode) -> list[tuple[str, int]]:
+    """Return name and count of each frame, each before those that it calls."""
+    found, below = [], [tree]
+    while below:
+        node = below.pop()
+        found.append((node["description"]["name"], node["count"]))
+        below += reversed(node["children"].values())
+    return found
+
+
 def test_profiles_of_a_whole_run_add_up() -> None:
     tree = merged_profile(a_profiled_run())
 
     assert tree is not None
-    flames, unseen = flames_of(tree)
-    seconds = {flame.name: round(flame.seconds, 3) for flame in flames}
-    assert seconds == {"root": 0.2, "join": 0.14, "load": 0.06, "sort": 0.09}
-    assert unseen == 0
+    drawn, left_out = drawable(tree)
+    assert counts_in(drawn) == [("root", 20), ("join", 14), ("sort", 9), ("load", 6)]
+    assert left_out == 0
 
 
 def test_a_very_deep_stack_is_merged_all_the_same() -> None:
@@ -66,10 +80,22 @@ def test_a_very_deep_stack_is_merged_all_the_same() -> None:
     merged = merged_profile(run)
 
     assert merged is not None
-    flames, unseen = flames_of(merged)
+    drawn, left_out = drawable(merged)
     assert merged["count"] == 2
-    assert len(flames) == 201
-    assert unseen == 1
+    assert len(counts_in(drawn)) == 201
+    assert left_out == 1
+
+
+def test_what_the_flame_graph_leaves_out_is_reported() -> None:
+    tree = a_frame("root", 30_000, a_frame("often", 29_999), a_frame("rare", 1))
+    run = a_run(an_event("profile", tree=tree, left_out_below=2), a_worker())
+
+    page = performance_html(run, card_of(run, ()))
+
+    assert "1 frame is too small to draw" in page
+    assert "not all frames seen fewer than 2 times are shown" in page
+    assert "often.py" in page
+    assert "rare.py" not in page
 
 
 def test_the_rarest_frames_of_a_large_profile_are_left_out_and_that_is_reported() -> (
@@ -108,7 +134,7 @@ def test_a_function_that_calls_nothing_has_its_samples() -> None:
     merged = merged_profile(a_run(an_event("profile", tree=tree)))
 
     assert merged is not None
-    counts = {flame.name: round(flame.seconds * 100) for flame in flames_of(merged)[0]}
+    counts = dict(counts_in(merged))
     assert counts == {"root": 9, "call": 9, "busy": 3, "deep": 4, "leaf": 4, "idle": 2}
 
 

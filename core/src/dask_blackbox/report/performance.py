@@ -10,7 +10,6 @@ import base64
 import hashlib
 import logging
 import re
-import zlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -59,8 +58,7 @@ from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import summed_metrics
 from dask_blackbox.report.profile_tree import (
     INTERVAL,
-    ProfileNode,
-    flames_of,
+    drawable,
     merged_profile,
     seen_at_least,
 )
@@ -79,10 +77,6 @@ _PAGE = (
 )
 
 _SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
-
-_FLAME_TOOLTIP = """
-<div><b>@name</b> @time (@share{0.0%})</div><div>@filename:@line_number</div><div>@line</div>
-"""
 
 
 def performance_html(run: RunTables, card: RunCard) -> str:
@@ -148,50 +142,24 @@ def _text(markup: Markup) -> Any:
 
 
 def _flame_graph(run: RunTables, of: str) -> object | None:
+    """Return Dask's flame graph of a kind of threads, and what it leaves out."""
     tree = merged_profile(run, of=of)
     if tree is None:
         return None
-    if seen_at_least(run) == 1 and (figure_of_dask := profile_figure(tree)) is not None:
-        return figure_of_dask
-    flames, unseen = flames_of(tree)
-    left_out = f"; {count(unseen)} too small to draw" if unseen else ""
+    drawn, unseen = drawable(tree)
+    are = "is" if unseen == 1 else "are"
+    left_out = [f"{counted(unseen, 'frame')} {are} too small to draw"] * bool(unseen)
     if (least := seen_at_least(run)) > 1:
-        left_out += f"; not all frames seen fewer than {least} times are shown"
-    plot = figure(
-        title=(
-            f"What the workers' threads executed, {duration(flames[0].seconds)} in "
-            f"total{left_out}"
-        ),
-        tools="pan,box_zoom,xwheel_zoom,reset",
-        sizing_mode="stretch_both",
-    )
-    source = ColumnDataSource(
-        {
-            "left": [flame.left for flame in flames],
-            "right": [flame.right for flame in flames],
-            "bottom": [flame.depth for flame in flames],
-            "top": [flame.depth + 1 for flame in flames],
-            "colour": [_colour(flame.filename) for flame in flames],
-            "name": [flame.name for flame in flames],
-            "filename": [flame.filename for flame in flames],
-            "line_number": [flame.line_number for flame in flames],
-            "line": [flame.line for flame in flames],
-            "time": [duration(flame.seconds) for flame in flames],
-            "share": [flame.right - flame.left for flame in flames],
-        }
-    )
-    plot.quad(
-        "left", "right", "top", "bottom", fill_color="colour", line_color="white",
-        source=source,
-    )  # fmt: skip
-    plot.add_tools(HoverTool(point_policy="follow_mouse", tooltips=_FLAME_TOOLTIP))
-    plot.xaxis.visible = plot.yaxis.visible = plot.grid.visible = False
-    return plot
+        left_out.append(f"not all frames seen fewer than {least} times are shown")
 
+    def make() -> object:
+        from distributed.profile import plot_data, plot_figure
 
-def _colour(filename: str) -> str:
-    # Python's own hash differs from process to process.
-    return Category20_20[zlib.crc32(filename.encode()) % len(Category20_20)]
+        plot, _ = plot_figure(plot_data(drawn, profile_interval=INTERVAL), **_STRETCHED)
+        plot.title.text = "; ".join(left_out)
+        return plot
+
+    return _made(make)
 
 
 def _transfer_by_worker(
@@ -690,7 +658,6 @@ def _panel(
 
 
 logger = logging.getLogger("dask_blackbox")
-_MOST_FRAMES = 6_000
 _STRETCHED = {"sizing_mode": "stretch_both"}
 _Made = TypeVar("_Made")
 
@@ -701,36 +668,6 @@ def _made(make: Callable[[], _Made]) -> _Made | None:
     except Exception as error:  # noqa: BLE001 - another version of Dask
         logger.info("one of Dask's figures could not be made: %r", error)
         return None
-
-
-def profile_figure(tree: ProfileNode) -> object | None:
-    """Return Dask's flame graph of a profile; None if it is too large for that."""
-
-    def make() -> object | None:
-        from distributed.profile import plot_data, plot_figure
-
-        data = plot_data(_cleaned(tree), profile_interval=INTERVAL)
-        if len(data["left"]) > _MOST_FRAMES:
-            return None
-        made: object = plot_figure(data, **_STRETCHED)[0]
-        return made
-
-    return _made(make)
-
-
-def _cleaned(tree: ProfileNode) -> dict[str, object]:
-    """Return a profile with every field that Dask reads, its texts made harmless."""
-    description = tree["description"]
-    return {
-        "count": tree["count"],
-        "description": {
-            "name": plain(str(description.get("name") or "")),
-            "filename": plain(str(description.get("filename") or "")),
-            "line_number": description.get("line_number") or 0,
-            "line": plain(str(description.get("line") or "")),
-        },
-        "children": {name: _cleaned(child) for name, child in tree["children"].items()},
-    }
 
 
 def _last_load(run: RunTables) -> SchedulerLoad | None:

@@ -20,7 +20,8 @@ from dask_blackbox.run_tables import RunTables
 INTERVAL = 0.01
 """Seconds between two samples, Dask's default."""
 
-_MOST_FLAMES = 4_000
+_MOST_DRAWN = 4_000
+_SMALLEST = 20_000  # a frame of less than one of so many samples is not drawn
 _DEEPEST = 200
 
 
@@ -47,17 +48,23 @@ class ProfileNode(TypedDict):
     children: dict[str, ProfileNode]
 
 
-class Flame(NamedTuple):
-    """One frame of the graph: its place (0 to 1, depth), its time, and where it stands."""
+class Frame(NamedTuple):
+    """Where a frame is, in texts that do no harm in a terminal or a page; empty: unknown."""
 
-    left: float
-    right: float
-    depth: int
-    seconds: float
     name: str
     filename: str
     line_number: int
     line: str
+
+
+def frame_of(description: FrameDescription) -> Frame:
+    """Return where a frame of the profile is."""
+    return Frame(
+        name=plain(str(description.get("name") or "")),
+        filename=plain(str(description.get("filename") or "")),
+        line_number=int(description.get("line_number") or 0),
+        line=plain(str(description.get("line") or "")).strip(),
+    )
 
 
 def merged_profile(
@@ -137,41 +144,34 @@ def seen_at_least(run: RunTables) -> int:
     return max((each.left_out_below or 1 for each in run.of(Profile)), default=1)
 
 
-def flames_of(tree: ProfileNode) -> tuple[list[Flame], int]:
-    """Return the frames to draw, widest first per level, and how many were too small."""
-    total = max(1, tree["count"])
-    flames: list[Flame] = []
-    unseen = 0
-    level = [(tree, 0.0)]
-    depth = 0
-    while level and depth <= _DEEPEST:
-        following = []
-        for node, left in level:
-            width = node["count"] / total
-            if len(flames) >= _MOST_FLAMES or width < 1 / 20_000:
-                unseen += 1
+def drawable(tree: ProfileNode) -> tuple[ProfileNode, int]:
+    """Return what of a profile Dask can draw, and how many frames that leaves out.
+
+    These are too small or too deep.  What is left has every field that Dask reads.
+    """
+    root, left_out = _drawn(tree), 0
+    level, number = [(tree, root)], 1
+    for _ in range(_DEEPEST):
+        below = [
+            (name, child, drawn)
+            for node, drawn in level
+            for name, child in node["children"].items()
+        ]
+        below.sort(key=lambda each: -each[1]["count"])
+        level = []
+        for name, child, above in below:
+            if number >= _MOST_DRAWN or child["count"] * _SMALLEST < tree["count"]:
+                left_out += 1
                 continue
-            flames.append(_flame(node, left, width, depth))
-            at = left
-            for child in sorted(node["children"].values(), key=lambda c: -c["count"]):
-                following.append((child, at))
-                at += child["count"] / total
-        level, depth = following, depth + 1
-    return flames, unseen + len(level)
+            above["children"][name] = drawn = _drawn(child)
+            level.append((child, drawn))
+            number += 1
+    return root, left_out + sum(len(node["children"]) for node, _ in level)
 
 
-def _flame(node: ProfileNode, left: float, width: float, depth: int) -> Flame:
-    reported = node["description"]
-    return Flame(
-        left=left,
-        right=left + width,
-        depth=depth,
-        seconds=node["count"] * INTERVAL,
-        name=plain(str(reported.get("name") or ("all threads" if depth == 0 else "?"))),
-        filename=plain(str(reported.get("filename") or "")),
-        line_number=int(reported.get("line_number") or 0),
-        line=plain(str(reported.get("line") or "")).strip()[:200],
-    )
+def _drawn(node: ProfileNode) -> ProfileNode:
+    where = cast("FrameDescription", frame_of(node["description"])._asdict())
+    return {"count": node["count"], "description": where, "children": {}}
 
 
 _MOST_NODES = 6_000
@@ -247,11 +247,10 @@ class _Tree:
         self.left_out += len(level)
 
     def _add(self, name: str, node: ProfileNode, parent: int) -> int:
-        description = node["description"]
-        file = plain(str(description.get("filename") or ""))
-        place = f"{file}:{int(description.get('line_number') or 0)}" if file else ""
-        line = plain(str(description.get("line") or "")).strip()[:160]
-        frame = (plain(str(description.get("name") or "?")), place, line)
+        where = frame_of(node["description"])
+        file = where.filename
+        place = f"{file}:{where.line_number}" if file else ""
+        frame = (where.name or "?", place, where.line[:160])
         if frame not in self._frames:
             self._frames[frame] = len(self._frames)
             own = bool(file) and not any(part in file for part in _FOREIGN)

@@ -12,6 +12,7 @@ from dask_blackbox.report.profile_tree import (
     INTERVAL,
     FrameDescription,
     ProfileNode,
+    frame_of,
     merged_profile,
     profiled_prefixes,
 )
@@ -28,13 +29,11 @@ class _Stacks:
         self._numbers: dict[tuple[str, str, int], int] = {}
 
     def number(self, description: FrameDescription) -> int:
-        name = plain(str(description.get("name") or "?"))
-        file = plain(str(description.get("filename") or ""))
-        line = int(description.get("line_number") or 0)
+        name, file, line, _ = frame_of(description)
         at = (name, file, line)
         if at not in self._numbers:
             self._numbers[at] = len(self.frames)
-            frame: dict[str, object] = {"name": name}
+            frame: dict[str, object] = {"name": name or "?"}
             if file:
                 frame |= {"file": file, "line": max(line, 1)}
             self.frames.append(frame)
