@@ -27,7 +27,7 @@ from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report.log_lines import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.run_list import Found, page_of_runs, runs_found, states_of
-from dask_blackbox.serve.templating import LogForm, SearchForm
+from dask_blackbox.serve.templating import RUN_PATH, Address, LogForm, SearchForm
 from dask_blackbox.store import Store
 
 _EVERY = 2.0
@@ -172,23 +172,22 @@ class Api:
     def routes(self) -> APIRouter:
         """Return where each is found."""
         routes = APIRouter(prefix="/api", default_response_class=Response)
-        run = "/runs/{job}/{run}/{attempt}"
         answers: tuple[tuple[str, Callable[..., object], type], ...] = (
             ("/runs", self.runs, RunsPage),
             ("/search", self.search, Found),
             ("/jobs", self.jobs, Jobs),
             ("/jobs/{job}", self.history, JobHistory),
             ("/compare", self.compare, Comparison),
-            (f"{run}/card", self.card, RunCard),
-            (f"{run}/summary", self.summary, Summary),
-            (f"{run}/logs", self.logs, LogLines),
+            (f"{RUN_PATH}/card", self.card, RunCard),
+            (f"{RUN_PATH}/summary", self.summary, Summary),
+            (f"{RUN_PATH}/logs", self.logs, LogLines),
         )
         for path, answer, kind in answers:
             routes.add_api_route(path, answer, responses=_described(kind))
         live: dict[int | str, dict[str, object]] = {
             200: {"content": {"text/event-stream": {"schema": _of(LiveRun)}}}
         }
-        routes.add_api_route(f"{run}/live", self.live, responses=live)
+        routes.add_api_route(f"{RUN_PATH}/live", self.live, responses=live)
         return routes
 
     def describe(self, app: FastAPI) -> None:
@@ -254,14 +253,14 @@ class Api:
         """Return in what two runs differ; each as `JOB/RUN/ATTEMPT`."""
         return _json(compare_runs(self._store, before, after))
 
-    def card(self, job: str, run: str, attempt: int) -> Response:
+    def card(self, address: Address) -> Response:
         """Return a card (docs/card.md)."""
-        card = self._cards.card(RunAddress.of(job, run, attempt))
+        card = self._cards.card(address)
         return Response(card.to_json(), media_type="application/json")
 
-    def summary(self, job: str, run: str, attempt: int) -> Response:
+    def summary(self, address: Address) -> Response:
         """Return what a line of the list shows of a run."""
-        card = self._cards.card(RunAddress.of(job, run, attempt))
+        card = self._cards.card(address)
         seconds = card.numbers.get("duration")
         return _json(
             Summary(
@@ -276,21 +275,18 @@ class Api:
 
     def logs(
         self,
-        job: str,
-        run: str,
-        attempt: int,
+        address: Address,
         query: Annotated[LogForm, Query()],
     ) -> Response:
         """Return the log lines of a run that fit, the first thousand."""
-        opened = self._cards.run(RunAddress.of(job, run, attempt))
+        opened = self._cards.run(address)
         lines, why_none = chosen_lines(opened, query.asked())
         rows = lines.head(_MOST_JOBS).iter_rows(named=True)
         found = tuple(msgspec.convert(as_row(row), LogLine) for row in rows)
         return _json(LogLines(lines=found, found=lines.height, why_none=why_none))
 
-    def live(self, request: Request, job: str, run: str, attempt: int) -> Response:
+    def live(self, request: Request, address: Address) -> Response:
         """Stream how far a run is, as server-sent events, until it has ended."""
-        address = RunAddress.of(job, run, attempt)
         self._cards.card(address)  # a run that does not exist is a 404
         return StreamingResponse(
             _live_events(request, self._store, self._cards, address),

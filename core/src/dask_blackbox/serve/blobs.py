@@ -17,6 +17,7 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import url_of
 from dask_blackbox.report.export import FORMATS, export
 from dask_blackbox.serve.cards import REPORTS, Cards, report_of_run
+from dask_blackbox.serve.templating import RUN_PATH, Address
 from dask_blackbox.store import Store
 from dask_blackbox.store.base import content_type_of, is_name
 
@@ -54,27 +55,24 @@ class Blobs:
     def routes(self) -> APIRouter:
         """Return where each is found."""
         routes = APIRouter(include_in_schema=False, default_response_class=Response)
-        run = "/runs/{job}/{run}/{attempt}"
         for name in REPORTS:
-            routes.add_api_route(f"{run}/{name}", self._report(name))
-        routes.add_api_route(f"{run}/files/{{name:path}}", self.file)
-        routes.add_api_route(f"{run}/export/{{form}}", self.exported)
+            routes.add_api_route(f"{RUN_PATH}/{name}", self._report(name))
+        routes.add_api_route(f"{RUN_PATH}/files/{{name:path}}", self.file)
+        routes.add_api_route(f"{RUN_PATH}/export/{{form}}", self.exported)
         return routes
 
-    def _report(self, name: str) -> Callable[[str, str, int], Response]:
-        def report(job: str, run: str, attempt: int) -> Response:
-            page = report_of_run(
-                self._cards.run(RunAddress.of(job, run, attempt)), name
-            )
+    def _report(self, name: str) -> Callable[[RunAddress], Response]:
+        def report(address: Address) -> Response:
+            page = report_of_run(self._cards.run(address), name)
             return HTMLResponse(page, headers={"Content-Security-Policy": SANDBOX})
 
         return report
 
-    def exported(self, job: str, run: str, attempt: int, form: str) -> Response:
+    def exported(self, address: Address, form: str) -> Response:
         """Send a run in a format of another tool, as `dask blackbox export` writes it."""
         if form not in _EXPORTED:
             raise HTTPException(404, f"there is no export {form!r}")
-        opened = self._cards.run(RunAddress.of(job, run, attempt))
+        opened = self._cards.run(address)
         folder = Path(tempfile.mkdtemp(prefix="dask-blackbox-"))
         named = "-".join(map(str, opened.address)) + FORMATS[form]
         try:
@@ -92,11 +90,10 @@ class Blobs:
             background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
         )
 
-    def file(self, job: str, run: str, attempt: int, name: str) -> Response:
+    def file(self, address: Address, name: str) -> Response:
         """Send a blob: JSON to look at, a page in its sandbox, all else to be kept."""
         if not is_name(name):
             raise BlobNotFoundError(name, self._store.url)
-        address = RunAddress.of(job, run, attempt)
         if name.startswith("capsules/"):
             # Who may see how a run went need not be allowed to see its data.
             again = command("replay", url_of(self._store, address.folder))

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 from dask_blackbox.formatting import command, plain
 from dask_blackbox.job_history import JobHistory, PastRun
-from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.layout import safe
 from dask_blackbox.reader import Run, RunEntry, find_run, marked_runs
 from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
@@ -27,7 +27,14 @@ from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.run_list import CHOICES, page_of_runs, runs_found, states_of
-from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
+from dask_blackbox.serve.templating import (
+    RUN_PATH,
+    Address,
+    LogForm,
+    LogsForm,
+    SearchForm,
+    Templates,
+)
 from dask_blackbox.store import Store
 
 _RUNS_ON_A_PAGE = 50
@@ -52,15 +59,14 @@ class Pages:
     def routes(self) -> APIRouter:
         """Return where each page is found."""
         routes = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
-        run = "/runs/{job}/{run}/{attempt}"
         for path, page in (
             ("/", self.list),
             ("/jobs/{job}", self.job),
             ("/compare", self.compare),
             ("/logs", self.all_logs),
-            (run, self.card),
-            (f"{run}/logs", self.logs),
-            (f"{run}/files", self.files),
+            (RUN_PATH, self.card),
+            (f"{RUN_PATH}/logs", self.logs),
+            (f"{RUN_PATH}/files", self.files),
         ):
             routes.add_api_route(path, page)
         return routes
@@ -149,9 +155,8 @@ class Pages:
             found = _lines_of_runs(self._store, asked, job=query.job.strip() or None)
         return self._answer(request, "all_logs.html", query=query, found=found)
 
-    def card(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:
+    def card(self, request: Request, address: Address) -> HTMLResponse:
         """Show the card of a run."""
-        address = RunAddress.of(job, run, attempt)
         card = self._cards.card(address)
         return self._answer(
             request,
@@ -171,13 +176,10 @@ class Pages:
     def logs(
         self,
         request: Request,
-        job: str,
-        run: str,
-        attempt: int,
+        address: Address,
         query: Annotated[LogForm, Query()],
     ) -> HTMLResponse:
         """Search the logs of a run."""
-        address = RunAddress.of(job, run, attempt)
         opened = self._cards.run(address)
         try:
             lines, why_none = chosen_lines(opened, query.asked())
@@ -195,9 +197,8 @@ class Pages:
             command=command("logs", opened.url or "latest"),
         )
 
-    def files(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:
+    def files(self, request: Request, address: Address) -> HTMLResponse:
         """List the files of a run in the store."""
-        address = RunAddress.of(job, run, attempt)
         card = self._cards.card(address)  # an empty folder is no run, and says so
         folder = address.folder
         names = [name.removeprefix(folder) for name in self._store.names(folder)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
 
 import jinja2
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from dask_blackbox import formatting
 from dask_blackbox.formatting import moment_of
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, level_name
 from dask_blackbox.report.wording import prose
@@ -65,6 +67,17 @@ class Templates:
             page.render(root=self.root(request), status=status, **facts),
             status_code=status,
         )
+
+
+RUN_PATH = "/runs/{job}/{run}/{attempt}"
+
+
+def _address(job: str, run: str, attempt: int) -> RunAddress:
+    return RunAddress.of(job, run, attempt)
+
+
+Address = Annotated[RunAddress, Depends(_address)]
+"""The recording that `RUN_PATH` names, as a parameter of what answers a request."""
 
 
 class _LineForm(BaseModel):
