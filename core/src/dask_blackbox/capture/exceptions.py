@@ -42,6 +42,15 @@ def message_of(error: BaseException) -> str:
         return f"<its text cannot be rendered: {type(problem).__name__}>"
 
 
+def remove_own_frame(error: BaseException) -> None:
+    """Take the frame of a wrapper that has caught an exception off its traceback.
+
+    The wrapper then raises it with a bare `raise`, which adds no frame.
+    """
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+
+
 def _errors_of_program(error: BaseException) -> str:
     """Return the end of what a program that failed printed, where `subprocess` has it."""
     if not isinstance(error, subprocess.SubprocessError):

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from .exceptions import remove_own_frame
+
 Listener = Callable[[str, tuple[Any, ...], FrameType], None]
 """Takes the name of an audit event, its arguments and the frame of the call; never raises.
 
@@ -97,7 +99,7 @@ def _watched_open(inner: Any, first: int = 0) -> Any:
         try:
             file = inner(*args, **kwargs)
         except BaseException as error:
-            _take_own_frame_off(error)
+            remove_own_frame(error)
             raise
         listener = _opened
         if listener is not None:
@@ -124,7 +126,7 @@ def _watched(module: Any, name: str, event: str) -> Any:
         try:
             result = inner(*args, **kwargs)
         except BaseException as error:
-            _take_own_frame_off(error)
+            remove_own_frame(error)
             raise
         if listener is not None and event not in _SENT:
             listener(event, args, sys._getframe(1))
@@ -143,7 +145,7 @@ def _watched_start(inner: Any) -> Any:
         try:
             inner(self, *args, **kwargs)
         except BaseException as error:
-            _take_own_frame_off(error)
+            remove_own_frame(error)
             raise
         if (listener := _listener) is not None:
             listener(STARTED, (self,), sys._getframe(1))
@@ -156,9 +158,3 @@ def _is_absent(path: Any) -> bool:
         return not os.path.lexists(path)
     except (TypeError, ValueError):
         return False  # the call itself reports what is wrong with it
-
-
-def _take_own_frame_off(error: BaseException) -> None:
-    # A bare `raise` adds no frame: with ours taken off, none is left.
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next

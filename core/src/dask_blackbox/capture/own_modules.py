@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .bytecode import code_hash, signed
-from .user_frames import FOREIGN, is_ours
+from .user_frames import is_foreign, is_ours
 
 """Packages of dask-blackbox and of its hosts, which may be installed for development."""
 _MOST = 400
@@ -112,4 +112,4 @@ def _file_of(module: object) -> str | None:
         return None
     if not isinstance(file, str) or not file.endswith(".py") or is_ours(file):
         return None
-    return None if any(part in file for part in FOREIGN) else file
+    return None if is_foreign(file) else file

@@ -110,7 +110,7 @@ def ancestry() -> dict[str, object]:
     ancestors: list[list[Any]] = []
     pid = parent_of("self")
     while pid > 0 and len(ancestors) < _MOST_ANCESTORS:
-        ancestors.append([pid, _stat(pid)[19:20]])
+        ancestors.append([pid, stat_fields(pid)[19:20]])
         pid = parent_of(pid)
     return {
         "pid": os.getpid(),
@@ -121,12 +121,19 @@ def ancestry() -> dict[str, object]:
 
 def parent_of(pid: int | str) -> int:
     """Return the process id of a process's parent; 0 if it has none or it is unknown."""
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     return int(fields[1]) if len(fields) > 1 else 0
 
 
-def _stat(pid: int | str) -> list[str]:
-    """Return the fields of a process after its name, as the kernel prints them."""
+def stat_fields(pid: object) -> list[str]:
+    """Return the fields of a process after its name, as the kernel prints them.
+
+    None where the system does not say; the first is its state, the twentieth when it
+    started, the fiftieth its exit status.
+
+    Args:
+        pid: Its id; `self`, or `self/task/<id>` for a thread of this process.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rsplit(")", 1)[1].split()

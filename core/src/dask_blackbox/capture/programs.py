@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
+from .exceptions import remove_own_frame
 from .logs import cut, plain
 from .user_frames import calling_frame, place_of
 
@@ -147,9 +148,7 @@ def _watched(inner: Any) -> Any:
         try:
             result = inner(self, *args, **kwargs)
         except BaseException as error:
-            # A bare `raise` adds no frame: with ours taken off, none is left.
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
+            remove_own_frame(error)
             raise
         # Of what it reads, `communicate` returns the error itself, after it has waited.
         inside = sys._getframe(1).f_code.co_name in _COMMUNICATE

@@ -7,8 +7,7 @@ import re
 from types import FrameType
 
 _DEEPEST = 200
-FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
-"""Parts of the paths of files that are not the user's own."""
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = re.compile(r"[/\\](?:airflow_|prefect_)?dask_blackbox[/\\]|<dask-blackbox ")
 _SCRIPT = re.compile(r".*[\\/](?:bin|Scripts)[\\/][^.\\/]+(?:\.exe)?")
 _CALL = re.compile(r"(?:sys\.exit|raise SystemExit)\([\w.]+\(\)\)")
@@ -17,6 +16,11 @@ _CALL = re.compile(r"(?:sys\.exit|raise SystemExit)\([\w.]+\(\)\)")
 def is_ours(file: str) -> bool:
     """Return whether a file is of this package or of its integrations."""
     return _OURS.search(file) is not None
+
+
+def is_foreign(file: str) -> bool:
+    """Return whether a file is of Python or of an installed package."""
+    return any(part in file for part in _FOREIGN)
 
 
 def is_console_script(file: str, function: str, code: str) -> bool:
@@ -49,7 +53,7 @@ def innermost_user_frame(frame: FrameType | None, stop: str = "") -> FrameType |
         name = frame.f_code.co_filename
         if stop and stop in name:
             return None
-        if not is_ours(name) and not any(part in name for part in FOREIGN):
+        if not is_ours(name) and not is_foreign(name):
             return frame
         frame = frame.f_back
     return None
@@ -71,7 +75,7 @@ def calling_frame(
             return None
         name = frame.f_code.co_filename
         if not name.endswith(through) and not is_ours(name):
-            return None if any(part in name for part in FOREIGN) else frame
+            return None if is_foreign(name) else frame
         frame = frame.f_back
     return None
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from dask_blackbox.capture.user_frames import FOREIGN, is_console_script, is_ours
+from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.guard import guard
 
 _OFTEN, _SELDOM = 0.5, 5.0
@@ -140,7 +140,7 @@ def _frames_of(frame: FrameType | None) -> list[FrameType]:
 
 def _is_the_users(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    if is_ours(name) or any(part in name for part in FOREIGN):
+    if is_ours(name) or is_foreign(name):
         return False
     # Else every line of a host that has not called the job yet would be that one.
     line = linecache.getline(name, frame.f_lineno)

@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any, TypeGuard
 
 from .. import os_calls, programs
-from ..exceptions import bases_of, message_of, qualified
+from ..exceptions import bases_of, message_of, qualified, remove_own_frame
 from ..files import EVENTS as REMOVALS
 from ..files import (
     RemovedFiles,
@@ -438,9 +438,7 @@ def _watched_sync(inner: Any) -> object:
             _closes(func, args, kwargs)
             found = inner(loop, func, *args, **kwargs)
         except BaseException as error:
-            # A bare `raise` adds no frame: with ours taken off, none is left.
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
+            remove_own_frame(error)
             name = str(getattr(func, "__name__", "sync"))
             _failed(getattr(func, "__self__", None), name, error)
             raise
@@ -459,8 +457,7 @@ def _watched_exception(inner: Any) -> object:
         try:
             found = inner(self, *args, **kwargs)
         except BaseException as error:
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
+            remove_own_frame(error)
             raise
         if isinstance(found, BaseException):
             _failed(self, "exception", found)
@@ -477,8 +474,7 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
         try:
             found = await inner(self, *args, **kwargs)
         except BaseException as error:
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
+            remove_own_frame(error)
             if getattr(client_of(self), "_asynchronous", False):
                 _failed(self, inner.__name__, error)
             raise

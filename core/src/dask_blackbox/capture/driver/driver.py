@@ -22,7 +22,7 @@ from ..files import working_directory
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
-from ..user_frames import FOREIGN, is_ours
+from ..user_frames import is_foreign, is_ours
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
 from .patches import Patches
@@ -75,7 +75,7 @@ def _unguarded() -> str | None:
         if frame is None or frame.f_globals.get("__name__") != "__main__":
             return None
         name, line = frame.f_code.co_filename, frame.f_lineno
-        if any(part in name for part in FOREIGN):
+        if is_foreign(name):
             return None
         with open(name, "rb") as file:
             body = ast.parse(file.read()).body
@@ -201,10 +201,13 @@ def _place_of(error: BaseException) -> dict[str, object]:
 def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame of the user's own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not any(part in f.filename for part in FOREIGN)]
-    own = [f for f in own if not is_ours(f.filename)]
-    # Compiled libraries name their files without a folder to begin with.
-    own = [f for f in own if not f.filename.endswith((".pyx", ".pxi"))]
+    own = [
+        frame
+        for frame in frames
+        if not (is_foreign(frame.filename) or is_ours(frame.filename))
+        # Compiled libraries name their files without a folder to begin with.
+        and not frame.filename.endswith((".pyx", ".pxi"))
+    ]
     return own[-1] if own else (frames[-1] if frames else None)
 
 

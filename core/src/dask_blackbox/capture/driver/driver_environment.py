@@ -31,7 +31,7 @@ from ..bytecode import NO_CODE, code_hash, instruction_bytes, signed
 from ..files import working_directory
 from ..own_modules import own_modules
 from ..redaction import is_secret_name
-from ..user_frames import FOREIGN
+from ..user_frames import is_foreign
 
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
@@ -130,7 +130,7 @@ def folder_of_code(function: Callable[..., object] | None = None) -> str | None:
     script = sys.argv[0] if sys.argv else ""
     programs = {str(Path(each) / "bin") for each in (sys.prefix, sys.base_prefix)}
     for file in (getattr(code, "co_filename", ""), script):
-        if file and Path(file).is_file() and not any(p in file for p in FOREIGN):
+        if file and Path(file).is_file() and not is_foreign(file):
             folder = Path(file).resolve().parent
             if str(Path(file).absolute().parent) not in programs:
                 return str(folder)

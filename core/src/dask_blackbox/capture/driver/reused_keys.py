@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from ..exceptions import remove_own_frame
 from ..user_frames import innermost_user_frame, place_of
 from .patches import Patches
 
@@ -63,9 +64,7 @@ class ReusedKeys:
             try:
                 return inner(self_, *args, **kwargs)
             except BaseException as error:
-                # A bare `raise` adds no frame: with ours taken off, none is left.
-                if error.__traceback__ is not None:
-                    error.__traceback__ = error.__traceback__.tb_next
+                remove_own_frame(error)
                 raise
 
         return call

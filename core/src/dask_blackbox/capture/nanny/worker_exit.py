@@ -10,6 +10,7 @@ import tempfile
 import time
 from typing import Any
 
+from ..process import stat_fields
 from ..worker.ring import identity_in, read_ring
 
 _LONGEST_STACK = 20_000
@@ -134,21 +135,16 @@ def rings_of(folder: str) -> list[tuple[str, dict[str, object]]]:
 
 def state_of_process(pid: object) -> str:
     """Return the kernel's state of a process, in a word; "" if it has exited."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            letter = file.read().rsplit(")", 1)[1].split()[0]
-    except (OSError, IndexError):
+    fields = stat_fields(pid)
+    if not fields:
         return ""
-    return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(letter, "alive")
+    return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(fields[0], "alive")
 
 
 def _alive(pid: Any, started: object) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
+    fields = stat_fields(pid)
+    if fields:
         return fields[0] not in "ZX" and (started is None or fields[19] == started)
-    except (OSError, IndexError):
-        pass
     if os.path.isdir("/proc/self"):
         return False
     try:
@@ -160,11 +156,8 @@ def _alive(pid: Any, started: object) -> bool:
 
 def process_started(pid: int) -> str | None:
     """Return the kernel's start time of a process, which distinguishes it from a later process with its number."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[19]
-    except (OSError, IndexError):
-        return None
+    fields = stat_fields(pid)
+    return fields[19] if fields else None
 
 
 def forget_ring(path: str) -> None:

@@ -17,6 +17,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from ..process import stat_fields
 from .worker_exit import (
     exit_report,
     forget_ring,
@@ -213,21 +214,13 @@ def exit_code_of(pid: int, handle: int | None) -> int | None:
     Newer kernels report it to every holder of a handle; older ones only while its parent has not
     asked yet.
     """
-    status = _status_of_a_zombie(pid)
+    fields = stat_fields(pid)
+    status = int(fields[49]) if fields and fields[0] == "Z" else None
     if status is None and handle is not None:
         status = _status_by_handle(handle)
     if status is None:
         return None
     return -(status & 0x7F) if status & 0x7F else (status >> 8) & 0xFF
-
-
-def _status_of_a_zombie(pid: int) -> int | None:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-    except (OSError, IndexError):
-        return None
-    return int(fields[49]) if fields[0] == "Z" else None
 
 
 def _status_by_handle(handle: int) -> int | None:

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Iterable, Iterator, Mapping, TypedDict, cast
 
 from ..bytecode import DIALECT, code_hash, signed
+from ..user_frames import is_foreign
 
 _MOST_PREFIXES = 2_000
 _MOST_GRAPHS = 4  # lambdas of one prefix, for which each graph has another
@@ -26,7 +27,6 @@ _MOST_PARTS = 120
 _DEEPEST = 6
 _MOST_ITEMS = 24
 _MOST_NAMES = 80
-_FOREIGN = ("site-packages", "dist-packages", "/lib/python3", "\\lib\\", "<frozen")
 _NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
 # Moments, run numbers and seeds are no code: they are left out of the values.
 _LARGEST = 1_000_000
@@ -342,8 +342,7 @@ def _is_own(function: object) -> bool:
     """Return whether a function is the user's own."""
     if type(function) is not types.FunctionType:
         return False
-    file = function.__code__.co_filename
-    return not any(part in file for part in _FOREIGN)
+    return not is_foreign(function.__code__.co_filename)
 
 
 def _values(value: object, parts: _Parts, depth: int) -> None:

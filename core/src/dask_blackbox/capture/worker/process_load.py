@@ -15,6 +15,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..process import stat_fields
+
 if TYPE_CHECKING:
     from distributed import Worker
 
@@ -225,9 +227,5 @@ class _Seen:
 
 def _cpu_of(thread: int | None) -> float | None:
     """Return the CPU seconds of one of our threads; None if the system does not report them."""
-    try:
-        with open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
-    except (OSError, IndexError, ValueError):
-        return None
+    fields = stat_fields(f"self/task/{thread}")
+    return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS if fields else None
