@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 _FOLDER = re.compile(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)")
@@ -45,6 +45,17 @@ def safe(word: str, *, longest: int = 96) -> str:
     return f"{plain[: longest - 9]}-{digest}"
 
 
+class NamedRun(Protocol):
+    """What names a run, as its host does."""
+
+    @property
+    def job(self) -> str: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+
+
 class RunAddress(NamedTuple):
     """Which recording: the safe forms of job and run, and the attempt."""
 
@@ -56,6 +67,11 @@ class RunAddress(NamedTuple):
     def of(cls, job: str, run_id: str, attempt: int) -> RunAddress:
         """Return the address of the attempt `attempt` of the run `run_id` of `job`."""
         return cls(safe(job), safe(run_id), attempt)
+
+    @classmethod
+    def of_run(cls, run: NamedRun) -> RunAddress:
+        """Return the address of what a manifest, a card or a sketch is about."""
+        return cls.of(run.job, run.run_id, run.attempt)
 
     @classmethod
     def at(cls, folder: str) -> RunAddress | None:

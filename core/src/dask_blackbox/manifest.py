@@ -130,6 +130,10 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True):
         return self.submitted if self.submitted >= self.done else 0
 
 
+STALE = 60.0
+"""Seconds without a heartbeat after which a recorder counts as gone."""
+
+
 class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
     """`heartbeat.json`: the recorder lives; written again every few seconds.
 

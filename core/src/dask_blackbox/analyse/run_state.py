@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from typing import Literal, cast, get_args
 
 from dask_blackbox.events import DriverEnded, DriverLost
+from dask_blackbox.formatting import signal_name
+from dask_blackbox.manifest import STALE
 from dask_blackbox.run_tables import RunTables
 
 State = Literal["running", "succeeded", "failed", "aborted", "lost"]
 
 FAILED: tuple[State, ...] = ("failed", "aborted", "lost")
 """States of a run that need a verdict."""
-
-STALE = 60.0
-"""Seconds without a heartbeat after which a recorder counts as gone."""
 
 ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals by which a host or a person asks a driver to exit."""
@@ -98,9 +96,4 @@ def signal_of_driver(run: RunTables) -> str | None:
     number, code = ended.signal, exit_code_of_driver(run)
     if number is None and code is not None and (code < 0 or code > SHELLS):
         number = -code if code < 0 else code - SHELLS
-    if number is None:
-        return None
-    try:
-        return signal.Signals(abs(number)).name
-    except ValueError:
-        return f"signal {number}"
+    return None if number is None else signal_name(-abs(number))

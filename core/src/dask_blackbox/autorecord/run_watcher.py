@@ -36,7 +36,10 @@ from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import HostFact, Manifest, own_version, since_boot
-from dask_blackbox.protocol.detached_process import DetachedProcess
+from dask_blackbox.protocol.detached_process import (
+    DetachedProcess,
+    unrecorded_environment,
+)
 from dask_blackbox.protocol.messages import (
     LEFT,
     Attach,
@@ -514,7 +517,7 @@ class RecorderConnection:
         self._process = DetachedProcess(
             [*command, str(self._log), self._topic],
             errors=subprocess.DEVNULL,
-            environment=_environment(),
+            environment=unrecorded_environment(),
             folder="/",
         )
         self._listening = threading.Thread(
@@ -560,13 +563,3 @@ class RecorderConnection:
         process.note_end()
         process.wait(_EXITING)
         self._put(Parcel(run=""))  # if it should still be there, this finds out
-
-
-def _environment() -> dict[str, str]:
-    """Return our environment without what would make the process record itself."""
-    ours = (
-        "DASK_BLACKBOX_CONTROL",
-        "DASK_DISTRIBUTED__CLIENT__PRELOAD",
-        "DASK_DISTRIBUTED__SCHEDULER__PRELOAD",
-    )
-    return {name: value for name, value in os.environ.items() if name not in ours}

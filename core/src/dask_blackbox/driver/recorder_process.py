@@ -35,7 +35,10 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
 from dask_blackbox.protocol.connection import Link, is_recorder_asked_for
-from dask_blackbox.protocol.detached_process import DetachedProcess
+from dask_blackbox.protocol.detached_process import (
+    DetachedProcess,
+    unrecorded_environment,
+)
 from dask_blackbox.protocol.messages import (
     Attach,
     Config,
@@ -83,7 +86,8 @@ def start_recorder(
     handle = handle_of(os.getpid())
     handles = () if handle is None else (handle,)
     parent = str(os.getpid())  # for people, who see no parent
-    environment = _environment()
+    # Each of its threads would get a heap of its own, 3 MB of it half empty.
+    environment = {"MALLOC_ARENA_MAX": "1", **unrecorded_environment()}
     try:
         with _errors(Path(config.spool)) as errors:
             process = DetachedProcess(
@@ -147,14 +151,6 @@ def _errors(spool: Path) -> Iterator[IO[bytes]]:
         path = Path(os.devnull)
     with path.open("ab") as file:
         yield file
-
-
-def _environment() -> dict[str, str]:
-    """Return this process's environment without what would make the recorder record itself."""
-    ours = ("DASK_BLACKBOX_CONTROL", "DASK_DISTRIBUTED__CLIENT__PRELOAD")
-    kept = {k: v for k, v in os.environ.items() if k not in ours}
-    # Each of its threads would get a heap of its own, 3 MB of it half empty.
-    return {"MALLOC_ARENA_MAX": "1", **kept}
 
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over

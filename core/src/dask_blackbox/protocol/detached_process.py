@@ -21,6 +21,16 @@ from typing import IO, Any
 from dask_blackbox.capture.nanny.worker_watcher import handle_of
 
 _STARTING = 2.0  # seconds
+_STARTS_RECORDING = (
+    "DASK_BLACKBOX_CONTROL",
+    "DASK_DISTRIBUTED__CLIENT__PRELOAD",
+    "DASK_DISTRIBUTED__SCHEDULER__PRELOAD",
+)
+
+
+def unrecorded_environment() -> dict[str, str]:
+    """Return this process's environment without what would make a recorder record itself."""
+    return {k: v for k, v in os.environ.items() if k not in _STARTS_RECORDING}
 
 
 @contextlib.contextmanager

@@ -58,12 +58,12 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     manifest: Manifest
-    store: str | None
+    store: str | None = None
     store_settings: dict[str, object] = {}
     spool: str
     spool_limit: int = 2 * 2**30
-    socket: str
-    parent: int
+    socket: str = ""
+    parent: int = 0
     parent_handle: int | None = None
     interval: float = 0.5
     profile_interval: float = 10.0

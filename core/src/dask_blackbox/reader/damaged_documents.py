@@ -12,12 +12,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from dask_blackbox.analyse.run_state import STALE, last_sign_of_life, silent_for
+from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
 from dask_blackbox.events import RunEnded
 from dask_blackbox.layout import RunAddress, index_names, read_index_name
 from dask_blackbox.manifest import (
+    STALE,
     DriverException,
     Ending,
     Manifest,
@@ -97,7 +98,7 @@ def _converted(value: dict[str, object] | None, kind: type[_T]) -> _T | None:
 def _marked_state(store: Store, run: RunTables) -> str | None:
     """Return the state that the index knows a run to have reached, if it has ended."""
     manifest = run.manifest
-    address = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+    address = RunAddress.of_run(manifest)
     _, prefix = index_names(address, manifest.started, "")
     marked = (read_index_name(name) for name in store.names(prefix))
     states = {entry.state for entry in marked if entry is not None} - {"running"}
@@ -142,7 +143,7 @@ def manifest_by_other_evidence(store: Store, folder: str) -> Manifest | None:
     segments = list(_segments(store, folder))
     card, address = read_card(store, folder, {}), RunAddress.at(folder)
     if card is not None:
-        address = RunAddress.of(card.job, card.run_id, card.attempt)
+        address = RunAddress.of_run(card)
     if address is None:
         return None
     started = _marked_start(store, address)

@@ -9,13 +9,16 @@ from typing import TypeVar
 import msgspec
 
 from dask_blackbox.errors import (
+    BlackboxError,
     BlobNotFoundError,
     FutureFormatError,
     MalformedRecordingError,
     StoreError,
 )
+from dask_blackbox.layout import RunAddress, viewer_links
 from dask_blackbox.manifest import (
     FORMAT,
+    STALE,
     Ending,
     Heartbeat,
     Manifest,
@@ -30,9 +33,7 @@ GONE = "it is missing"
 WRONG = "its checksum does not match"
 """What is said of blobs that are not as they were written."""
 
-STALE = 60.0
-"""Seconds without a heartbeat after which a recorder counts as gone."""
-
+_LINKS = {"report": "report.html", "performance_report": "performance_report.html"}
 _ACCURACY = 5.0  # seconds by which the time in a server's answer may be early
 
 _T = TypeVar("_T")
@@ -137,3 +138,31 @@ def _damaged(name: str, why: str) -> MalformedRecordingError:
 def url_of(store: Store, folder: str) -> str:
     """Return how to name a folder of a store."""
     return f"{store.url}{'' if store.url.endswith('/') else '/'}{folder}"
+
+
+def links_of(
+    store: Store,
+    address: RunAddress,
+    *,
+    expires: float,
+    viewer: str | None = None,
+    folder: str | None = None,
+) -> dict[str, str]:
+    """Return URLs of a recording and of its pages; these open once the pages are there.
+
+    Args:
+        expires: Seconds for which presigned URLs open.
+        viewer: Address of the viewer in which they open instead, without expiring.
+        folder: The recording's folder in the store, if it is not that of its address.
+    """
+    folder = address.folder if folder is None else folder
+    links = {"recording": url_of(store, folder)}
+    if viewer:
+        return links | viewer_links(viewer, address)
+    for name, page in _LINKS.items():
+        try:
+            url = store.link(f"{folder}{page}", expires=expires)
+        except BlackboxError:  # without credentials nothing can be signed
+            url = None
+        links[name] = url or f"{links['recording']}{page}"
+    return links

@@ -76,7 +76,7 @@ def earlier_runs(
         timeout: Seconds that this may take.
     """
     begun = time.monotonic()
-    own = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+    own = RunAddress.of_run(manifest)
     # No field sorts before nothing: the name is that of no sketch, just before its own.
     bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
     listing = _Listing(store, manifest.job, bound)
@@ -254,7 +254,7 @@ def put_sketch(store: Store, sketch: Sketch) -> str:
     Raises:
         StoreError: if the store does not accept it.
     """
-    address = RunAddress.of(sketch.job, sketch.run_id, sketch.attempt)
+    address = RunAddress.of_run(sketch)
     name = sketch_name(address, sketch.started, sketch.state, **facts_of_sketch(sketch))
     store.put(name, packed(sketch), content_type="application/gzip")
     for old in sketches_of(store, address, sketch.started):

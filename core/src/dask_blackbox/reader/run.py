@@ -24,13 +24,14 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import command
-from dask_blackbox.layout import RunAddress, viewer_links
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Completeness, Ending, Manifest
 from dask_blackbox.reader.documents import (
     GONE,
     WRONG,
     clock_ahead,
     last_heartbeat,
+    links_of,
     read_ending,
     read_manifest,
     url_of,
@@ -48,7 +49,6 @@ _PAGES = re.compile(
 )
 _FOLDER = re.compile(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
 _DOCUMENTS = ("run.json", "complete.json")
-_LINKS = {"report": "report.html", "performance_report": "performance_report.html"}
 
 
 class Run(RunTables):
@@ -135,10 +135,14 @@ class Run(RunTables):
             self.ending, self.ending_whole = reported
 
     @property
+    def ending_is_stored(self) -> bool:
+        """Whether its end was read from a `complete.json` that is whole."""
+        return self.ending is not None and "complete.json" not in self.damaged
+
+    @property
     def address(self) -> RunAddress:
         """The address of this recording in its store."""
-        manifest = self.manifest
-        return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+        return RunAddress.of_run(self.manifest)
 
     @property
     def state(self) -> RunState:
@@ -239,21 +243,17 @@ class Run(RunTables):
 
     def links(self) -> dict[str, str]:
         """Return where the recording and its pages are; links that expire are new."""
-        links = {"recording": self.url or ""}
         if self.ending is None:
-            return links  # the pages were not written
+            return {"recording": self.url or ""}  # the pages were not written
         from dask_blackbox.settings import setting, setting_seconds
 
-        if viewer := setting("viewer"):
-            return links | viewer_links(viewer, self.address)
-        expires = setting_seconds("store.link-expires")
-        for name, page in _LINKS.items():
-            try:
-                link = self.store.link(f"{self.folder}{page}", expires=expires)
-            except StoreError:  # a card without links is better than none
-                link = None
-            links[name] = link or f"{self.url}{page}"
-        return links
+        return links_of(
+            self.store,
+            self.address,
+            expires=setting_seconds("store.link-expires"),
+            viewer=setting("viewer"),
+            folder=self.folder,
+        )
 
 
 def _manifest(store: Store, folder: str, damaged: dict[str, str]) -> Manifest:

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,13 +21,13 @@ from dask_blackbox.errors import BlackboxError
 from dask_blackbox.formatting import command, counted
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
-from dask_blackbox.manifest import Completeness, Ending, sealed
+from dask_blackbox.manifest import Completeness, Ending, Manifest, sealed
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
 from dask_blackbox.recorder.opening import (
     Opening,
-    links_of,
     manifest_json,
+    opening_of,
     write_beginning,
 )
 from dask_blackbox.recorder.run_ending import Outcome
@@ -42,6 +43,30 @@ logger = logging.getLogger("dask_blackbox.recorder")
 _TIMEOUT = 20.0
 _SPACE_FOR_PAGES = 10
 _AT_ONCE = 6  # requests
+
+
+def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
+    """Return a configuration by the current settings, for a recording whose recorder is gone.
+
+    Args:
+        spool: Folder of the recording on the local disk.
+        more: Further fields of the configuration.
+    """
+    # They import Dask, which a recorder at the end of its own run can do without.
+    from dask_blackbox.analyse.rule_settings import asking_or_default
+    from dask_blackbox.settings import setting, setting_seconds
+
+    asked = asking_or_default()
+    return Config(
+        manifest=manifest,
+        spool=spool,
+        link_expires=setting_seconds("store.link-expires"),
+        viewer=setting("viewer"),
+        performance_report=setting_seconds("performance-report"),
+        muted=asked.muted,
+        thresholds=dict(asked.thresholds),
+        **more,
+    )
 
 
 def finalise(
@@ -62,9 +87,7 @@ def finalise(
     if reason is None and opening.store is not None:
         history = earlier_runs(opening.store, run.manifest)
         # Signed again: the credentials of the beginning may have expired since.
-        links = links_of(
-            opening.store, opening.address, config.link_expires, config.viewer
-        )
+        links = opening_of(config, opening.store, opening.manifest).links
     card = _card(config, run, links, reason, history)
     send(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:

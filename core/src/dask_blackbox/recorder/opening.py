@@ -8,9 +8,10 @@ import msgspec
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
-from dask_blackbox.layout import RunAddress, index_names, viewer_links
+from dask_blackbox.layout import RunAddress, index_names
 from dask_blackbox.manifest import Manifest, decode_manifest, sealed
 from dask_blackbox.protocol.messages import Config
+from dask_blackbox.reader.documents import links_of
 from dask_blackbox.report import placeholder_html
 from dask_blackbox.store import open_store
 from dask_blackbox.store.base import Store
@@ -35,12 +36,7 @@ class Opening:
     @property
     def address(self) -> RunAddress:
         """The address of the recording in the store."""
-        return _address_of(self.manifest)
-
-
-def _address_of(manifest: Manifest) -> RunAddress:
-    """Return the address of this manifest's recording in a store."""
-    return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+        return RunAddress.of_run(self.manifest)
 
 
 def open_recording(config: Config) -> Opening:
@@ -54,16 +50,8 @@ def open_recording(config: Config) -> Opening:
         store.check()
         manifest = _with_free_attempt(store, manifest)
     except BlackboxError as error:
-        links = links_of(
-            store, _address_of(manifest), config.link_expires, config.viewer
-        )
-        return Opening(manifest, store, error, links)
-    opening = Opening(
-        manifest,
-        store,
-        None,
-        links_of(store, _address_of(manifest), config.link_expires, config.viewer),
-    )
+        return opening_of(config, store, manifest, error)
+    opening = opening_of(config, store, manifest)
     try:
         write_beginning(opening)
     except BlackboxError as error:
@@ -71,12 +59,25 @@ def open_recording(config: Config) -> Opening:
     return opening
 
 
+def opening_of(
+    config: Config,
+    store: Store,
+    manifest: Manifest,
+    error: BlackboxError | None = None,
+) -> Opening:
+    """Return what is known of a store that is there, with new links to a recording in it."""
+    address = RunAddress.of_run(manifest)
+    expires, viewer = config.link_expires, config.viewer
+    links = links_of(store, address, expires=expires, viewer=viewer)
+    return Opening(manifest, store, error, links)
+
+
 def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
     """Return the manifest with a free attempt: another recording is never overwritten.
 
     A recorder that takes over from one that died finds the attempt that is its own.
     """
-    runs = _address_of(manifest).folder.rsplit("attempt=", 1)[0]
+    runs = RunAddress.of_run(manifest).folder.rsplit("attempt=", 1)[0]
     numbers = [name.removeprefix("attempt=") for name in store.folders(runs)]
     taken = {int(number) for number in numbers if number.isdigit()}
     for attempt in sorted(taken, reverse=True):
@@ -90,34 +91,10 @@ def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
 
 def _is_ours(store: Store, manifest: Manifest) -> bool:
     try:
-        blob = store.get(f"{_address_of(manifest).folder}run.json")
+        blob = store.get(f"{RunAddress.of_run(manifest).folder}run.json")
         return decode_manifest(blob).recording == manifest.recording
     except (BlobNotFoundError, msgspec.MsgspecError):
         return False
-
-
-def links_of(
-    store: Store, address: RunAddress, expires: float, viewer: str | None = None
-) -> dict[str, str]:
-    """Return URLs of the recording's pages; they open once the pages are there.
-
-    Args:
-        expires: Seconds for which presigned URLs open.
-        viewer: Address of the viewer in which they open instead, without expiring.
-    """
-    links = {"recording": f"{store.url.rstrip('/')}/{address.folder}"}
-    if viewer:
-        return links | viewer_links(viewer, address)
-    for name, page in (
-        ("report", "report.html"),
-        ("performance_report", "performance_report.html"),
-    ):
-        try:
-            url = store.link(f"{address.folder}{page}", expires=expires)
-        except BlackboxError:  # without credentials nothing can be signed
-            url = None
-        links[name] = url or f"{links['recording']}{page}"
-    return links
 
 
 def manifest_json(manifest: Manifest) -> bytes:

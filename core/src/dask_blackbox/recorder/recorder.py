@@ -296,7 +296,7 @@ class Recorder:
         with contextlib.suppress(Exception):
             async for row in closing:
                 if self._end is None:
-                    self._take("recorder", None, time.time(), {"event": [row]}, {})
+                    self._take_own_event(row)
 
     def _connection_args(self) -> Mapping[str, object]:
         """Return what an earlier attempt's cluster is reached with: as this one's is."""
@@ -348,7 +348,7 @@ class Recorder:
         elif self._end is None:
             self._masks.left(answer)
             if rows := self._kernel.rows(order):
-                self._take("recorder", None, time.time(), rows, {})
+                self._take_own(rows)
             self._end = order
             self._ended.set()
 
@@ -363,8 +363,7 @@ class Recorder:
                 "while: rows that were written in between may contain them"
             ),
         }
-        row = [time.time(), "capture-failed", "recorder", json.dumps(failed)]
-        self._take("recorder", None, time.time(), {"event": [row]}, {})
+        self._report_event("capture-failed", "recorder", failed)
 
     def _begin(
         self, work: Coroutine[object, object, None], beside: set[asyncio.Task[None]]
@@ -452,6 +451,19 @@ class Recorder:
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
 
+    def _take_own(self, rows: RowsByKind) -> None:
+        """Take rows that this process reports itself."""
+        self._take("recorder", None, time.time(), rows, {})
+
+    def _take_own_event(self, row: list[object]) -> None:
+        self._take_own({"event": [row]})
+
+    def _report_event(
+        self, kind: str, subject: str, detail: Mapping[str, object]
+    ) -> None:
+        row = [time.time(), kind, subject, json.dumps(detail)]
+        self._take_own_event(row)
+
     def _look_up_code(self, detail: str) -> None:
         """Find the version of the driver's code, once for each folder."""
         folder = json.loads(detail).get("code_folder")
@@ -461,8 +473,7 @@ class Recorder:
 
     async def _report_code(self, folder: str) -> None:
         found = await asyncio.to_thread(version_of_code, folder)
-        row = [time.time(), "driver-code", "driver", json.dumps(found)]
-        self._take("recorder", None, time.time(), {"event": [row]}, {})
+        self._report_event("driver-code", "driver", found)
 
     async def _settle_code(self) -> None:
         if self._asking_git:
@@ -527,9 +538,7 @@ class Recorder:
         code = await self._parent.exit_code()
         facts = {"pid": self._config.parent, "how": self._parent.exit_text}
         facts |= self._kernel.fields()
-        detail = json.dumps(facts | {"exit_code": code})
-        row = [time.time(), "driver-lost", "driver", detail]
-        self._take("recorder", None, time.time(), {"event": [row]}, {})
+        self._report_event("driver-lost", "driver", facts | {"exit_code": code})
         deadline = time.monotonic() + _ABANDONED_TIMEOUT
         while time.monotonic() < deadline:
             quiet = time.monotonic() - self._last_row > _QUIET
@@ -600,7 +609,7 @@ class Recorder:
             end = msgspec.structs.replace(end, exception=clean)
         end = self._run_end.resolve(end)
         end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
-        self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
+        self._take_own_event(end_row(end))
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
 
@@ -614,22 +623,19 @@ class Recorder:
             )
             if error is None:
                 continue  # it ended with its driver
-            self._note_orphan(orphan_row(puller.address, puller.owned, error))
+            self._take_own_event(orphan_row(puller.address, puller.owned, error))
         attached = {puller.owned for puller in self._pullers.values()}
         for each in self._owned.values():
             if each.scheduler not in attached:
                 error = await close_owned(each)
                 if error is not None:
                     row = orphan_row(each.address, each.scheduler, error)
-                    self._note_orphan(row)
+                    self._take_own_event(row)
         for cluster in self._at_gateways.clusters.values():
             error = await stop_at_gateway(cluster.gateway, cluster.address)
             if error is not None:
                 row = orphan_row(cluster.address, cluster.scheduler, error)
-                self._note_orphan(row)
-
-    def _note_orphan(self, row: list[object]) -> None:
-        self._take("recorder", None, time.time(), {"event": [row]}, {})
+                self._take_own_event(row)
 
     async def _close_clusters_after_driver(self) -> None:
         """Close what the driver, which has said its end, leaves when it is killed then."""
@@ -687,7 +693,7 @@ class Recorder:
             cut_off=self._lost_scheduler(),
         )
         for rows in lines:
-            self._take("recorder", None, time.time(), rows, {})
+            self._take_own(rows)
 
     async def _finalise(self, outcome: Outcome) -> None:
         self._spool.close_if_due(now=True)

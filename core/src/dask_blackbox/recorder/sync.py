@@ -10,13 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from dask_blackbox.analyse.rule_settings import asking_or_default
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import SPOOL, Ending, SourceAccount
-from dask_blackbox.protocol.messages import Config, End, Reply
+from dask_blackbox.protocol.messages import End, Reply
 from dask_blackbox.reader.damaged_documents import end_in_segments
-from dask_blackbox.recorder.finalise import finalise
+from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
@@ -24,7 +23,6 @@ from dask_blackbox.recorder.spool_folder import Claim, Spooled, had_no_space
 from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
-from dask_blackbox.settings import setting_seconds
 from dask_blackbox.tables import frames_of_batches
 
 logger = logging.getLogger("dask_blackbox.recorder")
@@ -63,17 +61,10 @@ def upload_recording(
 def _brought(
     spooled: Spooled, settings: Mapping[str, object], stop: Callable[[], bool]
 ) -> RunCard:
-    asked = asking_or_default()
-    config = Config(
-        manifest=spooled.manifest,
-        store=None,
-        store_settings={**spooled.settings, **settings},
+    config = settings_for(
+        spooled.manifest,
         spool=str(spooled.folder),
-        socket="",
-        parent=0,
-        performance_report=setting_seconds("performance-report"),
-        muted=asked.muted,
-        thresholds=dict(asked.thresholds),
+        store_settings={**spooled.settings, **settings},
     )
     opening = open_recording(config)
     if opening.error is not None:

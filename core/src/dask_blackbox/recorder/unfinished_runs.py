@@ -14,21 +14,18 @@ from pathlib import Path
 
 import msgspec
 
-from dask_blackbox.analyse.rule_settings import asking_or_default
 from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config, End, Reply
 from dask_blackbox.reader import Run
 from dask_blackbox.recorder.earlier_recordings import SILENT
-from dask_blackbox.recorder.finalise import finalise
+from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
-from dask_blackbox.recorder.opening import Opening, links_of
+from dask_blackbox.recorder.opening import opening_of
 from dask_blackbox.recorder.run_ending import Outcome
-from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import Store
 
 logger = logging.getLogger("dask_blackbox.recorder")
@@ -83,15 +80,15 @@ def finish_lost_run(
         OSError: if there is no disk for it.
     """
     run = Run.at(store, address)
-    if run.ending is not None and "complete.json" not in run.damaged:
+    if run.ending_is_stored:
         return True
     seen = last_sign_of_life(run)
     if silent_for(run) < silent:
         return False
     if config is None:
-        config = _reading_config(run.manifest)
-    links = links_of(store, address, config.link_expires, config.viewer)
-    lost = Opening(run.manifest, store, None, links)
+        overview = bool(run.manifest.host_kind)
+        config = settings_for(run.manifest, overview=overview)
+    lost = opening_of(config, store, run.manifest)
     end = End(state="lost")
     if run.ending is not None and run.ending_whole:
         end = End.of(run.ending)
@@ -105,24 +102,8 @@ def finish_lost_run(
     if messages:
         card = RunCard.from_json(bytes(messages[-1].card))
         tasks = run.of(TaskNamed)
-        overview = messages[-1].overview
-        environment = config.host_environment
-        finalise_for_host(run.manifest, card, tasks, environment, overview)
+        finalise_for_host(
+            run.manifest, card, tasks, config.host_environment, messages[-1].overview
+        )
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True
-
-
-def _reading_config(manifest: Manifest) -> Config:
-    asked = asking_or_default()
-    return Config(
-        manifest=manifest,
-        store=None,
-        spool="",
-        socket="",
-        parent=0,
-        link_expires=setting_seconds("store.link-expires"),
-        viewer=setting("viewer"),
-        muted=asked.muted,
-        thresholds=dict(asked.thresholds),
-        overview=bool(manifest.host_kind),
-    )

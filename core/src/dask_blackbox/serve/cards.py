@@ -90,7 +90,7 @@ def card_of_run(run: Run) -> RunCard:
     Of a run without an end, it is made from what was recorded.
     """
     # Without a whole `complete.json` it is unknown whether a card is the one of this end.
-    if run.ending is not None and "complete.json" not in run.damaged:
+    if run.ending is not None and run.ending_is_stored:
         noted = run.ending.blobs.get("card.json")
         card = read_card(run.store, run.folder, run.damaged, noted)
         if card is not None:
@@ -106,7 +106,7 @@ def report_of_run(run: Run, name: str) -> bytes:
     """
     from dask_blackbox.report import is_on_demand
 
-    if run.ending is not None and "complete.json" not in run.damaged:
+    if run.ending is not None and run.ending_is_stored:
         try:
             page = run.store.get(f"{run.folder}{name}")
         except BlobNotFoundError:

@@ -93,8 +93,8 @@ def _main() -> int:
 
 
 def _finish(store: Store, address: RunAddress) -> None:
-    from dask_blackbox.analyse.run_state import STALE
     from dask_blackbox.errors import StoreError
+    from dask_blackbox.manifest import STALE
     from dask_blackbox.recorder.unfinished_runs import finish_lost_run
 
     try:
