@@ -14,19 +14,16 @@ from rich.text import Text
 from dask_blackbox.cli.options import (
     Verb,
     opened_store,
+    print_rendered,
     runs_beginning,
-    screen,
     store_option,
 )
 from dask_blackbox.formatting import count, duration, moment, plain
-from dask_blackbox.report.text_card import printed
+from dask_blackbox.report.text_card import printed, whole_change
 from dask_blackbox.report.wording import (
     STATE_SIGN,
     blame_text,
-    change_text,
-    diffs_of,
     measure,
-    rarity_text,
 )
 
 if TYPE_CHECKING:
@@ -65,12 +62,7 @@ def compare(*, before: str, after: str, store_url: str | None, as_json: bool) ->
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         return
-    shown_on = screen()
-    click.echo(
-        comparison_text(
-            comparison, width=shown_on.width or _PIPED, colour=shown_on.colour
-        )
-    )
+    print_rendered(partial(comparison_text, comparison), piped=_PIPED)
 
 
 _MOST_CHANGES = 30
@@ -129,15 +121,7 @@ def _changes(comparison: Comparison) -> Iterable[Text]:
     elif comparison.past is not None:
         yield Text(blame_text(comparison.past), style="bold")
     for change in comparison.changes[:_MOST_CHANGES]:
-        text = Text(f"  {change_text(change)}")
-        more = [each for each in (rarity_text(change.rarity), change.why) if each]
-        if more:
-            text.append(f"  ({plain('; '.join(more))})", style="dim")
-        for each in change.explains:
-            text.append(f"\n      explains {change_text(each)}", style="dim")
-        for line in diffs_of(change):
-            text.append(f"\n      {line}")
-        yield text
+        yield whole_change("  ", change)
     if len(comparison.changes) > _MOST_CHANGES:
         yield Text(f"  +{len(comparison.changes) - _MOST_CHANGES} more (see --json)")
     if comparison.unknown:

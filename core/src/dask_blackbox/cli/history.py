@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 import msgspec
@@ -14,7 +15,7 @@ from dask_blackbox.cli.options import (
     Verb,
     jobs_beginning,
     opened_store,
-    screen,
+    print_rendered,
     store_option,
 )
 from dask_blackbox.formatting import counted, duration, exact_size, moment, plain
@@ -62,10 +63,7 @@ def history(
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(history), indent=2))
         return
-    shown_on = screen()
-    click.echo(
-        history_text(history, width=shown_on.width or _PIPED, colour=shown_on.colour)
-    )
+    print_rendered(partial(history_text, history), piped=_PIPED)
 
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -154,6 +154,17 @@ class Screen(NamedTuple):
     colour: bool
 
 
+def print_rendered(render: Callable[..., str], *, piped: int = 100) -> None:
+    """Print a text as wide as the terminal, and in its colours.
+
+    Args:
+        render: Makes the text; takes `width` and `colour`.
+        piped: Columns where the output goes elsewhere.
+    """
+    shown_on = screen()
+    click.echo(render(width=shown_on.width or piped, colour=shown_on.colour))
+
+
 def screen() -> Screen:
     """Return how to print on standard output."""
     from rich.console import Console

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from dask_blackbox.cli.options import (
     Verb,
     opened_run,
     opened_store,
+    print_rendered,
     run_argument,
-    screen,
     store_option,
 )
 
@@ -46,12 +48,9 @@ def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> No
         click.echo(f"damaged: {blob}: {why}", err=True)
     # Made again, so that it says what is damaged.
     card = run.card() if damage else card_of_run(run)
-    shown_on = screen()
     if as_json:
         click.echo(card.to_json())
-    elif shown_on.width is not None:
-        click.echo(text(card, width=shown_on.width, colour=shown_on.colour))
     else:
-        click.echo(text(card))
+        print_rendered(partial(text, card))
     if damage:
         raise SystemExit(1)

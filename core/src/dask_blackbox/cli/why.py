@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,22 +19,19 @@ from dask_blackbox.cli.options import (
     Verb,
     opened_run,
     opened_store,
+    print_rendered,
     run_argument,
-    screen,
     store_option,
 )
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import clock, plain
-from dask_blackbox.report.text_card import Paper
+from dask_blackbox.report.text_card import Paper, whole_change
 from dask_blackbox.report.wording import (
     CONFIDENCE,
     blame_text,
-    change_text,
     coverage_text,
-    diffs_of,
     good_run_text,
     habits_text,
-    rarity_text,
     recurrence_text,
     retry_text,
 )
@@ -73,14 +71,7 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
         reported = why_as_dict(card, others, run=known_as)
         click.echo(json.dumps(reported, indent=2, ensure_ascii=False))
         return
-    shown_on = screen()
-    if shown_on.width is not None:
-        width = shown_on.width
-        click.echo(
-            why_text(card, others, run=known_as, width=width, colour=shown_on.colour)
-        )
-    else:
-        click.echo(why_text(card, others, run=known_as))
+    print_rendered(partial(why_text, card, others, run=known_as))
 
 
 _NARROWEST = 60
@@ -241,15 +232,7 @@ def _changed(console: Console, card: RunCard) -> None:
     console.print(Text("What changed since the last good run", style="bold"))
     _indented(console, Text(blame_text(past)))
     for change in card.changes:
-        more = [each for each in (rarity_text(change.rarity), change.why) if each]
-        text = Text(f"· {change_text(change)}")
-        if more:
-            text.append(f"  ({plain('; '.join(more))})", style="dim")
-        for effect in change.explains:
-            text.append(f"\n    explains {change_text(effect)}", style="dim")
-        for each in diffs_of(change):
-            text.append(f"\n    {each}")
-        _indented(console, text)
+        _indented(console, whole_change("· ", change))
     reported = [coverage_text(past), habits_text(past), recurrence_text(card)]
     if past.last_good is not None:
         reported.insert(0, f"compared with {good_run_text(past.last_good)}")

@@ -153,11 +153,31 @@ def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
     yield from _listed("", [Text(each, style="dim") for each in reported if each])
 
 
-def _change(change: Change) -> Text:
+def whole_change(beginning: str, change: Change) -> Text:
+    """Return a change with all that it explains, and its whole diff.
+
+    Args:
+        beginning: What the first line begins with; the others are indented further.
+    """
+    message = Text(beginning) + _change_in_a_line(change)
+    indent = " " * (len(beginning) + 2)
+    for effect in change.explains:
+        message.append(f"\n{indent}explains {change_text(effect)}", style="dim")
+    for line in diffs_of(change):
+        message.append(f"\n{indent}{line}")
+    return message
+
+
+def _change_in_a_line(change: Change) -> Text:
     message = Text(change_text(change))
     more = [each for each in (rarity_text(change.rarity), change.why) if each]
     if more:
         message.append(f"  ({plain('; '.join(more))})", style="dim")
+    return message
+
+
+def _change(change: Change) -> Text:
+    message = _change_in_a_line(change)
     if change.explains:
         message.append(f"\n  {explained_text(change)}", style="dim")
     diff = diffs_of(change)
