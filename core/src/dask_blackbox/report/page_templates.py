@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import jinja2
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup
 
@@ -48,30 +48,34 @@ def template(name: str) -> Template:
 
 @cache
 def _environment() -> Environment:
+    loader = FileSystemLoader(TEMPLATES)
+    environment = environment_for(loader, bytecode_cache=CompiledTemplates())
+    environment.globals.update(sparkline=sparkline, levels=_LEVELS)
+    environment.filters.update(level=_level, web=_web)
+    return environment
+
+
+def environment_for(
+    loader: BaseLoader, *, bytecode_cache: BytecodeCache | None = None
+) -> Environment:
+    """Return what fills in templates: all that was recorded is escaped, always."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=CompiledTemplates(),
+        loader=loader,
+        bytecode_cache=bytecode_cache,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(
-        wording=wording,
-        formatting=formatting,
-        sparkline=sparkline,
-        levels=_LEVELS,
-    )
+    environment.globals.update(wording=wording, formatting=formatting)
     environment.filters.update(
         clock=formatting.clock,
         count=formatting.count,
         duration=formatting.duration,
-        level=_level,
         moment=formatting.moment,
         plain=formatting.plain,
         prose=prose,
         size=formatting.exact_size,
-        web=_web,
     )
     return environment
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated
 
-import jinja2
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
+from jinja2 import PackageLoader
 from pydantic import BaseModel, Field
 
-from dask_blackbox import formatting
 from dask_blackbox.formatting import moment_of
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, level_name
-from dask_blackbox.report.wording import prose
+from dask_blackbox.report.page_templates import environment_for
 from dask_blackbox.serve.run_list import Search
 
 
@@ -23,30 +21,11 @@ class Templates:
     """The templates of the viewer's pages."""
 
     def __init__(self) -> None:
-        self._environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("dask_blackbox.serve"),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
+        self._environment = environment_for(PackageLoader("dask_blackbox.serve"))
+        self._environment.filters.update(
+            iso=lambda at: datetime.fromtimestamp(at, UTC).isoformat(),
+            level=level_name,
         )
-        self._environment.filters |= {
-            "plain": formatting.plain,
-            "prose": prose,
-            "clock": formatting.clock,
-            "moment": formatting.moment,
-            "iso": lambda at: datetime.fromtimestamp(at, UTC).isoformat(),
-            "level": level_name,
-            "duration": formatting.duration,
-            "size": formatting.exact_size,
-        }
-        self._environment.globals |= {
-            "CONFIDENCE": wording.CONFIDENCE,
-            "retry_text": wording.retry_text,
-            "change_text": wording.change_text,
-            "measure": wording.measure,
-            "SIGN": wording.STATE_SIGN,
-        }
 
     @staticmethod
     def root(request: Request) -> str:
