@@ -13,14 +13,12 @@ from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.card import RunCard
-from dask_blackbox.errors import BlobNotFoundError, RunNotFoundError
-from dask_blackbox.finding import Change, Finding
+from dask_blackbox.errors import RunNotFoundError
+from dask_blackbox.finding import Change
 from dask_blackbox.job_history import Past
 from dask_blackbox.layout import safe
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
-from dask_blackbox.reader.run import Run
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import PrefixSketch, Sketch, read_sketch
 from dask_blackbox.store import Store
@@ -271,20 +269,9 @@ def _sketch(store: Store, name: str) -> tuple[Sketch, VerdictContext]:
         if sketch is None:
             raise
         return sketch, VerdictContext()
-    verdict = _verdict(run)
+    verdict = run.stored_card().verdict
     case = Case(run)
     return sketch_of(case, verdict), verdict_context(case, verdict)
-
-
-def _verdict(run: Run) -> Finding | None:
-    """Return why a run failed, from its card."""
-    if run.ending is not None:
-        try:
-            reported = run.store.get(f"{run.folder}card.json")
-            return RunCard.from_json(reported).verdict
-        except (BlobNotFoundError, msgspec.MsgspecError):
-            pass  # the recording says it again
-    return run.card().verdict
 
 
 def _history(store: Store, old: Sketch, new: Sketch) -> History | None:

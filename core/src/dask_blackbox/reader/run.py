@@ -10,7 +10,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.task_bundles import bundles_of
@@ -164,17 +163,16 @@ class Run(RunTables):
         return f"<Run {name} {self.state}: {self.url}>"
 
     def _repr_html_(self) -> str:
-        return self._shown().to_html()
+        return self.stored_card().to_html()
 
     def _repr_markdown_(self) -> str:
-        return self._shown().to_markdown()
+        return self.stored_card().to_markdown()
 
-    def _shown(self) -> RunCard:
-        """Return the stored card, if there is one, which is faster."""
-        try:
-            return RunCard.from_json(self.store.get(f"{self.folder}card.json"))
-        except (StoreError, msgspec.MsgspecError, UnicodeDecodeError):
-            return self.card()
+    def stored_card(self) -> RunCard:
+        """Return the card that the recorder stored; without one, `card()`, which is slower."""
+        from dask_blackbox.reader.damaged_documents import read_card
+
+        return read_card(self.store, self.folder, {}) or self.card()
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that the rules find in this run, most severe first."""

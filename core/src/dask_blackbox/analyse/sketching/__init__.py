@@ -3,42 +3,34 @@
 normalisation  names, messages and values without what differs in every run
 prefixes       tasks by prefix
 environment    packages, configuration, code, cluster
-
-A sketch of a failed run has the fingerprint of its failure, which failures of the same kind
-share.
+fingerprint    of the failure of a run that failed
 """
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import PurePath
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.sketching.environment import (
     facts_of,
     parts_of,
     recorded_sources,
 )
-from dask_blackbox.analyse.sketching.normalisation import (
-    normal_message,
-    normal_prefix,
-    normal_value,
-)
+from dask_blackbox.analyse.sketching.fingerprint import fingerprint_of
+from dask_blackbox.analyse.sketching.normalisation import normal_prefix, normal_value
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, with_cpu
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
-from dask_blackbox.formatting import class_of, short
+from dask_blackbox.formatting import short
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run_tables import RunTables
-from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
+from dask_blackbox.sketch import Inputs, Sketch
 
 __all__ = ["facts_of_sketch", "normal_prefix", "normal_value", "sketch_of"]
 
@@ -131,49 +123,3 @@ def facts_of_sketch(sketch: Sketch) -> dict[str, Any]:
         "verdict": sketch.verdict,
         "fingerprint": None if sketch.fingerprint is None else sketch.fingerprint.id,
     }
-
-
-_FRAMES = 3
-_DIGITS = 12
-
-
-def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
-    """Return the fingerprint of a failure."""
-    prefix = _prefix(case, verdict)
-    exception, message, frames = _raised(case, verdict)
-    parts = [verdict.rule, prefix, exception, *frames, message]
-    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-    texts = [each for each in (prefix, exception, *frames[-1:], message) if each]
-    return Fingerprint(
-        id=digest[:_DIGITS], basis=short(" · ".join([verdict.rule, *texts]), 200)
-    )
-
-
-def _prefix(case: Case, verdict: Finding) -> str:
-    prefix = verdict.subject.prefix
-    if prefix is None and verdict.subject.key:
-        prefix = case.prefix_of(verdict.subject.key)
-    return normal_prefix(prefix or "")
-
-
-def _raised(case: Case, verdict: Finding) -> tuple[str, str, list[str]]:
-    """Return class, message and own frames of the exception behind the verdict."""
-    failure = case.blame.failure
-    if failure is not None and not failure.killed:
-        name, message = failure.root or (failure.exception, failure.message)
-        return class_of(name), normal_message(message), _frames(failure.traceback)
-    if failure is not None or (case.deaths and verdict.subject.prefix):
-        return "", "", []  # what workers died of; which of them reported last is chance
-    exception = case.exception
-    if exception is None:
-        return "", "", []
-    name = exception.chain[-1] if exception.chain else exception.exception
-    frames = _frames(exception.traceback)
-    return class_of(name), normal_message(exception.message), frames
-
-
-def _frames(traceback: str) -> list[str]:
-    return [
-        f"{PurePath(frame.file).name}:{frame.function}"
-        for frame in user_frames(traceback)[-_FRAMES:]
-    ]
