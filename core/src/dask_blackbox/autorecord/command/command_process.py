@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dask_blackbox.autorecord.command import (
     CONTROL,
@@ -51,15 +51,41 @@ _FINAL_EVENTS = 5.0
 _POLLING = 0.01
 
 _lock = threading.Lock()
-_link: tuple[int, Link] | None = None
-_tap: tuple[int, DriverTap] | None = None
 _attached: dict[str, Attach] = {}
-_position: tuple[int, DriverPositionWatcher] | None = None
-_calls: tuple[int, DriverCalls] | None = None
 
 REPORTED_EXIT = "reported_exit"
 """The function that reports a call of `sys.exit` (in `sitecustomize`)."""
-_following: int | None = None
+
+_T = TypeVar("_T")
+
+
+class _OfProcess(Generic[_T]):
+    """What each process makes once; a forked child inherits it, and makes its own.
+
+    Attributes:
+        newest: This process's own, or one that it has inherited; None: neither.
+    """
+
+    def __init__(self) -> None:
+        self.newest: _T | None = None
+        self._pid: int | None = None
+
+    @property
+    def own(self) -> _T | None:
+        """What this very process has made."""
+        return self.newest if self._pid == os.getpid() else None
+
+    def set(self, made: _T) -> _T:
+        """Take what this process has made, and return it."""
+        self.newest, self._pid = made, os.getpid()
+        return made
+
+
+_link = _OfProcess[Link]()
+_tap = _OfProcess[DriverTap]()
+_position = _OfProcess[DriverPositionWatcher]()
+_calls = _OfProcess[DriverCalls]()
+_following = _OfProcess[bool]()
 
 
 def _shared_link() -> Link:
@@ -68,21 +94,21 @@ def _shared_link() -> Link:
     It may be closed: what is sent then waits for the recorder that takes over.
     """
     with _lock:
-        if _link is None or _link[0] != os.getpid():
-            return _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
-        return _link[1]
+        if (own := _link.own) is not None:
+            return own
+        return _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
 
 
 def _introduce(link: Link) -> Link:
     """Send to a recorder from now on; one that took over also receives unsent messages."""
-    global _link
-    before, _link = _link, (os.getpid(), link)
+    before = _link.own
+    _link.set(link)
     link.mask(known_secrets())  # a script may load its environment itself
     _follow_masked_values()
     for order in list(_attached.values()):
         link.order(order)
-    if before is not None and before[0] == os.getpid():
-        link.take_over(before[1])
+    if before is not None:
+        link.take_over(before)
     if not _is_a_worker():
         _listen()
         threading.Thread(target=_describe, args=(link,), daemon=True).start()
@@ -92,17 +118,19 @@ def _introduce(link: Link) -> Link:
 def leave() -> None:
     """Send the last lines and the exit code of this process, which its end would cut off."""
     with guard("the last lines of the command"):
-        if _link is not None and _link[0] == os.getpid():
-            if _calls is not None:
-                _calls[1].flush_held()
-            if _tap is not None:
-                _tap[1].flush()
-            deadline = time.monotonic() + _CALLING
-            while _link[1].closed and time.monotonic() < deadline:
-                if not ask_for_recorder(os.environ[CONTROL]):
-                    break
-                time.sleep(_POLLING)
-            _link[1].leave()
+        if (link := _link.own) is None:
+            return
+        if _calls.newest is not None:
+            _calls.newest.flush_held()
+        if _tap.newest is not None:
+            _tap.newest.flush()
+        deadline = time.monotonic() + _CALLING
+        while link.closed and time.monotonic() < deadline:
+            if not ask_for_recorder(os.environ[CONTROL]):
+                break
+            time.sleep(_POLLING)
+            link = _link.own or link  # another recorder may have taken over
+        link.leave()
 
 
 def _lost() -> None:
@@ -110,7 +138,7 @@ def _lost() -> None:
     with guard("another recorder"), contextlib.suppress(RecorderError):
         link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
         with _lock:
-            if _link is None or _link[0] != os.getpid() or not _link[1].closed:
+            if (own := _link.own) is None or not own.closed:
                 link.close()
                 return
             _introduce(link)
@@ -118,30 +146,26 @@ def _lost() -> None:
 
 def _listen() -> None:
     """Report this process's log lines; without a recorder, they wait on the old connection."""
-    global _tap  # noqa: PLW0603 - one for each process
-    if _tap is None or _tap[0] != os.getpid():
+    if _tap.own is None:
         printed = bool(setting("capture.stdout"))
-        tap = DriverTap(os.environ[RECORDING], _line, printed=printed)
-        _tap = (os.getpid(), tap)
-        _tap[1].start()
+        _tap.set(DriverTap(os.environ[RECORDING], _line, printed=printed)).start()
 
 
 def _follow_masked_values() -> None:
     """Mask values that the script adds from now on."""
-    global _following  # noqa: PLW0603 - one for each process
-    if _following != os.getpid():
-        _following = os.getpid()
+    if not _following.own:
+        _following.set(True)
         follow_masked_values(_masked)
 
 
 def _masked(values: tuple[str, ...]) -> None:
-    if _link is not None and _link[0] == os.getpid():
-        _link[1].mask(values)
+    if (link := _link.own) is not None:
+        link.mask(values)
 
 
 def _line(kind: str, row: list[object]) -> None:
-    if _link is not None:
-        _link[1].row(kind, row)
+    if _link.newest is not None:
+        _link.newest.row(kind, row)
 
 
 def _is_a_worker() -> bool:
@@ -165,33 +189,30 @@ def _send_event(link: Link, kind: str, detail: dict[str, Any]) -> None:
 
 
 def _failed(doing: str, error: BaseException) -> None:
-    if _link is not None:
-        _send_event(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
+    if _link.newest is not None:
+        _send_event(
+            _link.newest, "capture-failed", {"doing": doing, "error": repr(error)}
+        )
 
 
 def watch() -> None:
     """Report where this process is blocked, if it is for long; a client is being made."""
-    global _position  # noqa: PLW0603 - one for each process
     listen()
     with guard("where the driver is"):
-        if _position is None or _position[0] != os.getpid():
-            thread = threading.get_ident()
-            _position = (
-                os.getpid(),
+        if _position.own is None:
+            after = setting_seconds("stall.after")
+            _position.set(
                 DriverPositionWatcher(
-                    thread, setting_seconds("stall.after"), _report_driver_position
-                ),
-            )
-            _position[1].start()
+                    threading.get_ident(), after, _report_driver_position
+                )
+            ).start()
 
 
 def listen() -> None:
     """Report what calls to Dask raise in this process, and what it ends."""
-    global _calls  # noqa: PLW0603 - one for each process
     with guard("the driver's calls to Dask"):
-        if _calls is None or _calls[0] != os.getpid():
-            _calls = (os.getpid(), DriverCalls(_row, _report_raised_exit))
-            _calls[1].start()
+        if _calls.own is None:
+            _calls.set(DriverCalls(_row, _report_raised_exit)).start()
             if not _is_a_worker():
                 _listen_to_tests()
 
@@ -260,8 +281,8 @@ async def client_closing(client: Client) -> None:
     with guard("the final events of a cluster"):
         order = _attached.get(client.id)
         if order is not None:
-            if _tap is not None:
-                _tap[1].report_times()
+            if _tap.newest is not None:
+                _tap.newest.report_times()
             # Not in a thread of an executor: where the command does not close its
             # clients, the interpreter does, and has closed its executors before.
             for _ in _until_drained(order.address):
@@ -297,8 +318,8 @@ def report(error: BaseException) -> None:
     with guard("the driver's exception"):
         link = _shared_link()
         note_causes(error)
-        if _calls is not None:
-            _calls[1].flush_held()
+        if _calls.newest is not None:
+            _calls.newest.flush_held()
         link.mask(known_secrets())
         _send_event(link, "driver-exception", described(error) | _process())
         for address in {order.address for order in _attached.values()}:
@@ -318,10 +339,10 @@ def _process() -> dict[str, object]:
 
 def report_code(code: int, frame: FrameType | None) -> None:
     """Report a `sys.exit` with a code, called in `frame`."""
-    if threading.current_thread() is not threading.main_thread() or _link is None:
+    if threading.current_thread() is not threading.main_thread():
         return
     with guard("the driver's exit"):
-        if _is_a_worker():
+        if _link.newest is None or _is_a_worker():
             return
         _send_exit(code, place_of(innermost_user_frame(frame)), sys.exception())
 
