@@ -7,7 +7,6 @@ used for different tasks, and changes of a worker's process (limits, locale, def
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +63,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     short_with_paths,
+    signal_name,
 )
 from dask_blackbox.run_tables import RunTables, epoch
 
@@ -141,16 +141,9 @@ def program_exit_text(program: ProgramFailed) -> str:
     code = program.code or 0
     how = f"exited with code {code}"
     if code < 0:
-        how = f"was ended by {_name_of_signal(-code)}"
+        how = f"was ended by {signal_name(code)}"
     error = f": {short(program.error, 160)}" if program.error else ""
     return f"{how}{error}"
-
-
-def _name_of_signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def signal_of_a_task(case: Case) -> TaskSignalled | None:
