@@ -259,6 +259,18 @@ def test_a_retried_attempt_has_a_thread_that_was_free() -> None:
     assert lanes == {"fetch-1": 0, "fetch-2": 1, "fetch-3": 1}
 
 
+def test_the_peak_of_a_worker_is_the_highest_that_it_or_the_scheduler_saw() -> None:
+    run = a_run(
+        a_worker(),
+        a_sample(memory=300),
+        an_event("process-load", "tcp://w1", at=9, seconds=10, peak_memory=380),
+    )
+
+    (process,) = worker_processes(run)
+
+    assert process.peak == 380
+
+
 def test_a_worker_that_did_nothing_has_its_row_and_a_restarted_one_keeps_it() -> None:
     run = a_run(
         a_worker("tcp://w1:1", name="0"),

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
-from dask_blackbox.capture.user_frames import is_console_script, is_ours
+from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.formatting import class_of, code_line, short
 from dask_blackbox.manifest import DriverException
 
@@ -68,12 +68,6 @@ _CLOSES = frozenset({"_close"})
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _STEPS = 4
 _RUNS_TASKS = "_run_task"
-_NOT_THE_USERS = (
-    "/site-packages/",
-    "/dist-packages/",
-    "/lib/python3",
-    "<frozen ",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -534,7 +528,7 @@ def is_the_users(frame: Frame) -> bool:
     return (
         not compiled
         and not is_ours(frame.file)
-        and not any(part in frame.file for part in _NOT_THE_USERS)
+        and not is_foreign(frame.file)
         and not is_console_script(frame.file, frame.function, frame.code)
     )
 

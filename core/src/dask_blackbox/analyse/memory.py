@@ -340,6 +340,15 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
     )
 
 
+def spilled_by_worker(run: RunTables) -> pl.DataFrame:
+    """Return the most that each worker had on disk: `source`, `spilled`."""
+    return (
+        run.metrics.filter(pl.col("spilled") > 0)
+        .group_by("source", maintain_order=True)
+        .agg(pl.col("spilled").max())
+    )
+
+
 def how_the_scheduler_grew(run: RunTables, *, much: bool = True) -> str:
     """Return `grown from … to …`, if it was largest at its end, and larger than before.
 

@@ -308,51 +308,18 @@ class ReplyOf(msgspec.Struct, kw_only=True, frozen=True):
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
-_orders = msgspec.json.Decoder(Order)
 decode_config = msgspec.json.Decoder(Config).decode
 """Return the first line of the recorder's standard input as a `Config`."""
-_replies = msgspec.json.Decoder(Reply)
-_parcels = msgspec.json.Decoder(Parcel)
-_replies_of = msgspec.json.Decoder(ReplyOf)
+decode_order: Callable[[bytes], Order] = msgspec.json.Decoder(Order).decode
+"""Return a line of a driver; raise `msgspec.MsgspecError` if it is none, as all of these do."""
+decode_reply = msgspec.json.Decoder(Reply).decode
+"""Return a line of the recorder."""
+decode_parcel = msgspec.json.Decoder(Parcel).decode
+"""Return a line to a process that makes many recordings."""
+decode_reply_of = msgspec.json.Decoder(ReplyOf).decode
+"""Return a line of a process that makes many recordings."""
 
 
 def encode(message: msgspec.Struct) -> bytes:
     """Return a message as one line."""
     return _encoder.encode(message) + b"\n"
-
-
-def decode_order(line: bytes) -> Order:
-    """Read a line of a driver.
-
-    Raises:
-        msgspec.MsgspecError: if it is none.
-    """
-    order: Order = _orders.decode(line)
-    return order
-
-
-def decode_reply(line: bytes) -> Reply:
-    """Read a line of the recorder.
-
-    Raises:
-        msgspec.MsgspecError: if it is none.
-    """
-    return _replies.decode(line)
-
-
-def decode_parcel(line: bytes) -> Parcel:
-    """Read a line to a process that makes many recordings.
-
-    Raises:
-        msgspec.MsgspecError: if it is none.
-    """
-    return _parcels.decode(line)
-
-
-def decode_reply_of(line: bytes) -> ReplyOf:
-    """Read a line of a process that makes many recordings.
-
-    Raises:
-        msgspec.MsgspecError: if it is none.
-    """
-    return _replies_of.decode(line)

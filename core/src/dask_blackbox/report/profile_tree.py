@@ -11,6 +11,7 @@ from typing import NamedTuple, TypedDict, cast
 import msgspec
 import numpy as np
 
+from dask_blackbox.capture.user_frames import is_foreign
 from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
@@ -177,14 +178,6 @@ def _drawn(node: ProfileNode) -> ProfileNode:
 _MOST_NODES = 6_000
 _MOST_SLICES = 60
 _DEEPEST_DRAWN = 120
-_FOREIGN = (
-    "site-packages",
-    "dist-packages",
-    "/lib/python",
-    "\\lib\\",
-    "<frozen",
-    "<string>",
-)
 
 
 class _Slice(msgspec.Struct, array_like=True):
@@ -253,7 +246,7 @@ class _Tree:
         frame = (where.name or "?", place, where.line[:160])
         if frame not in self._frames:
             self._frames[frame] = len(self._frames)
-            own = bool(file) and not any(part in file for part in _FOREIGN)
+            own = bool(file) and file != "<string>" and not is_foreign(file)
             self.texts += [*frame, "1" if own else ""]
         self.parents.append(parent)
         self.frames.append(self._frames[frame])

@@ -11,6 +11,7 @@ from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
+from dask_blackbox.analyse.memory import peaks_of, spilled_by_worker
 from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
@@ -77,7 +78,8 @@ def worker_processes(run: RunTables) -> list[WorkerProcess]:
 
 
 def _processes_of(run: RunTables) -> list[WorkerProcess]:
-    peaks = _peaks_by_address(run.metrics)
+    peaks = dict(peaks_of(run).select("source", "peak").iter_rows())
+    spilled = dict(spilled_by_worker(run).iter_rows())
     deaths = {(death.address, death.pid): death for death in deaths_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
     processes = [
@@ -89,9 +91,9 @@ def _processes_of(run: RunTables) -> list[WorkerProcess]:
     did = _work(executions_of(run), processes)
     for place, process in enumerate(processes):
         process.tasks, process.troubles, process.busy = did.get(place, (0, 0, 0.0))
-        peak, process.spilled = peaks.get(process.address, (None, None))
+        process.spilled = spilled.get(process.address)
         last = process.death.peak_memory if process.death else None
-        process.peak = max(peak or 0, last or 0) or None
+        process.peak = max(peaks.get(process.address, 0), last or 0) or None
     return processes
 
 
@@ -228,12 +230,3 @@ def _work(
         )
     )
     return {row[0]: (row[1], row[2], row[3]) for row in done.iter_rows()}
-
-
-def _peaks_by_address(
-    metrics: pl.DataFrame,
-) -> dict[str, tuple[int | None, int | None]]:
-    peaks = metrics.group_by("source", maintain_order=True).agg(
-        pl.max("memory"), pl.max("spilled")
-    )
-    return {row[0]: (row[1], row[2]) for row in peaks.iter_rows()}

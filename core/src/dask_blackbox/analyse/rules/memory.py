@@ -16,7 +16,12 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
 )
-from dask_blackbox.analyse.memory import is_of_host, more_pieces, peaks_of
+from dask_blackbox.analyse.memory import (
+    is_of_host,
+    more_pieces,
+    peaks_of,
+    spilled_by_worker,
+)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
@@ -489,7 +494,7 @@ def _growths(case: Case) -> Iterator[_Growth]:
 
 @documented("spilling")
 def SPILLING(case: Case) -> Iterator[Finding]:
-    spilled = _spilled(case).sort("spilled", descending=True)
+    spilled = spilled_by_worker(case.run).sort("spilled", descending=True)
     total = spilled_at_once(case.run)
     memory = sum(each.memory_limit or 0 for each in limits_at_once(case.run))
     disk = float(case.run.tasks["disk"].sum() or 0)
@@ -646,7 +651,7 @@ def _worst(case: Case) -> _Worst | None:
     peaks = (
         peaks_of(case.run)
         .filter(pl.col("memory_limit") > 0)
-        .join(_spilled(case), on="source", how="left")
+        .join(spilled_by_worker(case.run), on="source", how="left")
         # What lies on disk was in memory, and is wanted there again.
         .with_columns(wanted=pl.col("peak") + pl.col("spilled").fill_null(0))
     )
@@ -688,15 +693,6 @@ def _worst(case: Case) -> _Worst | None:
         piece=int(most["piece"] or 0) if results else held,
         number=int(chosen["number"]),
         results=results,
-    )
-
-
-def _spilled(case: Case) -> pl.DataFrame:
-    """Return the most that each worker had on disk: `source`, `spilled`."""
-    return (
-        case.run.metrics.filter(pl.col("spilled") > 0)
-        .group_by("source", maintain_order=True)
-        .agg(pl.col("spilled").max())
     )
 
 

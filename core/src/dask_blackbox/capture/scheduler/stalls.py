@@ -13,6 +13,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+from ..user_frames import is_foreign
 from .ownership import Ownership
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _ANSWERING = 5.0
 _ANSWERING_AT_LAST = 1.0
 _NEARLY = 0.8
 _INNERMOST, _USERS = 12, 8
-_LIBRARIES = ("site-packages", "/lib/python3", "<frozen ")
 _WANTED: tuple[TaskStateState, ...] = ("waiting", "processing", "queued", "no-worker")
 _ASKED_FOR = _WANTED[1:]  # what waits does so for one of these, or for a task of others
 
@@ -245,7 +245,7 @@ def _telling(frames: Iterable[object]) -> list[str]:
     """
     texts = list(map(str, frames))
     deep, innermost = texts[:-_INNERMOST], texts[-_INNERMOST:]
-    own = [text for text in deep if not any(mark in text for mark in _LIBRARIES)]
+    own = [text for text in deep if not is_foreign(text)]
     return [*own[-_USERS:], *innermost]
 
 
