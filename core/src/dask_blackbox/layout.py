@@ -80,6 +80,11 @@ class RunAddress(NamedTuple):
         return cls(found[1], found[2], int(found[3])) if found else None
 
     @property
+    def name(self) -> str:
+        """The name of this recording in commands: `JOB/RUN/ATTEMPT`."""
+        return "/".join(map(str, self))
+
+    @property
     def folder(self) -> str:
         """The folder of this recording in the store, ending in `/`."""
         return f"runs/job={self.job}/run={self.run}/attempt={self.attempt}/"

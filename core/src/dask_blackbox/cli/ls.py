@@ -121,7 +121,7 @@ def _entries(
 def _row(cards: Cards, run: RunEntry) -> dict[str, object]:
     job, run_id, attempt = run.address
     row = {
-        "run": f"{job}/{run_id}/{attempt}",
+        "run": run.address.name,
         "job": job,
         "run_id": run_id,
         "attempt": attempt,

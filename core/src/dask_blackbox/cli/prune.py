@@ -70,9 +70,8 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
 def _shown(each: Erasure) -> str:
     from dask_blackbox.formatting import moment
 
-    job, run, attempt = each.address
     began = "" if each.started is None else f"  {moment(each.started)}"
-    return f"{each.state:<9}  {job}/{run}/{attempt}{began}"
+    return f"{each.state:<9}  {each.address.name}{began}"
 
 
 @click.command(

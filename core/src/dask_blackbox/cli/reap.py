@@ -97,8 +97,7 @@ def _runs(
             return
         if entry.state not in _STATES:
             continue
-        job, run_id, attempt = entry.address
         try:
-            yield f"{job}/{run_id}/{attempt}", Run.at(store, entry.address)
+            yield entry.address.name, Run.at(store, entry.address)
         except (RecordingError, RunNotFoundError) as error:
-            click.echo(f"{job}/{run_id}/{attempt}: {error}", err=True)
+            click.echo(f"{entry.address.name}: {error}", err=True)

@@ -169,9 +169,8 @@ def _letter(number: int) -> str:
 
 
 def _run(name: SketchName, letters: Mapping[str, str]) -> PastRun:
-    job, run, attempt = name.address
     return PastRun(
-        run=f"{job}/{run}/{attempt}",
+        run=name.address.name,
         state=name.state,
         started=name.started_ms / 1000,
         duration=name.duration,

@@ -117,8 +117,9 @@ async def close_clusters_of(
             error = await _closed(cluster, connection_args, deadline)
             logger.info("the cluster at %s: %s", cluster.address, _outcome(error))
             if error not in (None, STILL_CONNECTED):
-                run = "/".join(map(str, address))
-                yield orphan_row(cluster.address, cluster.scheduler, error, run)
+                yield orphan_row(
+                    cluster.address, cluster.scheduler, error, address.name
+                )
 
 
 async def _left(

@@ -253,8 +253,6 @@ def _summary_markup(
     executions: pl.DataFrame,
 ) -> Markup:
     """Return the first tab: what ran, for how long, on what; and the verdict."""
-    ended = run.ending.ended if run.ending else axis.stop
-    took = seconds_of(run) if run.ending else ended - run.manifest.started
     parts = [
         Markup("<h1>Dask Performance Report</h1>"),
         Markup("<p><i>Select the tabs above for additional information</i></p>"),
@@ -264,7 +262,7 @@ def _summary_markup(
         Markup("<p>{} · {} · attempt {} · {}</p>").format(
             plain(card.job), plain(card.run_id), card.attempt, moment(axis.start)
         ),
-        Markup("<h2>Duration: {}</h2>").format(duration(took)),
+        Markup("<h2>Duration: {}</h2>").format(duration(seconds_of(run))),
         Markup("<h2>Tasks Information</h2>"),
         _list(_tasks(executions)),
         Markup("<h2>Scheduler Information</h2>"),

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict, cast
 import msgspec
 import numpy as np
 
-from dask_blackbox.capture.user_frames import is_foreign
+from dask_blackbox.analyse.frames import Frame, is_the_users
 from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
@@ -49,7 +49,7 @@ class ProfileNode(TypedDict):
     children: dict[str, ProfileNode]
 
 
-class Frame(NamedTuple):
+class Place(NamedTuple):
     """Where a frame is, in texts that do no harm in a terminal or a page; empty: unknown."""
 
     name: str
@@ -58,9 +58,9 @@ class Frame(NamedTuple):
     line: str
 
 
-def frame_of(description: FrameDescription) -> Frame:
+def place_of(description: FrameDescription) -> Place:
     """Return where a frame of the profile is."""
-    return Frame(
+    return Place(
         name=plain(str(description.get("name") or "")),
         filename=plain(str(description.get("filename") or "")),
         line_number=int(description.get("line_number") or 0),
@@ -171,7 +171,7 @@ def drawable(tree: ProfileNode) -> tuple[ProfileNode, int]:
 
 
 def _drawn(node: ProfileNode) -> ProfileNode:
-    where = cast("FrameDescription", frame_of(node["description"])._asdict())
+    where = cast("FrameDescription", place_of(node["description"])._asdict())
     return {"count": node["count"], "description": where, "children": {}}
 
 
@@ -240,13 +240,19 @@ class _Tree:
         self.left_out += len(level)
 
     def _add(self, name: str, node: ProfileNode, parent: int) -> int:
-        where = frame_of(node["description"])
+        where = place_of(node["description"])
         file = where.filename
         place = f"{file}:{where.line_number}" if file else ""
         frame = (where.name or "?", place, where.line[:160])
         if frame not in self._frames:
             self._frames[frame] = len(self._frames)
-            own = bool(file) and file != "<string>" and not is_foreign(file)
+            own = (
+                bool(file)
+                and file != "<string>"
+                and is_the_users(
+                    Frame(file=file, line=where.line_number, function=where.name)
+                )
+            )
             self.texts += [*frame, "1" if own else ""]
         self.parents.append(parent)
         self.frames.append(self._frames[frame])

@@ -291,12 +291,10 @@ def _changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
     names = [
         each
         for each in sketched_runs(store, safe(history.job))
-        if "/".join(map(str, each.address)) in wanted
+        if each.address.name in wanted
     ]
     sketches = read_sketches(store, names[: 2 * _COMPARED], timeout=_TIMEOUT)
-    by_run = {
-        "/".join(map(str, each.address)): sketches.get(each.name) for each in names
-    }
+    by_run = {each.address.name: sketches.get(each.name) for each in names}
     places = dict(
         zip((run.run for run in history.runs[::-1]), _places(history.runs), strict=True)
     )

@@ -61,7 +61,7 @@ def rendered_page(
     except subprocess.TimeoutExpired:
         raise RecordingError(
             f"the page could not be rendered within {timeout:.0f} s; try "
-            f"`dask blackbox report {address.job}/{address.run}/{address.attempt}`"
+            f"`dask blackbox report {address.name}`"
         ) from None
     if made.returncode:
         lines = made.stderr.decode(errors="replace").strip().splitlines()

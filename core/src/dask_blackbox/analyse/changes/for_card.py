@@ -16,7 +16,7 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.formatting import command, short, store_of
 from dask_blackbox.job_history import EarlierRun, Past
-from dask_blackbox.layout import STOPPED_BY_HOST, safe
+from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress
 from dask_blackbox.sketch import Sketch
 
 _UNUSUAL = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
@@ -64,10 +64,7 @@ def verdict_context(case: Case, verdict: Finding | None) -> VerdictContext:
 
 
 def _command(good: Sketch, sketch: Sketch, url: str | None) -> str:
-    runs = (
-        f"{safe(each.job)}/{safe(each.run_id)}/{each.attempt}"
-        for each in (good, sketch)
-    )
+    runs = (RunAddress.of_run(each).name for each in (good, sketch))
     return command("compare", *runs, store=store_of(url))
 
 

@@ -12,8 +12,8 @@ from dask_blackbox.report.profile_tree import (
     INTERVAL,
     FrameDescription,
     ProfileNode,
-    frame_of,
     merged_profile,
+    place_of,
     profiled_prefixes,
 )
 from dask_blackbox.run_tables import RunTables
@@ -29,7 +29,7 @@ class _Stacks:
         self._numbers: dict[tuple[str, str, int], int] = {}
 
     def number(self, description: FrameDescription) -> int:
-        name, file, line, _ = frame_of(description)
+        name, file, line, _ = place_of(description)
         at = (name, file, line)
         if at not in self._numbers:
             self._numbers[at] = len(self.frames)
