@@ -21,7 +21,7 @@ from dask_blackbox.cli.options import (
     store_option,
 )
 from dask_blackbox.errors import RecordingError, RunNotFoundError
-from dask_blackbox.formatting import command, moment_of
+from dask_blackbox.formatting import command, duration, moment, moment_of, plain
 from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy
@@ -147,8 +147,6 @@ def _row(cards: Cards, run: RunEntry) -> dict[str, object]:
 
 def _lines(rows: list[Row], shown_on: Screen) -> Iterator[str]:
     """Yield the table: whatever the width, the name of a run stays in one piece."""
-    from dask_blackbox.formatting import plain
-
     cells = [_cells(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
     before = sum(widths[:4]) + 2 * 4
@@ -174,7 +172,6 @@ def _lines(rows: list[Row], shown_on: Screen) -> Iterator[str]:
 
 
 def _cells(row: Row) -> tuple[str, str, str, str, str]:
-    from dask_blackbox.formatting import duration, moment, plain
     from dask_blackbox.report.wording import STATE_SIGN
 
     took = row["duration"]

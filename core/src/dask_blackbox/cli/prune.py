@@ -15,7 +15,7 @@ from dask_blackbox.cli.options import (
     require_folder,
     store_option,
 )
-from dask_blackbox.formatting import age_of
+from dask_blackbox.formatting import age_of, counted, moment
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.deletion import Erasure
@@ -38,7 +38,6 @@ def deleting_options(command: _F) -> _F:
 
 def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> None:
     """Delete runs, after a question; those that are being recorded stay."""
-    from dask_blackbox.formatting import counted
     from dask_blackbox.reader.deletion import erase
 
     alive = [each for each in found if each.alive]
@@ -68,8 +67,6 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
 
 
 def _shown(each: Erasure) -> str:
-    from dask_blackbox.formatting import moment
-
     began = "" if each.started is None else f"  {moment(each.started)}"
     return f"{each.state:<9}  {each.address.name}{began}"
 

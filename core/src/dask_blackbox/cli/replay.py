@@ -192,8 +192,6 @@ def replay(
 
 def _show(bundle: TaskBundle) -> set[str]:
     """Print what the bundle holds; return the names that it would import."""
-    from dask_blackbox.cli.replay import names_in
-
     facts = bundle.facts
     click.echo(f"{facts['key']}  {facts['exception']}: {facts['message'][:200]}")
     click.echo(f"  on {facts['worker']}\n  holds")
@@ -215,8 +213,6 @@ def _show(bundle: TaskBundle) -> set[str]:
 
 def _compare(bundle: TaskBundle, python: str, names: set[str]) -> None:
     """Print how this interpreter's environment differs from the worker's."""
-    from dask_blackbox.cli.replay import differences
-
     try:
         done = subprocess.run(  # noqa: S603 - the user's own choice
             [python, str(_RERUN), "describe"],

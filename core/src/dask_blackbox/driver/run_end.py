@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.card import RunCard, RunState
+from dask_blackbox.card import RunCard, RunState, card_of
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.formatting import command
@@ -180,7 +180,6 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     with guard("the verdict on a run that was not recorded"):
         from dask_blackbox.analyse import findings_in
         from dask_blackbox.analyse.rule_settings import asking_or_default
-        from dask_blackbox.card import card_of
         from dask_blackbox.run_tables import RunTables
 
         run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()

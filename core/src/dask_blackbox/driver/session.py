@@ -50,6 +50,7 @@ from dask_blackbox.driver.run_end import (
     error_of_kind,
     exit_call,
     log_run_end,
+    unrecorded_card,
     warn_of,
 )
 from dask_blackbox.driver.status_line import StatusLine, status_line
@@ -769,8 +770,6 @@ class Recording:
                 stop_listening(self._manifest.recording)
 
     def _unrecorded(self, end: End | None, reason: str) -> RunCard:
-        from dask_blackbox.driver.run_end import unrecorded_card
-
         end = end or End(state="aborted")
         ending = Ending(
             state="succeeded" if end.state == LEFT else end.state,

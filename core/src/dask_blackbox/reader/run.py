@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dask_blackbox.analyse.task_bundles import bundles_of
-from dask_blackbox.card import RunCard, RunState
+from dask_blackbox.card import RunCard, RunState, card_of
 from dask_blackbox.errors import (
     BlobNotFoundError,
     MalformedRecordingError,
@@ -180,8 +180,6 @@ class Run(RunTables):
 
     def card(self) -> RunCard:
         """Return the card of this run, built from its recording."""
-        from dask_blackbox.card import card_of
-
         # A run that continues is looked at again and again, and has nothing to explain.
         history = None if self.state == "running" else self.history()
         found = self._found(history)

@@ -12,9 +12,9 @@ import sys
 
 import msgspec
 
-from dask_blackbox.errors import RecordingError
+from dask_blackbox.errors import BlackboxError, RecordingError, StoreError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.store import Store
+from dask_blackbox.store import Store, open_store
 
 _TIMEOUT = 120.0
 
@@ -70,10 +70,8 @@ def rendered_page(
 
 
 def _main() -> int:
-    from dask_blackbox.errors import BlackboxError
     from dask_blackbox.reader import Run
     from dask_blackbox.serve.cards import card_of_run, report_of_run
-    from dask_blackbox.store import open_store
 
     order = _ORDERS.decode(sys.stdin.buffer.read())
     try:
@@ -93,7 +91,6 @@ def _main() -> int:
 
 
 def _finish(store: Store, address: RunAddress) -> None:
-    from dask_blackbox.errors import StoreError
     from dask_blackbox.manifest import STALE
     from dask_blackbox.recorder.unfinished_runs import finish_lost_run
 

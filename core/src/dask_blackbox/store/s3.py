@@ -113,8 +113,6 @@ class S3Store:
 
     def credentials(self) -> str | None:
         """Return where boto3 has found credentials, in its own word; None: nowhere."""
-        from dask_blackbox.store.s3 import credentials_found
-
         with self._reported("reach"):
             return credentials_found(self._options)
 
@@ -239,8 +237,6 @@ class S3Store:
             return found or self._made(self._options)
 
     def _made(self, options: StoreOptions) -> S3Client:
-        from dask_blackbox.store.s3 import client_of
-
         with self._reported("reach"):
             return client_of(options)
 
