@@ -59,7 +59,7 @@ def test_a_worker_process_that_gets_sigterm_under_a_living_nanny(
     assert card.verdict is not None
     assert card.verdict.rule == "worker-signalled"
     [death] = deaths_of(run_of(card))
-    assert (death.exit_code, death.ended_by, death.closing) == (-15, "signal", None)
+    assert (death.exit_code, death.ended_by, death.closing) == (-15, "script", None)
 
 
 def test_the_task_that_allocates_is_blamed(

@@ -256,6 +256,17 @@ def signal_name(exit_code: int | None) -> str | None:
         return f"signal {-exit_code}"
 
 
+SHELLS = 128
+"""What shells add to the number of the signal that ended a program."""
+
+
+def signal_number(exit_code: int | None) -> int | None:
+    """Return the number of the signal that an exit code reports, a shell's too, or None."""
+    if exit_code is None or 0 <= exit_code <= SHELLS:
+        return None
+    return -exit_code if exit_code < 0 else exit_code - SHELLS
+
+
 def ended(exit_code: int) -> str:
     """Return how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
     if exit_code >= 0:

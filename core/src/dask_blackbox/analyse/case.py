@@ -50,7 +50,6 @@ from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
-    SHELLS,
     State,
     exit_code_of_driver,
     is_clusterless,
@@ -72,6 +71,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    SHELLS,
     capital,
     class_of,
     command,

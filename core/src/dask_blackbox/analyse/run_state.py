@@ -6,7 +6,7 @@ import time
 from typing import Literal, cast, get_args
 
 from dask_blackbox.events import DriverEnded, DriverLost
-from dask_blackbox.formatting import signal_name
+from dask_blackbox.formatting import signal_name, signal_number
 from dask_blackbox.manifest import STALE
 from dask_blackbox.run_tables import RunTables
 
@@ -17,9 +17,6 @@ FAILED: tuple[State, ...] = ("failed", "aborted", "lost")
 
 ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals by which a host or a person asks a driver to exit."""
-
-SHELLS = 128
-"""What shells add to the number of the signal that ended a program."""
 
 
 def state_of(run: RunTables, *, now: float | None = None) -> State:
@@ -93,7 +90,7 @@ def exit_code_of_driver(run: RunTables) -> int | None:
 def signal_of_driver(run: RunTables) -> str | None:
     """Return the signal that ended the driver; shells say 128 and the signal's number."""
     ended = next(iter(run.of(DriverEnded)[-1:]), DriverEnded())
-    number, code = ended.signal, exit_code_of_driver(run)
-    if number is None and code is not None and (code < 0 or code > SHELLS):
-        number = -code if code < 0 else code - SHELLS
+    number = ended.signal
+    if number is None:
+        number = signal_number(exit_code_of_driver(run))
     return None if number is None else signal_name(-abs(number))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from dask_blackbox.finding import RetryAdvice
 from dask_blackbox.formatting import signal_name
 
-_BY_SIGNAL = "signal-"
+BY_SIGNAL = "signal-"
+"""How the reason begins for which a process of Dask's closes when it gets a signal."""
 
 NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP")
 """What the processor, or a compiler's trap, makes of a fault in native code."""
@@ -131,7 +132,7 @@ _SENDERS = {
 
 def signal_in(reason: str | None) -> str | None:
     """Return the name of the signal for which a process of Dask's said that it closes."""
-    number = (reason or "").removeprefix(_BY_SIGNAL)
+    number = (reason or "").removeprefix(BY_SIGNAL)
     if not number.isdecimal() or number == reason:
         return None
     return signal_name(-int(number))

@@ -26,6 +26,7 @@ _A_SECOND = 50
 _MOST_KINDS = 500
 _MOST_THREADS = 1_000
 _NUMBER = re.compile(r"[0-9]+")
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 # Seconds by which Dask's idea of the scheduler's clock may jump back between two lines of
 # one process, which must not change places for it.
 _JITTER = 1.0
@@ -84,6 +85,12 @@ def role_of(logger: str, otherwise: str) -> str:
 
 _taps: list[LogTap] = []
 _inner: Any = None
+
+
+def closing_signal(row: list[Any]) -> str | None:
+    """Return `signal-<number>` of a line in which Dask says that one made it close, or None."""
+    found = _SIGNALLED.search(row[7]) if row[5] == "distributed._signals" else None
+    return f"signal-{found[1]}" if found else None
 
 
 def _is_installed() -> bool:

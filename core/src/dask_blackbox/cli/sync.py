@@ -9,14 +9,14 @@ import click
 
 from dask_blackbox.cli.options import Verb
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.store.options import CREDENTIALS
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.recorder.spool_folder import Spooled
 
-_CREDENTIALS = ("key", "secret", "token")
 _CORRECTED = (
     *("endpoint", "region", "profile", "sse", "sse-kms-key-id"),
-    *_CREDENTIALS,
+    *CREDENTIALS,
 )
 
 
@@ -100,5 +100,5 @@ def _settings(spooled: Spooled, store_url: str | None) -> dict[str, object]:
         same = False
     # What is configured counts where it is configured for that store: it may have been
     # corrected since.  Of another store, only the credentials can be missing here.
-    names = _CORRECTED if same else _CREDENTIALS
+    names = _CORRECTED if same else CREDENTIALS
     return {name: ours[name] for name in names if ours[name]}

@@ -18,6 +18,7 @@ import msgspec
 from dask_blackbox.capture.nanny.worker_exit import oom_kills, process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.events import EventRow
+from dask_blackbox.formatting import signal_number
 from dask_blackbox.protocol.messages import LONGEST_LINE, Answer, End, Reply, encode
 from dask_blackbox.recorder.redact import MaskConfirmations
 
@@ -148,9 +149,6 @@ class CommandProcesses:
             await asyncio.wait(self._reading, timeout=seconds)
 
 
-_SHELLS = 128
-
-
 class KernelKills:
     """Counts the kernel's out-of-memory kills since it was created."""
 
@@ -166,10 +164,9 @@ class KernelKills:
 
     def rows(self, end: End) -> dict[str, list[EventRow]]:
         """Return the rows about a command that a signal ended; empty for others."""
-        code = end.exit_code or 0
-        if 0 <= code <= _SHELLS:
+        signal = signal_number(end.exit_code)
+        if signal is None:
             return {}
-        signal = -code if code < 0 else code - _SHELLS
-        detail = {"state": end.state, "exit_code": code, "signal": signal}
+        detail = {"state": end.state, "exit_code": end.exit_code, "signal": signal}
         reported = json.dumps(detail | self.fields())
         return {"event": [(time.time(), "driver-ended", "driver", reported)]}

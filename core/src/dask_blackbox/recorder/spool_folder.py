@@ -32,10 +32,10 @@ from dask_blackbox.manifest import (
     seal_is_whole,
 )
 from dask_blackbox.protocol.messages import End
+from dask_blackbox.store.options import CREDENTIALS
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
-_CREDENTIALS = ("key", "secret", "token")
 _END = "end.json"
 _RESERVE = "reserve"
 _RESERVED = 8 * 2**10
@@ -103,7 +103,7 @@ def note_beginning(
     folder: Path, manifest: Manifest, settings: Mapping[str, object]
 ) -> None:
     """Write what identifies a recording and its store into its spool folder."""
-    plain = {k: v for k, v in settings.items() if k not in _CREDENTIALS}
+    plain = {k: v for k, v in settings.items() if k not in CREDENTIALS}
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         # `run.json` last: with it, the folder is a recording.

@@ -27,7 +27,10 @@ KEYS = (
 )
 """The settings of a store, as they stand under `blackbox.store`."""
 
-_TEXTS = ("region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id")
+CREDENTIALS = ("key", "secret", "token")
+"""Those of them that are never written to a disk."""
+
+_TEXTS = ("region", "profile", *CREDENTIALS, "sse", "sse-kms-key-id")
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
 _CHECKSUMS = ("when_supported", "when_required")
 _SSES = ("AES256", "aws:kms")

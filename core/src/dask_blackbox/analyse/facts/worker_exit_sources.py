@@ -18,6 +18,7 @@ from dask_blackbox.analyse.facts.worker_exit import (
     EndedBy,
     WorkerExit,
 )
+from dask_blackbox.analyse.signals import BY_SIGNAL
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     EVENT_LOOP_UNRESPONSIVE,
@@ -69,7 +70,6 @@ _CLOSED_IN_ORDER = (
     "adaptive",
 )
 _FROZEN = "check-worker-ttl"
-_BY_SIGNAL = "signal-"
 _LIFETIME = "worker-lifetime"
 _IDENTITY = (
     "address", "joined", "left", "pid", "host", "nanny", "name", "nthreads",
@@ -276,7 +276,7 @@ class _ExitSources:
         if left is None or since is None or asked is None or not left < since <= asked:
             return None
         text = self._reason_of(process, left)
-        return asked if text and not text.startswith(_BY_SIGNAL) else None
+        return asked if text and not text.startswith(BY_SIGNAL) else None
 
     def _reason_of(self, process: Row, ended: float) -> str:
         """Return why a worker stopped, as it logged itself."""
@@ -395,7 +395,7 @@ def _ended_by(made: WorkerExit, *, died: bool) -> EndedBy:
         (made.restarted_for_memory is not None, "nanny-memory-limit"),
         (frozen, "heartbeat-timeout"),
         (not died, "orderly"),
-        (closing.startswith(_BY_SIGNAL), "host"),
+        (closing.startswith(BY_SIGNAL), "host"),
         (closing.startswith(_LIFETIME), "lifetime"),
         (made.crashed, "crash"),
         (made.signal is not None and made.sent_from is not None, "script"),
@@ -531,7 +531,7 @@ class NannyLog:
 
     def _signals_to(self, nanny: str | None) -> Iterator[tuple[float, str]]:
         for at, address, reason in (*self._signals, *self._closings):
-            if address == nanny and reason.startswith(_BY_SIGNAL):
+            if address == nanny and reason.startswith(BY_SIGNAL):
                 yield at, reason
 
     def closing_of(self, nanny: str | None, at: float, window: float) -> str | None:
@@ -542,7 +542,7 @@ class NannyLog:
                 for when, address, reason in self._closings
                 if address == nanny
                 and abs(when - at) <= window
-                and not reason.startswith(_BY_SIGNAL)
+                and not reason.startswith(BY_SIGNAL)
             ),
             None,
         )

@@ -8,13 +8,12 @@ the worker's death is recorded without an exit report, and that is said.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from typing import TYPE_CHECKING, Any, Awaitable, Callable
 
 from distributed.diagnostics.plugin import NannyPlugin
 
-from ..logs import LogTap
+from ..logs import LogTap, closing_signal
 from ..process import waiting_of
 from .worker_exit import (
     exit_report,
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from distributed import Nanny
 
 _CLOSING_STATES = ("closing", "closed", "failed", "stopping", "stopped")
-_SIGNALS = "distributed._signals"
-_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _SAYING, _CLOSE_TIMEOUT = 5.0, 1.0  # seconds
 _LISTENERS = "_dask_blackbox_listeners"
 _FIRST_LOOK, _MOST_LOOKS = (
@@ -151,9 +148,9 @@ class NannyCapture(NannyPlugin):
             forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:
-        signalled = _SIGNALLED.search(row[7]) if row[5] == _SIGNALS else None
-        if signalled:  # `dask spec` closes then without sending why
-            self._reasons.insert(0, f"signal-{signalled[1]}")
+        if signalled := closing_signal(row):
+            # `dask spec` closes then without sending why.
+            self._reasons.insert(0, signalled)
         self._send({"rows": {"log": [row]}, "dropped": 0})
 
     def _send(self, message: dict[str, object]) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import sys
 import threading
 import time
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from ..executions import KEY, MESSAGE, NAME, TRACEBACK, report_of
-from ..logs import LogTap
+from ..logs import LogTap, closing_signal
 from ..masked_values import (
     MASKED,
     OwnSecrets,
@@ -64,8 +63,6 @@ _SENT = 2.0  # seconds after which a message has left a worker that goes on
 _WAITING = 20_000
 _MOST_MISSING = 50  # files that tasks did not find
 _MOST_LOOKS = 5  # at the modules of this process: a task may load more
-_SIGNALS = "distributed._signals"
-_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _CLOSING_STATES = ("closing", "closed", "failed", "stopping", "stopped")
 
 
@@ -330,11 +327,9 @@ class WorkerCapture(WorkerPlugin):
     def _take_line(self, row: list[Any]) -> None:
         with self._lock:
             self._keep("log", row)
-        if self._watcher is not None and row[5] == _SIGNALS:
+        if self._watcher is not None and (signalled := closing_signal(row)):
             # A worker without a nanny leaves its loop at once: no other process could say it.
-            signalled = _SIGNALLED.search(row[7])
-            if signalled:
-                self._watcher.tell(f"signal-{signalled[1]}")
+            self._watcher.tell(signalled)
 
     def _take_size(self, row: list[object]) -> None:
         with self._lock:
