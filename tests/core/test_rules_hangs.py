@@ -1538,6 +1538,63 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
     assert "regular expression" in found.remedy
 
 
+def a_frozen_worker(*tasks: dict[str, Any], **process: object) -> RunTables:
+    executing = [{"key": "parse-2", "start": START + 20}]
+    seen = {"executing": executing, **process} if process else None
+    answer = {"failed": "TimeoutError()"} | ({"process": seen} if seen else {})
+    return hung(
+        a_stall(a_task_at("parse-2"), *tasks, told={"tcp://w1": answer}),
+        an_event("worker-silent", "tcp://w1", at=99, pid=100, silent_for=30.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("process", "confidence", "says", "advice"),
+    [
+        (
+            {"state": "alive", "watched": 0.4, "cpu": 0.39},
+            "high",
+            "its process used 390 ms of CPU time: a task computed without releasing",
+            "split the call",
+        ),
+        (
+            {"state": "alive", "watched": 0.4, "cpu": 0.0},
+            "high",
+            "its process used no CPU time: a task or coroutine waited",
+            "Give that call a timeout",
+        ),
+        ({}, "medium", "by a host that was suspended", "or the host was suspended"),
+    ],
+    ids=["computes", "waits", "unknown"],
+)
+def test_what_a_worker_did_that_answered_nothing(
+    process: dict[str, object], confidence: str, says: str, advice: str
+) -> None:
+    found = verdict(a_frozen_worker(**process))
+
+    assert (found.rule, found.confidence) == ("stalled", confidence)
+    assert "froze" in found.title
+    assert ("while running 'parse'" in found.title) == bool(process)
+    assert (says in found.cause) == bool(process)
+    assert advice in found.remedy
+
+
+def test_a_worker_that_was_stopped_is_no_worker_that_computes() -> None:
+    found = verdict(a_frozen_worker(state="stopped", watched=0.4, cpu=0.0))
+
+    assert "was stopped (SIGSTOP, a debugger) while running 'parse'" in found.title
+    assert "GIL" not in found.cause
+    assert "Find what suspends it" in found.remedy
+
+
+def test_a_frozen_worker_is_not_blamed_for_tasks_of_others() -> None:
+    found = verdict(
+        a_frozen_worker(a_task_at("load-1", worker="tcp://w2"), state="stopped")
+    )
+
+    assert "stopped (SIGSTOP" not in found.title
+
+
 @pytest.mark.parametrize(
     ("lasted", "rule"), [(9.6, "stalled"), (1.0, "driver-exception")]
 )

@@ -334,6 +334,34 @@ def test_a_frozen_worker_is_not_called_signalled() -> None:
     assert "5 m 00 s" in found.cause
 
 
+def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -> None:
+    stop = an_event(
+        "driver-signalled",
+        "driver",
+        at=2,
+        pid=1,
+        target=100,
+        signal="SIGSTOP",
+        file="/jobs/nightly.py",
+        line=12,
+    )
+    given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
+    found = verdict(a_run(stop, given_up, killed_by(-9)))
+
+    assert found.rule == "worker-heartbeat-timeout"
+    assert found.title.startswith("A worker was stopped by the run's own code")
+    assert "the run's own script had stopped its process (at /jobs/nightly.py:12)" in (
+        found.cause
+    )
+    assert "GIL" not in found.cause
+    resumed = an_event(
+        "driver-signalled", "driver", at=3, pid=1, target=100, signal="SIGCONT"
+    )
+    found = verdict(a_run(stop, resumed, given_up, killed_by(-9)))
+
+    assert found.title.startswith("A worker froze")
+
+
 def test_a_cluster_that_is_closed_under_its_work_kills_no_worker() -> None:
     failed = raised_in("boom-1", killed_worker("boom-1"))
     closed = a_departure(processing=["boom-1"], closing="nanny-close")

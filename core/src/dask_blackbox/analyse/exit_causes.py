@@ -124,7 +124,12 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
             return ExitCause("unknown", "low", because)
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and the scheduler removed it"
-        if death.alive:
+        if death.stopped_from is not None:
+            at = f" (at {death.stopped_from})" if death.stopped_from else ""
+            because += f"; {death.stopper} had stopped its process{at}"
+        elif death.was_stopped:
+            because += "; its process was stopped (SIGSTOP, a debugger)"
+        elif death.alive:
             because += f"; its process was still {death.alive} after that"
         return ExitCause("worker-heartbeat-timeout", "high", because)
     return None

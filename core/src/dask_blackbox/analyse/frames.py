@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -390,13 +390,21 @@ def within(frames: Sequence[Frame]) -> Frame:
     return dataclasses.replace(first, function=f"{first.function} of {around}")
 
 
-def frame_of_stack(stack: str) -> Frame | None:
+def frame_of_stack(stack: str, *, without: Collection[int | None] = ()) -> Frame | None:
     """Return where the task was in a stack that Python's `faulthandler` wrote.
 
     It writes every thread, the innermost frame first; the one that ran a task counts, in
     its user's code if it has some: the one of the crash, if that ran a task.
+
+    Args:
+        stack: All threads.
+        without: Identifiers of threads that are known not to be asked for.
     """
-    lines = [line for each in task_stacks(stack) if (line := each.line) is not None]
+    lines = [
+        line
+        for each in task_stacks(stack)
+        if each.thread not in without and (line := each.line) is not None
+    ]
     own = (line for line in lines if is_the_users(line))
     return next(own, next(iter(lines), None))
 

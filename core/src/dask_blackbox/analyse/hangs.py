@@ -18,6 +18,7 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
     Dependency,
+    ProcessState,
     RestrictedTask,
     Stall,
     StallCancelledTasks,
@@ -86,6 +87,8 @@ class Hang:
         waiting: A few tasks that waited for others.
         taken: Locks and semaphores without a free lease, and how many leases they have.
         tasks: The tasks that workers had, fifty at most.
+        silent: What nannies saw of the processes of workers that did not answer, by address; None
+            where no nanny answered either.
         ended_by_us: Whether `blackbox.stall.end-run` ended the run.
     """
 
@@ -100,6 +103,7 @@ class Hang:
     waiting: tuple[WaitingTask, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
     tasks: tuple[HangingTask, ...] = ()
+    silent: dict[str, ProcessState | None] = field(default_factory=dict, repr=False)
     ended_by_us: bool = False
 
     @cached_property
@@ -160,6 +164,11 @@ def hang_of(run: RunTables) -> Hang | None:
         waiting=last.waiting,
         taken=last.taken,
         tasks=_tasks(last, _begun_on_the_dead(run)),
+        silent={
+            worker: answer.process
+            for worker, answer in last.answers.items()
+            if answer.failed is not None
+        },
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from dask_blackbox.events.base import Event, Part
+from dask_blackbox.events.workers import ProcessState
 
 
 class NewTasks(msgspec.Struct, frozen=True, array_like=True):
@@ -223,11 +224,14 @@ class WorkerAnswer(Part, frozen=True, kw_only=True):
         stacks: Frames of what it executes, by key; the innermost frame is last.
         tasks: Its tasks, by key.
         failed: Why it did not answer.
+        process: State of its process, if it did not, and had sent no heartbeat for a while; null:
+            its nanny did not answer either, or it has none.
     """
 
     stacks: dict[str, tuple[str, ...]] = {}
     tasks: dict[str, TaskOnWorker] = {}
     failed: str | None = None
+    process: ProcessState | None = None
 
 
 class Stall(Event, frozen=True, kw_only=True):

@@ -88,12 +88,14 @@ class ExecutingTask(Part, frozen=True, kw_only=True):
         key: The task.
         start: Epoch seconds at which it started.
         thread: Identifier of its thread, as in `stack`; null: not sampled.
+        native: Identifier that the operating system has for that thread.
         cpu: CPU seconds that its thread has used for it; null: not sampled.
     """
 
     key: str = ""
     start: float | None = None
     thread: int | None = None
+    native: int | None = None
     cpu: float | None = None
 
 
@@ -109,6 +111,30 @@ class MemorySample(msgspec.Struct, frozen=True, array_like=True):
     rss: int
 
 
+class ProcessState(Part, frozen=True, kw_only=True):
+    """The process of a worker that does not answer, as its nanny sees it.
+
+    Attributes:
+        state: `alive`, `stopped` (SIGSTOP), `traced`, `in the kernel`; empty: it had ended.
+        watched: Seconds for which it was watched; null: it was not.
+        cpu: CPU seconds that the process used in that time; null: unknown.
+        busy_thread: Native id of the thread that used most of it, if that computed for most of
+            the time.
+        executing: The tasks that it was executing.
+    """
+
+    state: str = ""
+    watched: float | None = None
+    cpu: float | None = None
+    busy_thread: int | None = None
+    executing: tuple[ExecutingTask, ...] = ()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal or a debugger has stopped it."""
+        return self.state in {"stopped", "traced"}
+
+
 class WorkerExitReport(Event, frozen=True, kw_only=True):
     """How a worker's process ended, as its nanny and its ring buffer report it.
 
@@ -121,8 +147,9 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
         alive: State of the process, if it had not exited: `alive`, `stopped`, … or true.
         asked_to_close: Whether its nanny had been asked to close or kill it.
         close_reason: The reason that was given for that.
+        when_killed: In what state it was when its nanny killed it; null: it was not killed.
         executing: The tasks that it was executing.
-        stack: Its Python stacks, written at a fault or a SIGTERM.
+        stack: Its Python stacks, written at a fault, a SIGTERM or before its nanny killed it.
         memory: The last samples of its memory.
         oom_kills: How often the kernel killed a process of its cgroup for memory meanwhile.
         nanny: Address of its nanny.
@@ -141,6 +168,7 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
     alive: str | bool | None = None
     asked_to_close: bool | None = None
     close_reason: str | None = None
+    when_killed: ProcessState | None = None
     executing: tuple[ExecutingTask, ...] = ()
     stack: str = ""
     memory: tuple[MemorySample, ...] = ()

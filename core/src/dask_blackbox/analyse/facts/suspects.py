@@ -7,6 +7,7 @@ time of its thread, where its stack is, and whether memory grew only since it st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
@@ -16,7 +17,7 @@ from dask_blackbox.analyse.frames import (
     frame_of_stack,
     task_stacks,
 )
-from dask_blackbox.events import ExecutingTask
+from dask_blackbox.events import ExecutingTask, ProcessState
 from dask_blackbox.formatting import prefix_of
 
 _MUCH = 64 * 2**20
@@ -129,13 +130,34 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
             {x.key for x in tasks if x.faulted is False or (found and not x.faulted)},
         )
     if not of_memory:
-        return tasks
+        if death.frozen_for is None:
+            return tasks
+        innocent = not_holding_the_lock(death.running, death.when_killed)
+        return _without_suspicion(tasks, innocent)
     waited = {each.key for each in tasks if each.waited}
     quiet = _quiet(tasks)
     # Sources that contradict each other exonerate no task.
     if len(waited | quiet) == len(tasks):
         return tasks
     return _without_suspicion(tasks, waited | quiet)
+
+
+def not_holding_the_lock(
+    running: Sequence[ExecutingTask], process: ProcessState | None
+) -> set[str]:
+    """Return the tasks that did not freeze their worker.
+
+    Only the holder of Python's lock computes for seconds while nothing else runs.  A task whose
+    thread was never sampled, beside others that were, began just before the worker froze: threads
+    are sampled ten times a second.
+
+    Args:
+        running: What the worker executed.
+        process: What its nanny saw of its process; None if it did not look.
+    """
+    if process is not None and process.busy_thread is not None:
+        return {e.key for e in running if e.native not in {None, process.busy_thread}}
+    return {each.key for each in running if each.thread is not None}
 
 
 def frame_at_exit(death: WorkerExit) -> Frame | None:
@@ -146,7 +168,8 @@ def frame_at_exit(death: WorkerExit) -> Frame | None:
         stack = _stack_of(task, stacks) if task.key in suspects else None
         if stack is not None and stack.line is not None:
             return stack.line
-    return frame_of_stack(death.stack)
+    innocent = {each.thread for each in death.running if each.key not in suspects}
+    return frame_of_stack(death.stack, without=innocent)
 
 
 def _without_suspicion(

@@ -28,6 +28,10 @@ _SOON = 10.0
 """Seconds within which a process ends that was asked to."""
 
 
+_STOP = ("SIGSTOP", "SIGTSTP")
+_ENDS_NOTHING = {*_STOP, "SIGCONT", "SIGCHLD", "SIGURG", "SIGWINCH"}
+
+Signalled = DriverSignalled | TaskSignalled
 Action = DriverSignalled | DriverClosing
 """Something that the script did to end a process, or to close a client or cluster."""
 
@@ -42,6 +46,7 @@ class Teardown:
             the outcome as well.
         pids: Process id of each worker and scheduler, with those of its ancestors, by address.
         own: Addresses of those that the driver's process, or the command, has started.
+        stops: The job's own signals that stop or resume a process, by time.
         outcome: What ended the driver's work.
     """
 
@@ -49,6 +54,7 @@ class Teardown:
     actions: tuple[Action, ...] = ()
     pids: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
     own: frozenset[str] = frozenset()
+    stops: tuple[Signalled, ...] = field(default=(), repr=False)
     outcome: Outcome = field(repr=False)
 
     def action_on(self, address: str, at: float) -> DriverSignalled | None:
@@ -66,8 +72,26 @@ class Teardown:
             if isinstance(action, DriverSignalled)
             and action.at - clocks <= at <= action.at + _SOON + clocks
             and action.target in pids
+            and action.signal not in _ENDS_NOTHING
         ]
         return near[-1] if near else None
+
+    def stop_of(self, address: str, pid: int | None, at: float) -> Signalled | None:
+        """Return the job's own signal that had stopped a worker, if none had resumed it.
+
+        Args:
+            address: Of the worker.
+            pid: Its process, if that is known.
+            at: When it was still stopped, epoch seconds.
+        """
+        pids = self.pids.get(address, frozenset()) | ({pid} if pid else set())
+        before = (
+            each
+            for each in self.stops
+            if each.target in pids and each.at - self.outcome.clocks <= at
+        )
+        last = max(before, key=lambda each: each.at, default=None)
+        return last if last is not None and last.signal in _STOP else None
 
     def includes(self, address: str, at: float) -> bool:
         """Return whether the end of a worker or scheduler at a moment belongs to the teardown.
@@ -99,7 +123,9 @@ def task_signal_to(
     near = [
         sent
         for sent in run.of(TaskSignalled)
-        if sent.target in pids and sent.at - clocks <= at <= sent.at + _SOON + clocks
+        if sent.target in pids
+        and sent.at - clocks <= at <= sent.at + _SOON + clocks
+        and sent.signal not in _ENDS_NOTHING
     ]
     return near[-1] if near else None
 
@@ -121,9 +147,14 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
         since=_since(tuple(actions), outcome, begun),
         actions=tuple(actions),
         pids=pids,
+        stops=_stops([*sent, *run.of(TaskSignalled)]),
         own=frozenset(each for each, chain in pids.items() if chain & drivers),
         outcome=outcome,
     )
+
+
+def _stops(sent: list[Signalled]) -> tuple[Signalled, ...]:
+    return tuple(each for each in sent if each.signal in {*_STOP, "SIGCONT"})
 
 
 def _since(

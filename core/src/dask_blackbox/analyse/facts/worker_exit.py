@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dask_blackbox.analyse.signals import CRASHES
-from dask_blackbox.events import ExecutingTask
+from dask_blackbox.events import ExecutingTask, ProcessState
 from dask_blackbox.formatting import prefix_of, short, signal_name, size
 
 WINDOW = 5.0
@@ -58,6 +58,15 @@ def without_moment(reason: str) -> str:
     return _MOMENT.sub("", reason)
 
 
+def sender_text(by: str | None) -> str:
+    """Return whose code sent a signal: the driver's if nobody else is known."""
+    if by is None:
+        return "the run's own script"
+    if "://" in by:
+        return "another thread of a worker's process"
+    return f"task '{short(prefix_of(by), 40)}'"
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkerExit:
     """One worker process, and how it ended.
@@ -94,9 +103,13 @@ class WorkerExit:
             it gave the worker up, if it had not.
         with_nanny: Whether its nanny was gone as well: true, false, or None if it was not checked.
         alive: In what state its process was when it was reported, if it had not ended.
+        when_killed: In what state it was when its nanny killed it, if that had to.
         sent_from: File and line of the job's own code that sent the signal, if that did.
         sent_by: Key of the task that sent it, or address of the worker whose thread did;
             None: the driver's script, or nothing of the job's.
+        stopped_from: File and line of the job's own code that stopped it (SIGSTOP), if that did
+            and did not resume it.
+        stopped_by: Who did, as in `sent_by`.
     """
 
     address: str
@@ -128,8 +141,11 @@ class WorkerExit:
     scheduler_silent_for: float | None = None
     with_nanny: bool | None = None
     alive: str = ""
+    when_killed: ProcessState | None = None
     sent_from: str | None = None
     sent_by: str | None = None
+    stopped_from: str | None = None
+    stopped_by: str | None = None
 
     @property
     def at(self) -> float:
@@ -149,13 +165,18 @@ class WorkerExit:
     @property
     def sender(self) -> str:
         """Whose code sent that signal, for a sentence; empty: not the job's, or unknown."""
-        if self.sent_from is None:
-            return ""
-        if self.sent_by is None:
-            return "the run's own script"
-        if "://" in self.sent_by:
-            return "another thread of a worker's process"
-        return f"task '{short(prefix_of(self.sent_by), 40)}'"
+        return "" if self.sent_from is None else sender_text(self.sent_by)
+
+    @property
+    def stopper(self) -> str:
+        """Whose code stopped it, for a sentence; empty: not the job's, or unknown."""
+        return "" if self.stopped_from is None else sender_text(self.stopped_by)
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether its process was stopped by a signal or a debugger when it was looked at."""
+        killed = self.when_killed
+        return self.alive == "stopped" or (killed is not None and killed.is_stopped)
 
     @property
     def crashed(self) -> bool:

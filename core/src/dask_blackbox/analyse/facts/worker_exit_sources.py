@@ -12,7 +12,10 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
-from dask_blackbox.analyse.facts.teardown import task_signal_to, teardown_of
+from dask_blackbox.analyse.facts.teardown import (
+    task_signal_to,
+    teardown_of,
+)
 from dask_blackbox.analyse.facts.worker_exit import (
     WINDOW,
     EndedBy,
@@ -221,6 +224,7 @@ class _ExitSources:
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))
         account.add_reported("alive", [str(each.alive or "") for each in reports])
+        account.add_reported("when_killed", [each.when_killed for each in reports])
         act = self._teardown.action_on(address, at)
         if act is not None:
             place = code_line(act) or "the driver's process"
@@ -229,6 +233,11 @@ class _ExitSources:
             place = code_line(sent) or "its own process"
             account.add("sent_from", place)
             account.add("sent_by", sent.subject)
+        stop = self._teardown.stop_of(address, pid, at)
+        if stop is not None:
+            account.add("stopped_from", code_line(stop) or "its own process")
+            if isinstance(stop, TaskSignalled):
+                account.add("stopped_by", stop.subject)
         return account
 
     def _task_signal_to(

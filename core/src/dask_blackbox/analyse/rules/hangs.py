@@ -20,6 +20,12 @@ from dask_blackbox.analyse.driver_position import (
     wait_before,
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
+from dask_blackbox.analyse.frozen_workers import (
+    FrozenWorker,
+    frozen_in,
+    remedy_of_frozen,
+    what_froze,
+)
 from dask_blackbox.analyse.hang_texts import (
     INTERRUPTED,
     awaited,
@@ -117,6 +123,9 @@ def _stalls(case: Case) -> Iterator[Finding]:
             yield from _driver_wait_findings(case)
             yield from _silent_worker_findings(case)
         return
+    if frozen := frozen_in(case, hang):
+        yield _frozen_finding(case, hang, frozen)
+        return
     idle = idle_share(case, hang, longest) if longest and not shared else None
     busy = busy_share(case, hang, longest) if longest and not shared else None
     # A driver that was stopped while a task was running need not have hung: who
@@ -158,6 +167,46 @@ def _stalls(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
             *evidence_of_hang(case, hang),
         ),
+    )
+
+
+def _frozen_finding(
+    case: Case, hang: Hang, frozen: tuple[FrozenWorker, ...]
+) -> Finding:
+    """Return the finding if every task that was waited for was on a worker that had frozen."""
+    last = frozen[-1]
+    keys = list(dict.fromkeys(key for each in frozen for key in each.suspects))
+    prefixes = dict.fromkeys(short(case.prefix_of(key), 40) for key in keys)
+    running = f" while running {quoted(prefixes, most=2)}" if prefixes else ""
+    who = capital(case.name_of(last.address))
+    if len(frozen) > 1:
+        who = f"{counted(len(frozen), 'worker')}"
+    did = "froze"
+    if all(each.stopped for each in frozen):
+        did = f"{'was' if len(frozen) == 1 else 'were'} stopped (SIGSTOP, a debugger)"
+    if all(each.stopper for each in frozen):
+        did = f"{'was' if len(frozen) == 1 else 'were'} stopped by {last.stopper}"
+    known = all(each.process for each in frozen)
+    stopped = f" It was stopped at {last.stopped_from}." if last.stopped_from else ""
+    line = "" if last.stopped or last.line is None else f" Python was at {last.line}."
+    held = counted(len(hang.tasks), "task")
+    return STALLED.found(
+        f"{who} {did}{running}, and no task finished for {duration(hang.lasted)}",
+        cause=(
+            f"{capital(case.name_of(last.address))} answered neither the scheduler nor a "
+            f"question about its tasks; {held} had been assigned to "
+            f"{'it' if len(frozen) == 1 else 'such workers'}"
+            + (f", of which it was executing {quoted(keys)}" if keys else "")
+            + f".{stopped} {what_froze(frozen)}{line} {how_it_ended(case, hang)}"
+        ).replace("  ", " "),
+        remedy=remedy_of_frozen(frozen),
+        confidence="high" if known else "medium",
+        subject=Subject(
+            key=keys[0] if keys else hang.tasks[0].key,
+            prefix=case.prefix_of(keys[0] if keys else hang.tasks[0].key),
+            worker=last.address,
+        ),
+        evidence=evidence_of_hang(case, hang),
     )
 
 

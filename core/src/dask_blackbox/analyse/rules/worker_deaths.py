@@ -21,6 +21,11 @@ from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
+from dask_blackbox.analyse.frozen_workers import (
+    frozen_at_exit,
+    remedy_of_frozen,
+    what_froze,
+)
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import (
     RetainedMemory,
@@ -46,7 +51,6 @@ from dask_blackbox.formatting import (
     duration,
     listed,
     need,
-    need_of_time,
     quoted,
     quoted_key,
     short,
@@ -394,49 +398,32 @@ def _exit_frame(deaths: tuple[WorkerExit, ...]) -> Frame | None:
 
 # worker-heartbeat-timeout
 
-_STOPPED = (
-    "Its process was suspended, not busy: by a paused machine or container, a batch "
-    "system that suspends jobs, SIGSTOP or a debugger. Find what suspends it, then "
-    "retry."
-)
-
 
 @documented("worker-heartbeat-timeout")
 def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_HEARTBEAT_TIMEOUT.slug)
     if not deaths:
         return
-    waited = max((death.frozen_for or 0.0 for death in deaths), default=0.0)
-    patience = f" of {duration(waited)}" if waited else ""
+    frozen = [frozen_at_exit(death) for death in deaths]
+    stopped = all(each.stopped for each in frozen)
+    by_job = all(each.stopper for each in frozen)
     yield from verdict_on_deaths(
         case,
         WORKER_HEARTBEAT_TIMEOUT,
-        did="froze",
-        how="and stopped answering",
+        did="was stopped" if stopped and len(deaths) == 1 else "froze",
+        how="by the run's own code" if by_job else "and stopped answering",
         more=" ".join(
             sentence
-            for sentence in (_blocked(deaths), last_line_text(deaths))
+            for sentence in (
+                what_froze(frozen, seen="before its nanny killed it"),
+                last_line_text(deaths),
+            )
             if sentence
         ),
-        remedy=_STOPPED
-        if all(death.alive == "stopped" for death in deaths)
-        else (
-            "Code in the task held Python's global lock (GIL) for longer than the "
-            f"timeout{patience}, or the host was suspended or swapping. Use a function "
-            "that releases the lock, or split the call. If it must take that long, "
-            "raise `distributed.scheduler.worker-ttl`"
-            + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
+        remedy=remedy_of_frozen(
+            frozen, timeout=max(death.frozen_for or 0.0 for death in deaths)
         ),
-    )
-
-
-def _blocked(deaths: tuple[WorkerExit, ...]) -> str:
-    if any(death.alive == "stopped" or not death.executing for death in deaths):
-        return ""
-    return (
-        "Its event loop did not run during that time. It was blocked by a task that "
-        "does not release Python's global lock (GIL), by a coroutine that computes or "
-        "sleeps without `await`, or by a host that was suspended or swapping."
+        retry_advice=_UNKNOWN if stopped and not by_job else None,
     )
 
 

@@ -1,13 +1,14 @@
 """The nanny's part: see a worker's process end, and report it.
 
-Dask has no hook for that, so two attributes of the nanny are wrapped; they have been
-there, under these names, through all versions that we support.  Where they are missing
+Dask has no hook for that, so attributes of the nanny and of its process are wrapped; they have
+been there, under these names, through all versions that we support.  Where they are missing
 the worker's death is recorded without an exit report, and that is said.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING, Any, Awaitable, Callable
 
@@ -15,7 +16,11 @@ from distributed.diagnostics.plugin import NannyPlugin
 
 from ..logs import LogTap, closing_signal
 from ..process import waiting_of
+from ..rpc_handlers import Handler
+from ..worker.fault_stacks import FROZEN
 from .worker_exit import (
+    cpu_of_threads,
+    executing_in,
     exit_report,
     forget_ring,
     leave_rings,
@@ -23,6 +28,7 @@ from .worker_exit import (
     ring_folder,
     rings_of_dead_processes,
     save_exit_report,
+    state_of_process,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +41,8 @@ _FIRST_LOOK, _MOST_LOOKS = (
     10.0,
     8,
 )  # seconds; each look is twice as late as the one before
+_LOOKING = 0.4  # seconds for which a worker's process is watched
+_WRITING = 0.1  # seconds: a worker that is about to be killed writes its stacks
 _WRAPPED = ("_on_worker_exit_sync", "instantiate", "kill")
 
 
@@ -51,6 +59,7 @@ class NannyCapture(NannyPlugin):
         self._nanny = nanny
         self._folder = ring_folder(self._recording)
         self._reasons: list[str] = []
+        self._killed: dict[str, object] | None = None
         self._sending: set[Any] = set()
         self._read: set[str] = set()
         self._oom_kills = oom_kills() or 0
@@ -58,7 +67,23 @@ class NannyCapture(NannyPlugin):
             self._recording, "nanny", lambda role: str(nanny.address), self._take_line
         )
         self._tap.attach("distributed", "tornado.application")
+        nanny.handlers[f"{self.name}-process"] = Handler(self.worker_process)
         _listen(nanny, self)
+
+    async def worker_process(self) -> dict[str, object]:
+        """Return the state of the worker's process, which does not answer (a handler)."""
+        pid = self._nanny.process.pid if self._nanny.process is not None else None
+        if pid is None:
+            return {}
+        watched = _Watched()
+        watched.begin(pid)
+        await asyncio.sleep(_LOOKING)
+        facts = watched.state_of(pid)
+        loop = asyncio.get_running_loop()
+        executing = await loop.run_in_executor(
+            None, executing_in, self._folder, str(self._nanny.address)
+        )
+        return {**facts, "executing": executing}
 
     def teardown(self, nanny: Nanny) -> object:
         process = getattr(nanny, "process", None)
@@ -78,6 +103,7 @@ class NannyCapture(NannyPlugin):
             if late:
                 await asyncio.wait(late, timeout=_CLOSE_TIMEOUT)
         self._tap.detach()
+        nanny.handlers.pop(f"{self.name}-process", None)
         leave_rings(self._recording)
         _stop_listening(nanny, self)
 
@@ -111,14 +137,20 @@ class NannyCapture(NannyPlugin):
         """Note that the nanny itself ends its worker: then its exit is no death."""
         self._reasons.append(reason)
 
+    def unresponsive_killed(self, facts: dict[str, object]) -> None:
+        """Note in what state its worker was, which did not end when the nanny asked it to."""
+        self._killed = facts
+
     def _report_exit(self, exitcode: int) -> None:
         reasons, self._reasons = self._reasons, []
+        killed, self._killed = self._killed, None
         kills = oom_kills() or 0
         new_kills, self._oom_kills = kills - self._oom_kills, kills
         facts: dict[str, Any] = {
             "asked_to_close": bool(reasons),
             "close_reason": reasons[0] if reasons else None,
             "oom_kills": new_kills,
+            "when_killed": killed,
             "nanny": str(self._nanny.address),
             "at": time.time(),
         }
@@ -200,6 +232,7 @@ def _stop_listening(nanny: Nanny, capture: NannyCapture) -> None:
     if process is not None:
         process.on_exit = nanny._on_worker_exit_sync
         process.__dict__.pop("kill", None)
+        getattr(process.process, "__dict__", {}).pop("kill", None)
 
 
 def _wrap(nanny: Nanny, listeners: list[NannyCapture]) -> None:
@@ -249,14 +282,66 @@ async def _watch_start(nanny: Nanny, listeners: list[NannyCapture]) -> None:
             each.worker_starting({**facts, "nanny": str(nanny.address)})
 
 
-def _wrap_kill(process: Any, listeners: list[NannyCapture]) -> None:
-    if process is None or "kill" in process.__dict__:
+def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
+    """Note why a nanny ends its worker, and in what state a worker is that it has to kill.
+
+    Args:
+        worker: The nanny's `WorkerProcess`.
+    """
+    if worker is None or "kill" in worker.__dict__:
         return
-    inner = process.kill
+    inner, watched = worker.kill, _Watched()
 
     async def kill(*args: object, **kwargs: object) -> object:
         for each in tuple(listeners):
             each.worker_killed(str(kwargs.get("reason", "asked")))
+        watched.begin(worker.pid)
         return await inner(*args, **kwargs)
 
-    process.kill = kill
+    worker.kill = kill
+    process = getattr(worker, "process", None)
+    if FROZEN is None or process is None:
+        return
+    kill_process: Callable[[], Awaitable[object]] = process.kill
+
+    async def look_and_kill() -> object:
+        try:
+            facts = watched.state_of(process.pid)
+            for each in tuple(listeners):
+                each.unresponsive_killed(facts)
+            os.kill(process.pid, FROZEN)
+            await asyncio.sleep(_WRITING)
+        except Exception as error:
+            for each in tuple(listeners):
+                each.failed("the state of a worker that is killed", error)
+        return await kill_process()
+
+    # A task and no coroutine: Dask does not always wait for it.
+    process.kill = lambda: asyncio.ensure_future(look_and_kill())
+
+
+class _Watched:
+    """Since when a process is watched, and how much CPU time its threads had used by then."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+        self._cpu: dict[int, float] = {}
+
+    def begin(self, pid: int | None) -> None:
+        """Take this moment."""
+        self._at, self._cpu = time.monotonic(), cpu_of_threads(pid)
+
+    def state_of(self, pid: int) -> dict[str, object]:
+        """Return the fields of `ProcessState`."""
+        facts: dict[str, object] = {"state": state_of_process(pid)}
+        used = {
+            thread: seconds - self._cpu.get(thread, 0.0)
+            for thread, seconds in cpu_of_threads(pid).items()
+        }
+        if self._at is not None and self._cpu and used:
+            waited = time.monotonic() - self._at
+            facts |= {"watched": round(waited, 3), "cpu": round(sum(used.values()), 3)}
+            busiest = max(used, key=lambda thread: used[thread])
+            if used[busiest] > waited / 2:
+                facts["busy_thread"] = busiest
+        return facts

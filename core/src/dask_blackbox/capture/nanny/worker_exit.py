@@ -14,6 +14,7 @@ from ..process import stat_fields
 from ..worker.ring import identity_in, read_ring
 
 _LONGEST_STACK = 20_000
+_USER, _SYSTEM = 11, 12  # fields of /proc/…/stat after the name
 _UNREAD = 86_400.0  # seconds that unread rings are kept
 _FATAL = (
     ("Segmentation fault", signal.SIGSEGV),
@@ -133,12 +134,40 @@ def rings_of(folder: str) -> list[tuple[str, dict[str, object]]]:
     return [(path, identity_in(path)) for path in paths]
 
 
+def executing_in(folder: str, nanny: str) -> list[object]:
+    """Return what the living worker of a nanny executes, as its ring in `folder` has it."""
+    for path, identity in rings_of(folder):
+        if identity.get("nanny") == nanny and _alive(
+            identity.get("pid"), identity.get("started")
+        ):
+            return list((read_ring(path) or {}).get("executing", []))
+    return []
+
+
 def state_of_process(pid: object) -> str:
     """Return the kernel's state of a process, in a word; "" if it has exited."""
     fields = stat_fields(pid)
     if not fields:
         return ""
     return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(fields[0], "alive")
+
+
+def cpu_of_threads(pid: object) -> dict[int, float]:
+    """Return the CPU seconds of a process's threads by native id; none if nothing reports them."""
+    found = {}
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            ticks = int(fields[_USER]) + int(fields[_SYSTEM])
+            found[int(thread)] = ticks / os.sysconf("SC_CLK_TCK")
+    except (
+        OSError,
+        IndexError,
+        ValueError,
+    ):  # a thread, or the process, has just ended
+        pass
+    return found
 
 
 def _alive(pid: Any, started: object) -> bool:

@@ -13,6 +13,8 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+from distributed.scheduler import heartbeat_interval
+
 from ..user_frames import is_foreign
 from .ownership import Ownership
 
@@ -25,6 +27,8 @@ _FEW, _MANY = 20, 50
 _ANSWERING = 5.0
 _ANSWERING_AT_LAST = 1.0
 _NEARLY = 0.8
+_SILENT = 2.0  # seconds, or heartbeats, after which a worker's nanny is asked, too
+_HEARTBEATS = 4
 _INNERMOST, _USERS = 12, 8
 _WANTED: tuple[TaskStateState, ...] = ("waiting", "processing", "queued", "no-worker")
 _ASKED_FOR = _WANTED[1:]  # what waits does so for one of these, or for a task of others
@@ -149,13 +153,15 @@ class StallWatch:
             "waiting": self._waiting(),
             "taken": self._taken(),
         }
-        self._asking = [asyncio.ensure_future(self._ask(ws, within)) for ws in busy]
+        asked = [asyncio.ensure_future(self._ask(ws, within)) for ws in busy]
+        processes = [asyncio.ensure_future(self._process(ws, within)) for ws in busy]
+        self._asking = [*asked, *processes]
         answers = await asyncio.gather(*self._asking, return_exceptions=True)
         answered = {
-            ws.address: {"failed": repr(answer)}
-            if isinstance(answer, BaseException)
-            else answer
-            for ws, answer in zip(busy, answers)
+            ws.address: answer
+            if isinstance(answer, dict) and "failed" not in answer
+            else _failure(answer, process)
+            for ws, answer, process in zip(busy, answers, answers[len(busy) :])
         }
         self._asking = []
         if self._seen != seen:
@@ -221,6 +227,15 @@ class StallWatch:
         stacks = {str(key): _telling(frames) for key, frames in stacks.items()}
         return {"stacks": stacks, "tasks": tasks}
 
+    async def _process(self, ws: WorkerState, within: float) -> object:
+        """Request the state of a worker's process from its nanny, if the worker is silent."""
+        beats = heartbeat_interval(len(self._scheduler.workers))
+        silent_for = time.time() - ws.last_seen
+        if not ws.nanny or silent_for < max(_SILENT, _HEARTBEATS * beats):
+            return None
+        ask = getattr(self._scheduler.rpc(ws.nanny), f"{self._name}-process")
+        return await asyncio.wait_for(ask(), within)
+
     def _end_run(self, lasted: float) -> None:
         scheduler = self._scheduler
         text = f"no task has finished for {lasted:.0f} s (blackbox.stall.end-run)"
@@ -236,6 +251,14 @@ class StallWatch:
             scheduler.stimulus_cancel(
                 keys=keys, client=client, force=False, reason="dask-blackbox", msg=text
             )
+
+
+def _failure(answer: object, process: object) -> dict[str, object]:
+    """Return what is known of a worker that did not answer."""
+    failed = answer["failed"] if isinstance(answer, dict) else repr(answer)
+    if isinstance(process, dict) and process:
+        return {"failed": failed, "process": process}
+    return {"failed": failed}
 
 
 def _telling(frames: Iterable[object]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Python's stacks at a fault or at SIGTERM, in a file beside each ring of this process.
+"""Python's stacks at a fault or a signal, in a file beside each ring of this process.
+
+Signals: SIGTERM, and the one that our part of a nanny sends before it kills a worker that does not
+answer.  `faulthandler` writes them without Python's global lock, which a frozen worker may hold.
 
 `faulthandler` writes to one file.  Where several recordings share a process, each has a link to
 the same file, so that the end of one takes nothing from the others.
@@ -12,18 +15,22 @@ import signal
 import threading
 from typing import IO
 
+FROZEN: int | None = getattr(signal, "SIGURG", None)
+"""The signal before such a kill: a process that has no handler for it ignores it."""
+
 _lock = threading.Lock()  # workers of one process may run in several threads
 _paths: list[str] = []
 _file: IO[str] | None = None
-_enabled = _registered = False
+_enabled = False
+_registered: list[int] = []  # signals
 
 
-def write_stacks_to(path: str, *, at_sigterm: bool) -> None:
+def write_stacks_to(path: str, *, at_signals: bool) -> None:
     """Have stacks written to a new file as well.
 
     Args:
         path: Of the file.
-        at_sigterm: Write them at SIGTERM, too.
+        at_signals: Write them at SIGTERM, too, and at `FROZEN` if nobody else handles it.
 
     Raises:
         OSError: The file cannot be made.
@@ -36,7 +43,7 @@ def write_stacks_to(path: str, *, at_sigterm: bool) -> None:
         else:
             file = open(path, "w", encoding="utf-8")  # noqa: SIM115
             try:
-                _begin(file, at_sigterm=at_sigterm)
+                _begin(file, at_signals=at_signals)
             except BaseException:
                 _end(file)
                 raise
@@ -56,19 +63,24 @@ def stop_writing_stacks_to(path: str) -> None:
         _file = None
 
 
-def _begin(file: IO[str], *, at_sigterm: bool) -> None:
-    global _enabled, _registered
+def _begin(file: IO[str], *, at_signals: bool) -> None:
+    global _enabled  # noqa: PLW0603 - as above
     # Where the user has it enabled already, theirs stays.
-    _enabled, _registered = not faulthandler.is_enabled(), at_sigterm
+    _enabled = not faulthandler.is_enabled()
     if _enabled:
         faulthandler.enable(file, all_threads=True)
-    if _registered:
-        faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
+    if not at_signals:
+        return
+    faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
+    _registered.append(signal.SIGTERM)
+    if FROZEN is not None and signal.getsignal(FROZEN) == signal.SIG_DFL:
+        faulthandler.register(FROZEN, file, all_threads=True)
+        _registered.append(FROZEN)
 
 
 def _end(file: IO[str]) -> None:
-    if _registered:
-        faulthandler.unregister(signal.SIGTERM)
+    while _registered:
+        faulthandler.unregister(_registered.pop())
     if _enabled:
         faulthandler.disable()
     file.close()

@@ -174,14 +174,14 @@ class TaskThreads:
         for key, start in executing.items():
             if key not in threads:
                 continue
-            thread, used = threads[key]
+            thread, native, used = threads[key]
             before = self._seen.get(key)
             same = before is not None and (before.start, before.thread) == (
                 start,
                 thread,
             )
             first = before.first if before is not None and same else used
-            seen[key] = _Seen(start, thread, first, round(used - first, 3))
+            seen[key] = _Seen(start, thread, native, first, round(used - first, 3))
         self._seen = seen
 
     def tasks(self, executing: dict[str, float]) -> list[dict[str, object]]:
@@ -191,20 +191,25 @@ class TaskThreads:
             executing: Keys, and since when each executes.
 
         Returns:
-            `key` and `start` of each; `thread` (its identifier) and `cpu` (seconds that it
-            has used since the task was first seen in it) where they are known.
+            `key` and `start` of each; `thread` (its identifier), `native` (the system's) and
+            `cpu` (seconds that it has used since the task was first seen in it) where they are
+            known.
         """
         seen, known = self._seen, []
         for key, start in executing.items():
             row: dict[str, object] = {"key": key, "start": start}
             of_key = seen.get(key)
             if of_key is not None and of_key.start == start:
-                row |= {"thread": of_key.thread, "cpu": of_key.cpu}
+                row |= {
+                    "thread": of_key.thread,
+                    "native": of_key.native,
+                    "cpu": of_key.cpu,
+                }
             known.append(row)
         return known
 
-    def _seconds_by_key(self) -> dict[str, tuple[int, float]]:
-        """Return thread and CPU seconds of each key that a thread executes."""
+    def _seconds_by_key(self) -> dict[str, tuple[int, int, float]]:
+        """Return thread, its native id and CPU seconds of each key that a thread executes."""
         try:
             active = {str(k): t for t, k in self._worker.active_threads.copy().items()}
             system = {each.ident: each.native_id for each in threading.enumerate()}
@@ -212,17 +217,21 @@ class TaskThreads:
             return {}
         found = {}
         for key, thread in active.items():
-            used = _cpu_of(system.get(thread))
-            if used is not None:
-                found[key] = (thread, used)
+            native = system.get(thread)
+            used = _cpu_of(native)
+            if native is not None and used is not None:
+                found[key] = (thread, native, used)
         return found
 
 
 class _Seen:
     """A task in its thread: `first` and `cpu` are CPU seconds, at first sight and since."""
 
-    def __init__(self, start: float, thread: int, first: float, cpu: float) -> None:
-        self.start, self.thread, self.first, self.cpu = start, thread, first, cpu
+    def __init__(
+        self, start: float, thread: int, native: int, first: float, cpu: float
+    ) -> None:
+        self.start, self.thread, self.native = start, thread, native
+        self.first, self.cpu = first, cpu
 
 
 def _cpu_of(thread: int | None) -> float | None:

@@ -539,12 +539,12 @@ class WorkerCapture(WorkerPlugin):
         return None
 
     def _watch_faults(self) -> str | None:
-        """Have Python's stacks written at a fault or the nanny's SIGTERM; return the file."""
+        """Have Python's stacks written at a fault or a signal of the nanny's; return the file."""
         if self._ring is None or self._worker.address.startswith("inproc://"):
             return None
         path = f"{self._ring.path}.stack"
         try:
-            write_stacks_to(path, at_sigterm=not _is_the_drivers_process())
+            write_stacks_to(path, at_signals=not _is_the_drivers_process())
         except (OSError, RuntimeError, ValueError):
             return None
         return path

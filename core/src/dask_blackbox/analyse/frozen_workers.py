@@ -1,0 +1,213 @@
+"""Workers that did not answer: what their processes did meanwhile, and what to do.
+
+A worker freezes when its process is stopped, or when one thread keeps Python's global lock (GIL) or
+the event loop.  Only its nanny, which is another process, can tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.suspects import not_holding_the_lock
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit, sender_text
+from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
+from dask_blackbox.analyse.frames import Frame, frame_of_stack
+from dask_blackbox.analyse.hangs import Hang
+from dask_blackbox.events import (
+    ExecutingTask,
+    ProcessState,
+    TaskSignalled,
+    WorkerUnresponsive,
+)
+from dask_blackbox.formatting import code_line, duration, need_of_time
+
+_COMPUTED = 0.5
+"""Share of the time in which a frozen worker was watched that it computed, if it holds the lock."""
+_SILENT = 5.0
+"""Seconds without a heartbeat after which a worker that answers nothing is frozen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenWorker:
+    """A worker that did not answer.
+
+    Attributes:
+        address: Of the worker.
+        process: What its nanny saw of its process; None if it did not look.
+        running: What it was executing.
+        stack: Python's stacks of its threads, if they were written.
+        stopped: Whether a signal or a debugger had stopped its process.
+        stopper: Whose code did, for a sentence; empty: not the job's, or unknown.
+        stopped_from: File and line of that code.
+    """
+
+    address: str
+    process: ProcessState | None = None
+    running: tuple[ExecutingTask, ...] = ()
+    stack: str = field(default="", repr=False)
+    stopped: bool = False
+    stopper: str = ""
+    stopped_from: str = ""
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """The tasks that may have frozen it."""
+        innocent = not_holding_the_lock(self.running, self.process)
+        keys = tuple(each.key for each in self.running)
+        return tuple(key for key in keys if key not in innocent) or keys
+
+    @property
+    def share_computed(self) -> float | None:
+        """The share of a core that its process used while it was watched; None: unknown."""
+        process = self.process
+        if process is None or not process.watched or process.cpu is None:
+            return None
+        return process.cpu / process.watched
+
+    @property
+    def line(self) -> Frame | None:
+        """The line of code that froze it, if stacks were written."""
+        suspects = set(self.suspects)
+        innocent = {each.thread for each in self.running if each.key not in suspects}
+        return frame_of_stack(self.stack, without=innocent)
+
+
+def frozen_at_exit(death: WorkerExit) -> FrozenWorker:
+    """Return a worker that was removed because it had frozen."""
+    return FrozenWorker(
+        address=death.address,
+        process=death.when_killed,
+        running=death.running,
+        stack=death.stack,
+        stopped=death.was_stopped or bool(death.stopper),
+        stopper=death.stopper,
+        stopped_from=death.stopped_from or "",
+    )
+
+
+def frozen_in(case: Case, hang: Hang) -> tuple[FrozenWorker, ...]:
+    """Return the workers that froze, if they have every task that a hang waits for."""
+    silent = {
+        each.subject
+        for each in case.run.of(WorkerUnresponsive)
+        if (each.silent_for or 0.0) >= _SILENT
+    }
+    frozen = {
+        worker: process
+        for worker, process in hang.silent.items()
+        if process is not None or worker in silent
+    }
+    if not hang.tasks or any(each.worker not in frozen for each in hang.tasks):
+        return ()
+    last = {each.address: each for each in worker_exits_of(case.run)}
+    wanted = {each.worker for each in hang.tasks}
+    return tuple(
+        _frozen(case, worker, process, last.get(worker), hang)
+        for worker, process in frozen.items()
+        if worker in wanted
+    )
+
+
+def _frozen(
+    case: Case,
+    worker: str,
+    process: ProcessState | None,
+    ended: WorkerExit | None,
+    hang: Hang,
+) -> FrozenWorker:
+    """Return a worker that a hang was reported of; its end, if it had one, says more."""
+    pid = ended.pid if ended is not None else None
+    stop = case.teardown.stop_of(worker, pid, hang.at)
+    after = ended.when_killed if ended is not None else None
+    running = process.executing if process is not None else ()
+    return FrozenWorker(
+        address=worker,
+        process=process or after,
+        running=running or (ended.running if ended is not None else ()),
+        stack=ended.stack if ended is not None and after is not None else "",
+        stopped=stop is not None
+        or any(each and each.is_stopped for each in (process, after)),
+        stopper=""
+        if stop is None
+        else sender_text(stop.subject if isinstance(stop, TaskSignalled) else None),
+        stopped_from=code_line(stop),
+    )
+
+
+def what_froze(
+    frozen: Sequence[FrozenWorker], seen: str = "that its nanny watched it"
+) -> str:
+    """Return sentences on why workers did not answer; nothing if they executed nothing.
+
+    Args:
+        frozen: The workers, the last one of which is described.
+        seen: When its nanny looked at its process, after "in the 4 s".
+    """
+    if any(each.stopped or not each.running for each in frozen):
+        return ""
+    last = frozen[-1]
+    begins = "Its event loop did not run during that time. "
+    process, share = last.process, last.share_computed
+    if process is None or share is None:
+        return (
+            f"{begins}It was blocked by a task that does not release Python's global lock "
+            "(GIL), by a coroutine that computes or sleeps without `await`, or by a host "
+            "that was suspended or swapping."
+        )
+    cpu = process.cpu or 0.0
+    used = f"In the {duration(process.watched or 0.0)} {seen}, its process used " + (
+        f"{duration(cpu)} of CPU time" if cpu else "no CPU time"
+    )
+    if share < _COMPUTED:
+        return (
+            f"{begins}{used}: a task or coroutine waited without releasing Python's global "
+            "lock (GIL) or the event loop."
+        )
+    return (
+        f"{begins}{used}: a task computed without releasing Python's global lock (GIL), or a "
+        "coroutine computed without `await`."
+    )
+
+
+def remedy_of_frozen(frozen: Sequence[FrozenWorker], *, timeout: float = 0.0) -> str:
+    """Return what to do about frozen workers.
+
+    Args:
+        frozen: The workers.
+        timeout: Seconds without heartbeat after which they were removed; 0: they were not.
+    """
+    if all(each.stopper for each in frozen):
+        last = frozen[-1]
+        return (
+            f"Look at {last.stopped_from or last.stopper}, which stops the worker: resume "
+            "it (SIGCONT) also when the code in between fails, in a `finally:`, and within "
+            "`distributed.scheduler.worker-ttl`."
+        )
+    if all(each.stopped for each in frozen):
+        return (
+            "Its process was suspended, not busy: by a paused machine or container, a batch "
+            "system that suspends jobs, SIGSTOP or a debugger. Find what suspends it, then "
+            "retry."
+        )
+    limit = "distributed.scheduler.worker-ttl"
+    longer = (
+        f"If it must take that long, raise `{limit}` to more than "
+        f"{need_of_time(2 * timeout)}."
+        if timeout
+        else f"`{limit}` makes the scheduler remove such a worker earlier."
+    )
+    share = next((e.share_computed for e in reversed(frozen) if e.process), None)
+    if share is not None and share < _COMPUTED:
+        return (
+            "A call waits without releasing Python's global lock (GIL), or a coroutine "
+            "waits without `await` (`time.sleep`, a blocking request). Give that call a "
+            f"timeout, or run it in a thread or process of its own. {longer}"
+        )
+    patience = f" for longer than the timeout of {duration(timeout)}" if timeout else ""
+    host = ", or the host was suspended or swapping" if share is None else ""
+    return (
+        f"Code in the task held Python's global lock (GIL){patience}{host}. Use a "
+        f"function that releases the lock, or split the call. {longer}"
+    )
