@@ -2,6 +2,7 @@
 
 Run by hand by the person who prepares the trophy list; takes some minutes with the full number of draws.
 """
+
 import os
 import sys
 import time
@@ -55,7 +56,12 @@ def run(client, draws):
     heads = client.scatter(measured_heads(), broadcast=True)
     bar = Bar(draws)
     tries = {}
-    work = as_completed([client.submit(bootstrap_scores, heads, d, 0, key=f"bootstrap-{d}-0") for d in range(draws)])
+    work = as_completed(
+        [
+            client.submit(bootstrap_scores, heads, d, 0, key=f"bootstrap-{d}-0")
+            for d in range(draws)
+        ]
+    )
     values = []
     for future in work:
         try:
@@ -64,7 +70,15 @@ def run(client, draws):
             draw = int(str(exc).split(":")[0].split()[1])
             tries[draw] = tries.get(draw, 0) + 1
             print(f"{exc}, again", flush=True)
-            work.add(client.submit(bootstrap_scores, heads, draw, tries[draw], key=f"bootstrap-{draw}-{tries[draw]}"))
+            work.add(
+                client.submit(
+                    bootstrap_scores,
+                    heads,
+                    draw,
+                    tries[draw],
+                    key=f"bootstrap-{draw}-{tries[draw]}",
+                )
+            )
             continue
         values.append(value)
         bar.tick(value)
@@ -73,7 +87,9 @@ def run(client, draws):
 
 def main():
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     lock = "antler.lock"
     open(lock, "w").close()

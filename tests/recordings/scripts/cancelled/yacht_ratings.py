@@ -24,7 +24,10 @@ class Boat:
 
 
 def fleet(size):
-    return [Boat(f"GBR{1000 + n}", 8.0 + (n * 7 % 60) / 10, 3.0 + (n * 11 % 70) / 10) for n in range(size)]
+    return [
+        Boat(f"GBR{1000 + n}", 8.0 + (n * 7 % 60) / 10, 3.0 + (n * 11 % 70) / 10)
+        for n in range(size)
+    ]
 
 
 def reference_table():
@@ -38,7 +41,11 @@ def measure_sails(boat):
     time.sleep(0.1)
     picture = np.random.default_rng(int(boat.sail[3:])).random((400, 400))
     scale = boat.length**1.8
-    return {"main": scale * 0.6 * picture.mean(), "jib": scale * 0.4 * picture.std(), "spin": scale * 1.4}
+    return {
+        "main": scale * 0.6 * picture.mean(),
+        "jib": scale * 0.4 * picture.std(),
+        "spin": scale * 1.4,
+    }
 
 
 def rate_boat(boat, sails, table):
@@ -64,7 +71,10 @@ class RatingOffice:
         self.client.restart(timeout=20)
 
     def rate(self, boats, sails):
-        futures = [self.client.submit(rate_boat, boat, areas, self.table) for boat, areas in zip(boats, sails)]
+        futures = [
+            self.client.submit(rate_boat, boat, areas, self.table)
+            for boat, areas in zip(boats, sails)
+        ]
         return dict(self.client.gather(futures))
 
 
@@ -82,7 +92,9 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
     boats = fleet(args.boats)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             office = RatingOffice(client)
             sails = office.measure(boats)

@@ -4,6 +4,7 @@ Step one reads the carrier's tariff book on a machine that has the carrier's lic
 named "intake"); step two rates all consignments of the day with it.  As the licence is paid by the minute, the
 intake machine is given back between the steps.
 """
+
 import logging
 import random
 import subprocess
@@ -20,7 +21,11 @@ ZONES = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
 
 def parse_book(seed):
     rnd = random.Random(seed)
-    rows = [(zone, limit, round(2 + limit * 0.011 + rnd.random(), 2)) for zone in ZONES for limit in range(50, 2050, 50)]
+    rows = [
+        (zone, limit, round(2 + limit * 0.011 + rnd.random(), 2))
+        for zone in ZONES
+        for limit in range(50, 2050, 50)
+    ]
     return pd.DataFrame(rows, columns=["zone", "upto_kg", "price"])
 
 
@@ -38,11 +43,31 @@ def rate_consignments(book, day, batch):
 def licensed_machine(client, address):
     """A worker on the machine with the licence, for as long as the block lasts."""
     proc = subprocess.Popen(
-        [sys.executable, "-m", "dask", "worker", address, "--name", "intake", "--nthreads", "1", "--no-nanny",
-         "--memory-limit", "300MB", "--no-dashboard", "--resources", "LICENCE=1"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "worker",
+            address,
+            "--name",
+            "intake",
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--memory-limit",
+            "300MB",
+            "--no-dashboard",
+            "--resources",
+            "LICENCE=1",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     t0 = time.monotonic()
-    while "intake" not in {w.get("id") or w.get("name") for w in client.scheduler_info(n_workers=-1)["workers"].values()}:
+    while "intake" not in {
+        w.get("id") or w.get("name")
+        for w in client.scheduler_info(n_workers=-1)["workers"].values()
+    }:
         if time.monotonic() - t0 > 30:
             raise RuntimeError("the licensed machine does not answer")
         time.sleep(0.2)
@@ -62,25 +87,45 @@ class TariffRun:
 
     def intake(self):
         with licensed_machine(self.client, self.address) as name:
-            pages = self.client.map(parse_book, range(4), workers=[name], allow_other_workers=False)
+            pages = self.client.map(
+                parse_book, range(4), workers=[name], allow_other_workers=False
+            )
             wait(pages, timeout=20)
-            best = pd.concat(self.client.gather(pages)).groupby(["zone", "upto_kg"], as_index=False)["price"].min()
+            best = (
+                pd.concat(self.client.gather(pages))
+                .groupby(["zone", "upto_kg"], as_index=False)["price"]
+                .min()
+            )
             [self.book] = self.client.scatter([best], workers=[name])
         log.info("tariff book has %d prices", len(best))
 
     def rate(self, days=3, batches=6):
         futures = [
-            self.client.submit(rate_consignments, self.book, day, batch, key=f"rate-{day}-{batch}")
-            for day in range(days) for batch in range(batches)
+            self.client.submit(
+                rate_consignments, self.book, day, batch, key=f"rate-{day}-{batch}"
+            )
+            for day in range(days)
+            for batch in range(batches)
         ]
         rated = self.client.gather(futures)
-        return pd.DataFrame(rated, columns=["day", "batch", "amount"]).groupby("day")["amount"].sum()
+        return (
+            pd.DataFrame(rated, columns=["day", "batch", "amount"])
+            .groupby("day")["amount"]
+            .sum()
+        )
 
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(levelname)s:%(name)s:%(message)s")
-    with LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="400MB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         run = TariffRun(client, cluster.scheduler_address)
         run.intake()
         time.sleep(1)

@@ -3,6 +3,7 @@
 Every herd's positions become a track (compressed, since the raw positions are many); tracks of all herds are then
 laid over each other to find places for crossings.
 """
+
 import logging
 import signal
 import sys
@@ -11,7 +12,9 @@ import zlib
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout
+)
 log = logging.getLogger("ibex")
 
 HERDS = ["albris", "julier", "rosatsch", "languard"]
@@ -27,10 +30,16 @@ class Track:
     def __getstate__(self):
         steps = np.diff(self.points, axis=0, prepend=0.0)
         steps = np.clip(np.round(steps), -32768, 32767).astype("<i2")
-        return {"herd": self.herd, "rows": len(steps), "packed": zlib.compress(steps.tobytes())}
+        return {
+            "herd": self.herd,
+            "rows": len(steps),
+            "packed": zlib.compress(steps.tobytes()),
+        }
 
     def __setstate__(self, state):
-        steps = np.frombuffer(zlib.decompress(state["packed"]), "<i2").reshape(state["rows"], 3)
+        steps = np.frombuffer(zlib.decompress(state["packed"]), "<i2").reshape(
+            state["rows"], 3
+        )
         self.herd = state["herd"]
         self.points = steps.cumsum(axis=0)
 
@@ -42,7 +51,10 @@ def read_positions(herd, hours):
 
 def smooth_track(herd, positions):
     kernel = np.ones(5) / 5
-    return Track(herd, np.column_stack([np.convolve(positions[:, k], kernel, "same") for k in (0, 1)]))
+    return Track(
+        herd,
+        np.column_stack([np.convolve(positions[:, k], kernel, "same") for k in (0, 1)]),
+    )
 
 
 def length_of(track):
@@ -73,7 +85,9 @@ class Deadline:
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    )
     client = Client(cluster)
     homes = list(client.scheduler_info(n_workers=-1)["workers"])
     try:
@@ -81,12 +95,31 @@ def main():
             tracks, lengths = [], []
             for i, herd in enumerate(HERDS):
                 home = homes[i % len(homes)]
-                positions = client.submit(read_positions, herd, 24 * 365, key=f"read_positions-{herd}", workers=home)
-                track = client.submit(smooth_track, herd, positions, key=f"smooth_track-{herd}", workers=home)
-                lengths.append(client.submit(length_of, track, key=f"length_of-{herd}", workers=home))
+                positions = client.submit(
+                    read_positions,
+                    herd,
+                    24 * 365,
+                    key=f"read_positions-{herd}",
+                    workers=home,
+                )
+                track = client.submit(
+                    smooth_track,
+                    herd,
+                    positions,
+                    key=f"smooth_track-{herd}",
+                    workers=home,
+                )
+                lengths.append(
+                    client.submit(
+                        length_of, track, key=f"length_of-{herd}", workers=home
+                    )
+                )
                 tracks.append(track)
             wait(lengths)
-            log.info("kilometres by herd: %s", [round(x / 1000) for x in client.gather(lengths)])
+            log.info(
+                "kilometres by herd: %s",
+                [round(x / 1000) for x in client.gather(lengths)],
+            )
             table = client.submit(crossings, tracks, key="crossings-all")
             log.info("crossings: %s", table.result())
     except TimeoutError:

@@ -3,6 +3,7 @@
 Volunteers count adders on transects.  The estimate of density runs on Dask; the tests start a small cluster
 once and use it for all of them.
 """
+
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ class SurveyError(ValueError):
 
 # ---- what is tested ----------------------------------------------------------------------------------------
 
+
 def half_width(distances):
     """Effective half width of a strip from the distances at which animals were seen (half-normal)."""
     if len(distances) == 0:
@@ -28,7 +30,9 @@ def half_width(distances):
 
 def density(transect):
     if transect["length"] <= 0:
-        raise SurveyError(f"transect {transect['name']} has length {transect['length']}")
+        raise SurveyError(
+            f"transect {transect['name']} has length {transect['length']}"
+        )
     width = half_width(transect["distances"])
     return len(transect["distances"]) / (2 * width * transect["length"]) * 1e4
 
@@ -39,15 +43,21 @@ def site_table(client, sightings):
 
 
 def season_total(client, sightings):
-    parts = [client.submit(lambda s: int(s["count"].sum()), part) for _, part in sightings.groupby("month")]
+    parts = [
+        client.submit(lambda s: int(s["count"].sum()), part)
+        for _, part in sightings.groupby("month")
+    ]
     return client.submit(sum, parts).result()
 
 
 # ---- fixtures ----------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as c:
             yield c
 
@@ -56,11 +66,13 @@ def client():
 def sightings():
     rng = np.random.default_rng(8)
     n = 240
-    return pd.DataFrame({
-        "site": rng.choice(["heath", "dune", "scarp"], n),
-        "month": rng.choice([3.0, 4.0, 5.0, np.nan], n, p=[0.4, 0.3, 0.2, 0.1]),
-        "count": rng.integers(0, 4, n),
-    })
+    return pd.DataFrame(
+        {
+            "site": rng.choice(["heath", "dune", "scarp"], n),
+            "month": rng.choice([3.0, 4.0, 5.0, np.nan], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "count": rng.integers(0, 4, n),
+        }
+    )
 
 
 def transect(name, length=400.0, n=12):
@@ -70,8 +82,11 @@ def transect(name, length=400.0, n=12):
 
 # ---- tests -------------------------------------------------------------------------------------------------
 
+
 def test_density_is_positive(client):
-    values = client.gather(client.map(density, [transect(f"T{i}" * (i + 1)) for i in range(5)]))
+    values = client.gather(
+        client.map(density, [transect(f"T{i}" * (i + 1)) for i in range(5)])
+    )
     assert all(v > 0 for v in values)
 
 
@@ -102,5 +117,7 @@ def test_unknown_column_is_refused(client, sightings):
 
 
 def test_half_width_grows_with_distance(client):
-    near, far = client.gather(client.map(half_width, [np.array([1.0, 2.0]), np.array([5.0, 9.0])]))
+    near, far = client.gather(
+        client.map(half_width, [np.array([1.0, 2.0]), np.array([5.0, 9.0])])
+    )
     assert far > near

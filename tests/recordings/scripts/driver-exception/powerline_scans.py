@@ -70,7 +70,13 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     with ExitStack() as stack:
         cluster = stack.enter_context(
-            LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"))
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=":0",
+            )
+        )
         client = stack.enter_context(Client(cluster))
         client.wait_for_workers(2, timeout=20)
         be_modest(HEADROOM_MB)
@@ -81,10 +87,20 @@ def main():
             for future in picked:
                 parts.append(future.result())
                 future.release()
-            log.info("%s: %d spans, %.1f million points", line, len(parts), sum(map(len, parts)) / 1e6)
+            log.info(
+                "%s: %d spans, %.1f million points",
+                line,
+                len(parts),
+                sum(map(len, parts)) / 1e6,
+            )
             clearance = line_clearance(parts)
             low = np.flatnonzero(clearance < 3.0)
-            log.info("%s: %d of %d cells with growth near the conductors", line, len(low), len(clearance))
+            log.info(
+                "%s: %d of %d cells with growth near the conductors",
+                line,
+                len(low),
+                len(clearance),
+            )
             del parts, picked
     return 0
 

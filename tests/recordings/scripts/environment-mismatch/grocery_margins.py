@@ -4,6 +4,7 @@ The rules of pricing are a module of our own, shelf_pricing, which is deployed a
 "current" says which release a machine uses. The scheduler runs with the driver, the workers are started as commands,
 as on the machines in the shops' data centre.
 """
+
 import argparse
 import os
 import subprocess
@@ -23,13 +24,16 @@ def shelf_margin(rows):
     return float(((rows.price - rows.cost) * rows.sold).sum())
 '''
 
-NOVEMBER = OCTOBER.replace("2026.10", "2026.11") + '''
+NOVEMBER = (
+    OCTOBER.replace("2026.10", "2026.11")
+    + '''
 
 def promo_margin(rows, discount):
     """As shelf_margin, less the discount of goods on promotion."""
     price = rows.price.where(~rows.promo, rows.price * (1 - discount))
     return float(((price - rows.cost) * rows.sold).sum())
 '''
+)
 
 
 def deploy(root):
@@ -41,7 +45,9 @@ def deploy(root):
 
 
 def load_shop(number):
-    rows = pd.DataFrame({"sku": range(400), "sold": [(number * 7 + i) % 31 for i in range(400)]})
+    rows = pd.DataFrame(
+        {"sku": range(400), "sold": [(number * 7 + i) % 31 for i in range(400)]}
+    )
     rows["cost"] = 0.4 + rows.sku % 17 / 10
     rows["price"] = rows.cost * 1.3
     rows["promo"] = rows.sku % 5 == 0
@@ -51,10 +57,24 @@ def load_shop(number):
 def start_workers(address, releases, count):
     path = [str(releases / "current"), os.environ.get("PYTHONPATH", "")]
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in path if p))
-    command = [sys.executable, "-m", "dask", "worker", address, "--nthreads", "1", "--memory-limit", "400MB",
-               "--no-dashboard"]
-    return [subprocess.Popen(command + ["--name", f"shop-dc-{i}"], env=env, cwd=tempfile.gettempdir())
-            for i in range(count)]
+    command = [
+        sys.executable,
+        "-m",
+        "dask",
+        "worker",
+        address,
+        "--nthreads",
+        "1",
+        "--memory-limit",
+        "400MB",
+        "--no-dashboard",
+    ]
+    return [
+        subprocess.Popen(
+            command + ["--name", f"shop-dc-{i}"], env=env, cwd=tempfile.gettempdir()
+        )
+        for i in range(count)
+    ]
 
 
 def main():
@@ -77,11 +97,21 @@ def main():
         shops = client.map(load_shop, range(args.shops))
         plain = client.map(shelf_pricing.shelf_margin, shops, key="shelf_margin")
         print("without promotions", round(sum(client.gather(plain)), 2), flush=True)
-        promo = client.map(shelf_pricing.promo_margin, shops, discount=0.15, retries=1, key="promo_margin")
+        promo = client.map(
+            shelf_pricing.promo_margin,
+            shops,
+            discount=0.15,
+            retries=1,
+            key="promo_margin",
+        )
         try:
             wait(promo, timeout=args.patience)
         except TimeoutError:
-            print("margins are late:", {f.key: f.status for f in promo if f.status != "finished"}, file=sys.stderr)
+            print(
+                "margins are late:",
+                {f.key: f.status for f in promo if f.status != "finished"},
+                file=sys.stderr,
+            )
             raise
         bad = [f for f in promo if f.status == "error"]
         if bad:

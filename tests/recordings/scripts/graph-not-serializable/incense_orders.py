@@ -3,6 +3,7 @@
 Exchange rates come from a service that is slow, thus there is a cache in front of it, which all parts of the program
 share. Orders are priced in batches as delayed calls; the invoice numbers are given when all are priced.
 """
+
 import collections
 import datetime
 import logging
@@ -48,7 +49,12 @@ class RateCache:
 
 
 class Pricing:
-    PER_KILO = {"oud": 21000.0, "frankincense": 64.0, "sandalwood": 310.0, "benzoin": 41.0}
+    PER_KILO = {
+        "oud": 21000.0,
+        "frankincense": 64.0,
+        "sandalwood": 310.0,
+        "benzoin": 41.0,
+    }
 
     def __init__(self, client, cache):
         self.client = client
@@ -60,22 +66,34 @@ class Pricing:
 
         @dask.delayed
         def price_batch(batch):
-            return [(o.number, per_kilo[o.article] * o.grams / 1000 / cache.get(o.currency)) for o in batch]
+            return [
+                (o.number, per_kilo[o.article] * o.grams / 1000 / cache.get(o.currency))
+                for o in batch
+            ]
 
         @dask.delayed
         def total(batches):
-            return {number: round(value, 2) for batch in batches for number, value in batch}
+            return {
+                number: round(value, 2) for batch in batches for number, value in batch
+            }
 
-        return total([price_batch(orders[i:i + size]) for i in range(0, len(orders), size)])
+        return total(
+            [price_batch(orders[i : i + size]) for i in range(0, len(orders), size)]
+        )
 
     def number(self, priced):
         today = datetime.date.today()
-        self.invoices = [(f"{today:%Y%m}-{i:05d}", n, v) for i, (n, v) in enumerate(sorted(priced.items()))]
+        self.invoices = [
+            (f"{today:%Y%m}-{i:05d}", n, v)
+            for i, (n, v) in enumerate(sorted(priced.items()))
+        ]
 
 
 def todays_orders(n=400):
     articles, currencies = list(Pricing.PER_KILO), ["INR", "OMR", "USD", "EUR", "YER"]
-    return [Order(i, articles[i % 4], 50 + i % 300, currencies[i % 5]) for i in range(n)]
+    return [
+        Order(i, articles[i % 4], 50 + i % 300, currencies[i % 5]) for i in range(n)
+    ]
 
 
 def send(invoices, expected):
@@ -91,10 +109,17 @@ def main():
     cache = RateCache(RateService())
     cache.warm(["INR", "OMR", "USD", "EUR", "YER"])
     orders = [o for o in todays_orders() if o.currency in cache.rates]
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     pricing = Pricing(client, cache)
-    print("share of oud:", client.submit(lambda o: sum(x.article == "oud" for x in o) / len(o), orders).result())
+    print(
+        "share of oud:",
+        client.submit(
+            lambda o: sum(x.article == "oud" for x in o) / len(o), orders
+        ).result(),
+    )
     try:
         pricing.number(pricing.plan(orders).compute())
     finally:

@@ -4,6 +4,7 @@ The plane's frames are classified on a small cluster that this script starts its
 expected and refused by the classifier with an exception; they go to the list for a second look.  At the end the
 cluster is stopped with signals, workers first.
 """
+
 import asyncio
 import os
 import signal
@@ -37,8 +38,15 @@ def classify_frame(number):
 
 
 def start(folder, *args):
-    with open(os.path.join(folder, f"{args[0]}-{len(os.listdir(folder))}.log"), "w") as out:
-        return subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=out, start_new_session=True)
+    with open(
+        os.path.join(folder, f"{args[0]}-{len(os.listdir(folder))}.log"), "w"
+    ) as out:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *args],
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
 
 
 def stop(proc, how=signal.SIGTERM, patience=10):
@@ -55,7 +63,9 @@ def stop(proc, how=signal.SIGTERM, patience=10):
 
 
 async def survey(address_file, frames):
-    async with Client(scheduler_file=address_file, asynchronous=True, timeout=30) as client:
+    async with Client(
+        scheduler_file=address_file, asynchronous=True, timeout=30
+    ) as client:
         await client.wait_for_workers(2, timeout=30)
         futures = {n: client.submit(classify_frame, n) for n in range(frames)}
         seen, second_look, dark = {}, [], []
@@ -72,11 +82,32 @@ async def survey(address_file, frames):
 def main(frames=90):
     with tempfile.TemporaryDirectory() as folder:
         address_file = os.path.join(folder, "address.json")
-        scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                          "--scheduler-file", address_file)
+        scheduler = start(
+            folder,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            address_file,
+        )
         workers = [
-            start(folder, "worker", "--scheduler-file", address_file, "--nthreads", "1", "--memory-limit", "300MB",
-                  "--name", f"plane-{i}", "--no-dashboard", *(["--no-nanny"] if i else []))
+            start(
+                folder,
+                "worker",
+                "--scheduler-file",
+                address_file,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--name",
+                f"plane-{i}",
+                "--no-dashboard",
+                *(["--no-nanny"] if i else []),
+            )
             for i in range(2)
         ]
         try:
@@ -85,7 +116,9 @@ def main(frames=90):
             codes = [stop(w) for w in workers] + [stop(scheduler, signal.SIGINT)]
             print("cluster stopped:", codes)
     animals = sum(seen.values())
-    print(f"{len(seen)} frames, {animals} bright spots, second look: {second_look}, dark: {dark}")
+    print(
+        f"{len(seen)} frames, {animals} bright spots, second look: {second_look}, dark: {dark}"
+    )
     return 0 if len(seen) + len(second_look) + len(dark) == frames else 1
 
 

@@ -2,6 +2,7 @@
 
 The machines of the institute join when their users go home: the job starts with none, and takes each as it comes.
 """
+
 import subprocess
 import sys
 import threading
@@ -41,9 +42,25 @@ class EveningMachines(threading.Thread):
         for number, pause in enumerate(self.pauses, 1):
             time.sleep(pause)
             print(f"machine {number} is free", flush=True)
-            self.processes.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", self.address, "--name", f"desk-{number}", "--nthreads", "1",
-                 "--memory-limit", "300MB", "--no-nanny", "--no-dashboard"]))
+            self.processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        self.address,
+                        "--name",
+                        f"desk-{number}",
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "300MB",
+                        "--no-nanny",
+                        "--no-dashboard",
+                    ]
+                )
+            )
 
     def stop(self):
         self.join()
@@ -53,7 +70,10 @@ class EveningMachines(threading.Thread):
 
 
 def main():
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         machines = EveningMachines(cluster.scheduler_address, [3, 3, 4])
         machines.start()
         try:

@@ -3,6 +3,7 @@
 Lots arrive in waves; the cluster grows with them and shrinks between. The camera's store sometimes answers "busy";
 such samples are tried again.
 """
+
 import argparse
 import json
 import logging
@@ -34,19 +35,33 @@ def load_photo(store, lot, sample):
 def grade(photo):
     time.sleep(0.25)
     gray = photo.mean(axis=2)
-    return {"colour": float(gray.mean()), "stones": int((gray > 248).sum()), "broken": int((gray < 6).sum())}
+    return {
+        "colour": float(gray.mean()),
+        "stones": int((gray > 248).sum()),
+        "broken": int((gray < 6).sum()),
+    }
 
 
 def wave(client, store, lots, samples):
     grades = {}
     for lot in lots:
         for sample in range(samples):
-            photo = client.submit(load_photo, store, lot, sample, key=f"load_photo-{lot}-{sample}", retries=3)
+            photo = client.submit(
+                load_photo,
+                store,
+                lot,
+                sample,
+                key=f"load_photo-{lot}-{sample}",
+                retries=3,
+            )
             grades[client.submit(grade, photo, key=f"grade-{lot}-{sample}")] = lot
     table = {}
     for future, row in as_completed(list(grades), with_results=True):
         table.setdefault(grades[future], []).append(row)
-    return {lot: {k: sum(r[k] for r in rows) / len(rows) for k in rows[0]} for lot, rows in table.items()}
+    return {
+        lot: {k: sum(r[k] for r in rows) / len(rows) for k in rows[0]}
+        for lot, rows in table.items()
+    }
 
 
 def main():
@@ -55,10 +70,19 @@ def main():
     parser.add_argument("--pause", type=float, default=4.0)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    dask.config.set({"distributed.adaptive.interval": "500ms", "distributed.adaptive.wait-count": 2})
+    dask.config.set(
+        {"distributed.adaptive.interval": "500ms", "distributed.adaptive.wait-count": 2}
+    )
     report = {}
-    with tempfile.TemporaryDirectory(prefix="photos-") as store, \
-            LocalCluster(n_workers=0, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with (
+        tempfile.TemporaryDirectory(prefix="photos-") as store,
+        LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster,
+    ):
         cluster.adapt(minimum=0, maximum=3)
         with Client(cluster) as client:
             for number, lots in enumerate((range(0, 4), range(4, 8)), 1):

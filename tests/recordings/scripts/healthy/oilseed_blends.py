@@ -30,7 +30,9 @@ def spectrum(block_info=None):
 
 
 def deliveries(n, bands, block):
-    return da.map_blocks(spectrum, chunks=((block,) * (n // block), (bands,)), dtype=float)
+    return da.map_blocks(
+        spectrum, chunks=((block,) * (n // block), (bands,)), dtype=float
+    )
 
 
 def blend_scores(cubes):
@@ -46,7 +48,9 @@ def main():
     ap.add_argument("--bands", type=int, default=5_000)
     args = ap.parse_args()
     dask.config.set(SETTINGS)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             t0 = time.time()
             cubes = deliveries(args.deliveries, args.bands, 400).persist()

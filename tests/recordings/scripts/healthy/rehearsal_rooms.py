@@ -9,18 +9,39 @@ import logging
 import random
 import time
 
-from dask.distributed import Client, Event, LocalCluster, Lock, Queue, Semaphore, Variable
+from dask.distributed import (
+    Client,
+    Event,
+    LocalCluster,
+    Lock,
+    Queue,
+    Semaphore,
+    Variable,
+)
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
 log = logging.getLogger("rooms")
 
 ROOMS = ["crypt", "attic", "hall"]
-ENSEMBLES = ["brass", "choir", "gamelan", "strings", "percussion", "opera", "jazz", "consort"]
+ENSEMBLES = [
+    "brass",
+    "choir",
+    "gamelan",
+    "strings",
+    "percussion",
+    "opera",
+    "jazz",
+    "consort",
+]
 
 
 def prepare(ensemble):
     rng = random.Random(ensemble)
-    return {"ensemble": ensemble, "players": rng.randint(3, 40), "hours": rng.randint(1, 4)}
+    return {
+        "ensemble": ensemble,
+        "players": rng.randint(3, 40),
+        "hours": rng.randint(1, 4),
+    }
 
 
 def book(request):
@@ -37,8 +58,6 @@ def book(request):
     return booking
 
 
-
-
 async def watch(client):
     """Follow the bookings as they come in."""
     seen = []
@@ -50,8 +69,13 @@ async def watch(client):
 
 
 async def semester():
-    async with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit="400MB",
-                            asynchronous=True) as cluster:
+    async with LocalCluster(
+        n_workers=2,
+        threads_per_worker=2,
+        dashboard_address=":0",
+        memory_limit="400MB",
+        asynchronous=True,
+    ) as cluster:
         async with Client(cluster, asynchronous=True) as client:
             log.info("requests come in")
             requests = client.map(prepare, ENSEMBLES)
@@ -72,7 +96,11 @@ def main():
     booked = asyncio.run(semester())
     income = sum(b["fee"] for b in booked)
     for room in ROOMS:
-        log.info("%-6s %s", room, ", ".join(b["ensemble"] for b in booked if b["room"] == room) or "-")
+        log.info(
+            "%-6s %s",
+            room,
+            ", ".join(b["ensemble"] for b in booked if b["room"] == room) or "-",
+        )
     log.info("income %.2f", income)
 
 

@@ -59,17 +59,25 @@ def rehearse(client, delay):
 
 def main():
     cores, layers = 6, 20
-    with LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=3, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             rehearsal = rehearse(client, delay=1.5)
-            futures = [client.submit(layer_age, core, layer) for core in range(cores) for layer in range(layers)]
+            futures = [
+                client.submit(layer_age, core, layer)
+                for core in range(cores)
+                for layer in range(layers)
+            ]
             found = {}
             for _, (core, layer, age) in as_completed(futures, with_results=True):
                 found.setdefault(core, []).append(age)
             if rehearsal.wait(20) != 0:
                 raise SystemExit("the rehearsal itself went wrong")
             client.wait_for_workers(3, timeout=30)
-            rates = client.gather(client.map(growth_rate, [found[core] for core in range(cores)]))
+            rates = client.gather(
+                client.map(growth_rate, [found[core] for core in range(cores)])
+            )
     for core, rate in enumerate(rates):
         print(f"core {core}: {len(found[core])} layers, {rate:.1f} years a layer")
     assert all(abs(rate - 1500.0) < 1.0 for rate in rates)

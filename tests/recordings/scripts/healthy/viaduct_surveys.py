@@ -45,14 +45,25 @@ def settlement(viaduct, pier, state):
     points = pier_points(viaduct, pier, state)
     points.sort()
     trimmed = points[25:-25]
-    return {"viaduct": viaduct, "pier": pier, "mm": sum(trimmed) / len(trimmed), "by": str(get_worker().name)}
+    return {
+        "viaduct": viaduct,
+        "pier": pier,
+        "mm": sum(trimmed) / len(trimmed),
+        "by": str(get_worker().name),
+    }
 
 
 def survey(client, state):
     futures = {}
     for viaduct, piers in VIADUCTS.items():
         for pier in range(1, piers + 1):
-            future = client.submit(settlement, viaduct, pier, state, retries=0 if (viaduct, pier) in NO_SCANNER else 3)
+            future = client.submit(
+                settlement,
+                viaduct,
+                pier,
+                state,
+                retries=0 if (viaduct, pier) in NO_SCANNER else 3,
+            )
             futures[future] = (viaduct, pier)
     rows, visits_needed = [], []
     for future in as_completed(futures):
@@ -62,21 +73,37 @@ def survey(client, state):
         except NoScanner as reason:
             log.info("%s: last month's figure", reason)
             visits_needed.append((viaduct, pier))
-            rows.append({"viaduct": viaduct, "pier": pier, "mm": LAST_MONTH[viaduct, pier], "by": "hand"})
+            rows.append(
+                {
+                    "viaduct": viaduct,
+                    "pier": pier,
+                    "mm": LAST_MONTH[viaduct, pier],
+                    "by": "hand",
+                }
+            )
     return rows, sorted(visits_needed)
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="viaducts-") as state:
-        with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ) as cluster:
             with Client(cluster) as client:
                 rows, visits_needed = survey(client, state)
     worst = max(rows, key=lambda row: row["mm"])
     report = {"piers": len(rows), "worst": worst, "field_team": visits_needed}
     Path("survey.json").write_text(json.dumps(report, indent=1))
-    print(f"{len(rows)} piers, worst {worst['viaduct']} {worst['pier']} with {worst['mm']:.2f} mm; "
-          f"{len(visits_needed)} piers to visit")
+    print(
+        f"{len(rows)} piers, worst {worst['viaduct']} {worst['pier']} with {worst['mm']:.2f} mm; "
+        f"{len(visits_needed)} piers to visit"
+    )
     assert len(rows) == sum(VIADUCTS.values())
 
 

@@ -35,7 +35,9 @@ def normal(x):
 
 def price_call(spot, strike, vol, barrier):
     d1 = (log(spot / strike) + (RATE + vol * vol / 2) * YEARS) / (vol * sqrt(YEARS))
-    return spot * normal(d1) - strike * exp(-RATE * YEARS) * normal(d1 - vol * sqrt(YEARS))
+    return spot * normal(d1) - strike * exp(-RATE * YEARS) * normal(
+        d1 - vol * sqrt(YEARS)
+    )
 
 
 def price_down_and_out(spot, strike, vol, barrier):
@@ -53,13 +55,17 @@ class PricingRun:
 
     def submit(self):
         return {
-            book: self.client.submit(self.pricer, **terms, key=f"price-{book}-{self.day}")
+            book: self.client.submit(
+                self.pricer, **terms, key=f"price-{book}-{self.day}"
+            )
             for book, terms in BOOKS.items()
         }
 
 
 def collect(futures):
-    return {book: round(future.result(timeout=20), 4) for book, future in futures.items()}
+    return {
+        book: round(future.result(timeout=20), 4) for book, future in futures.items()
+    }
 
 
 def reconcile(upper, sold):
@@ -68,7 +74,9 @@ def reconcile(upper, sold):
     for book in wrong:
         logger.warning("%s: sold %.4f, upper bound %.4f", book, sold[book], upper[book])
     if wrong:
-        raise ReconciliationError(f"{len(wrong)} of {len(BOOKS)} books not below their upper bound: {', '.join(wrong)}")
+        raise ReconciliationError(
+            f"{len(wrong)} of {len(BOOKS)} books not below their upper bound: {', '.join(wrong)}"
+        )
 
 
 def release(prices, target):
@@ -80,8 +88,13 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     dask.config.set({"distributed.admin.log-length": 2000})
     day = "2026-10-30"
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
-        with Client(cluster) as risk, Client(cluster) as sales:  # either desk sees its own usage on the dashboard
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
+        with (
+            Client(cluster) as risk,
+            Client(cluster) as sales,
+        ):  # either desk sees its own usage on the dashboard
             calls = PricingRun(risk, price_call, day).submit()
             upper = collect(calls)
             logger.info("upper bounds of %d books", len(upper))

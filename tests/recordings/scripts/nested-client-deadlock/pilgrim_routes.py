@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 import click
 from dask.distributed import Client, get_client
 
-PATHS = ["Norte", "Frances", "Primitivo", "Ingles", "Portugues", "Aragones", "Sanabres", "Invierno"]
+PATHS = [
+    "Norte",
+    "Frances",
+    "Primitivo",
+    "Ingles",
+    "Portugues",
+    "Aragones",
+    "Sanabres",
+    "Invierno",
+]
 
 
 @dataclass
@@ -37,7 +46,9 @@ def hostels_of(path, n=24):
     km, out = 0.0, []
     for i in range(n):
         km += rng.uniform(4, 14)
-        out.append(Hostel(f"{path}-{i:02d}", km, rng.uniform(50, 1400), rng.randint(6, 90)))
+        out.append(
+            Hostel(f"{path}-{i:02d}", km, rng.uniform(50, 1400), rng.randint(6, 90))
+        )
     return out
 
 
@@ -51,7 +62,10 @@ def stage_cost(a, b):
 
 def costs_from(hostels, i, reach=4):
     time.sleep(0.02)  # the elevation service
-    return {j: stage_cost(hostels[i], hostels[j]) for j in range(i + 1, min(i + 1 + reach, len(hostels)))}
+    return {
+        j: stage_cost(hostels[i], hostels[j])
+        for j in range(i + 1, min(i + 1 + reach, len(hostels)))
+    }
 
 
 def cheapest(costs, n):
@@ -72,7 +86,9 @@ def plan_path(path):
     """One path: its stages in parallel, then the cheapest chain."""
     hostels = hostels_of(path)
     client = get_client()
-    parts = [client.submit(costs_from, hostels, i, pure=False) for i in range(len(hostels))]
+    parts = [
+        client.submit(costs_from, hostels, i, pure=False) for i in range(len(hostels))
+    ]
     costs = [p.result() for p in parts]
     cost, chain = cheapest(costs, len(hostels))
     return Plan(path, [hostels[i].name for i in chain], cost)
@@ -89,7 +105,12 @@ def warm(client):
 @click.option("--threads", default=2)
 @click.option("--patience", default=15.0, help="seconds to wait for all plans")
 def main(workers, threads, patience):
-    client = Client(n_workers=workers, threads_per_worker=threads, dashboard_address=":0", memory_limit="400MB")
+    client = Client(
+        n_workers=workers,
+        threads_per_worker=threads,
+        dashboard_address=":0",
+        memory_limit="400MB",
+    )
     try:
         warm(client)
         futures = client.map(plan_path, PATHS)
@@ -97,7 +118,10 @@ def main(workers, threads, patience):
         while any(not f.done() for f in futures):
             if time.monotonic() > deadline:
                 done = sum(f.done() for f in futures)
-                click.echo(f"only {done} of {len(futures)} paths planned after {patience:.0f} s", err=True)
+                click.echo(
+                    f"only {done} of {len(futures)} paths planned after {patience:.0f} s",
+                    err=True,
+                )
                 sys.exit(3)
             time.sleep(0.25)
         plans = client.gather(futures)

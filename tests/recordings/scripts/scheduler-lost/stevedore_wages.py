@@ -21,19 +21,47 @@ from distributed import Client
 GANGS = [f"gang-{letter}" for letter in "ABCDEFGH"]
 
 # as on the port's servers (ansible role "dask-small")
-PORT_SCHEDULER = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--idle-timeout", "9s"]
-PORT_WORKER = ["worker", "--nworkers", "1", "--nthreads", "2", "--memory-limit", "400MB", "--no-dashboard"]
+PORT_SCHEDULER = [
+    "scheduler",
+    "--host",
+    "127.0.0.1",
+    "--port",
+    "0",
+    "--no-dashboard",
+    "--idle-timeout",
+    "9s",
+]
+PORT_WORKER = [
+    "worker",
+    "--nworkers",
+    "1",
+    "--nthreads",
+    "2",
+    "--memory-limit",
+    "400MB",
+    "--no-dashboard",
+]
 
 
 def start(words, folder):
-    words = [sys.executable, "-m", "dask", *words, "--scheduler-file", str(folder / "scheduler.json")]
+    words = [
+        sys.executable,
+        "-m",
+        "dask",
+        *words,
+        "--scheduler-file",
+        str(folder / "scheduler.json"),
+    ]
     return subprocess.Popen(words, cwd=folder)
 
 
 def clock_cards(gang):
     """Hours of a gang's men over the fortnight."""
     base = sum(map(ord, gang))
-    return [{"gang": gang, "man": man, "hours": 60 + (base * man) % 37} for man in range(1, 41)]
+    return [
+        {"gang": gang, "man": man, "hours": 60 + (base * man) % 37}
+        for man in range(1, 41)
+    ]
 
 
 def gang_hours(gang):
@@ -57,7 +85,9 @@ def apply_rules(sheets, rate, seconds_per_gang):
             net = (gross * Decimal("0.7615")).quantize(Decimal("0.05"), ROUND_HALF_EVEN)
             carry = gross * Decimal("0.7615") - net
             lines.append({**card, "net": str(net)})
-        while time.monotonic() < until:  # the agreement's tables are read from a slow card index
+        while (
+            time.monotonic() < until
+        ):  # the agreement's tables are read from a slow card index
             time.sleep(0.05)
         click.echo(f"rules applied to {sheet['gang']}")
         yield from lines
@@ -73,17 +103,23 @@ def render(client, lines):
 @click.option("--target", default="slips.txt", type=click.Path(path_type=Path))
 def main(rate, target):
     dask.config.set({"distributed.comm.timeouts.connect": "5s"})
-    with tempfile.TemporaryDirectory(prefix="wages-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="wages-", ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         processes = [start(PORT_SCHEDULER, folder)]
         try:
             while not (folder / "scheduler.json").exists():
                 time.sleep(0.1)
             processes += [start(PORT_WORKER, folder) for _ in range(2)]
-            with Client(scheduler_file=str(folder / "scheduler.json"), timeout="10s") as client:
+            with Client(
+                scheduler_file=str(folder / "scheduler.json"), timeout="10s"
+            ) as client:
                 client.wait_for_workers(2, timeout=30)
                 sheets = client.gather(client.map(gang_hours, GANGS))
-                click.echo(f"hours of {len(sheets)} gangs: {sum(sheet['hours'] for sheet in sheets)}")
+                click.echo(
+                    f"hours of {len(sheets)} gangs: {sum(sheet['hours'] for sheet in sheets)}"
+                )
                 lines = list(apply_rules(sheets, Decimal(rate), seconds_per_gang=1.8))
                 (folder / "lines.json").write_text(json.dumps(lines))
                 slips = render(client, lines)

@@ -4,6 +4,7 @@ All tanks of the cellar are cleaned over night with one cleaning skid.  The plan
 how long the rinse and the caustic steps take; as the skid's own controller is asked for the pump curve and
 can serve only one caller, the tasks share it through a lock of the cluster.
 """
+
 import datetime as dt
 import logging
 import os
@@ -24,7 +25,7 @@ DEADLINE = float(os.environ.get("PLAN_DEADLINE", "12"))
 class Tank:
     name: str
     hectolitres: float
-    soil: float          # index of the last swab
+    soil: float  # index of the last swab
     beer: str
 
 
@@ -52,7 +53,14 @@ def cellar(n=16):
     rnd = random.Random(11)
     tanks = []
     for i in range(n):
-        tanks.append(Tank(f"T{i + 1:02d}", rnd.choice([120.0, 240.0, 480.0]), rnd.uniform(0.2, 3.0), "pils"))
+        tanks.append(
+            Tank(
+                f"T{i + 1:02d}",
+                rnd.choice([120.0, 240.0, 480.0]),
+                rnd.uniform(0.2, 3.0),
+                "pils",
+            )
+        )
     # filled with water for the pressure test, hence nothing on the swab
     tanks[5] = Tank("T06", 240.0, 0.0, "water")
     return tanks
@@ -63,7 +71,9 @@ def collect(futures):
     for future in as_completed(futures, timeout=DEADLINE):
         if future.status == "error":
             refused.append(future.key)
-            logger.warning("%s left out of the plan, it will be cleaned by hand", future.key)
+            logger.warning(
+                "%s left out of the plan, it will be cleaned by hand", future.key
+            )
             continue
         name, seconds = future.result()
         minutes[name] = seconds / 60
@@ -75,19 +85,34 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
     config.set({"distributed.comm.timeouts.connect": "10s"})
     tonight = dt.date(2026, 11, 3)
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             tanks = cellar()
-            futures = [client.submit(clean_tank, t, key=f"clean_tank-{t.name}", pure=False) for t in tanks]
+            futures = [
+                client.submit(clean_tank, t, key=f"clean_tank-{t.name}", pure=False)
+                for t in tanks
+            ]
             try:
                 minutes, refused = collect(futures)
             except DaskTimeout:
                 done = sum(f.status == "finished" for f in futures)
-                logger.error("plan for %s not ready in %.0f s (%d of %d tanks), giving up",
-                             tonight, DEADLINE, done, len(futures))
+                logger.error(
+                    "plan for %s not ready in %.0f s (%d of %d tanks), giving up",
+                    tonight,
+                    DEADLINE,
+                    done,
+                    len(futures),
+                )
                 client.cancel(futures)
                 return 1
-            logger.info("plan for %s: %.0f minutes, by hand: %s", tonight, sum(minutes.values()), refused)
+            logger.info(
+                "plan for %s: %.0f minutes, by hand: %s",
+                tonight,
+                sum(minutes.values()),
+                refused,
+            )
     return 0
 
 

@@ -16,7 +16,16 @@ from contextlib import contextmanager
 from dask.distributed import Client, LocalCluster, Lock, as_completed, wait
 
 log = logging.getLogger("leases")
-PARISHES = ["Aldbury", "Brockham", "Cotley", "Dunsfold", "Eastry", "Fyfield", "Garsdon", "Horley"]
+PARISHES = [
+    "Aldbury",
+    "Brockham",
+    "Cotley",
+    "Dunsfold",
+    "Eastry",
+    "Fyfield",
+    "Garsdon",
+    "Horley",
+]
 
 
 def write_meadows(folder):
@@ -26,8 +35,14 @@ def write_meadows(folder):
             out = csv.writer(f)
             out.writerow(["meadow", "hectares", "soil", "rent"])
             for i in range(300):
-                out.writerow([f"{parish[:3].upper()}-{i:03d}", round(rng.uniform(0.3, 9), 2),
-                              rng.choice("ABCD"), round(rng.uniform(20, 400), 2)])
+                out.writerow(
+                    [
+                        f"{parish[:3].upper()}-{i:03d}",
+                        round(rng.uniform(0.3, 9), 2),
+                        rng.choice("ABCD"),
+                        round(rng.uniform(20, 400), 2),
+                    ]
+                )
 
 
 def reassess(path, factor):
@@ -66,13 +81,20 @@ class Office:
     def frozen_cadastre(self):
         """Nobody else may touch the cadastre while a renewal is written and checked."""
         with Lock("cadastre-file"):
-            size = os.path.getsize(self.cadastre) if os.path.exists(self.cadastre) else 0
+            size = (
+                os.path.getsize(self.cadastre) if os.path.exists(self.cadastre) else 0
+            )
             log.info("cadastre frozen at %d bytes", size)
             yield size
 
     def assess(self, factor):
         futures = {
-            p: self.client.submit(reassess, os.path.join(self.folder, p + ".csv"), factor, key=f"reassess-{p}")
+            p: self.client.submit(
+                reassess,
+                os.path.join(self.folder, p + ".csv"),
+                factor,
+                key=f"reassess-{p}",
+            )
             for p in PARISHES
         }
         checks = self.client.map(check_rents, list(futures.values()), floor=1.0)
@@ -82,8 +104,10 @@ class Office:
         return futures
 
     def enter(self, assessed, timeout):
-        entries = [self.client.submit(enter_rents, f, self.cadastre, key=f"enter_rents-{p}")
-                   for p, f in assessed.items()]
+        entries = [
+            self.client.submit(enter_rents, f, self.cadastre, key=f"enter_rents-{p}")
+            for p, f in assessed.items()
+        ]
         wait(entries, timeout=timeout)
         return sum(self.client.gather(entries))
 
@@ -94,9 +118,13 @@ def main():
     ap.add_argument("--patience", type=float, default=15.0)
     args = ap.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    with tempfile.TemporaryDirectory() as folder, \
-            LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster, \
-            Client(cluster) as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         write_meadows(folder)
         office = Office(client, folder)
         assessed = office.assess(args.factor)

@@ -77,8 +77,17 @@ def simulate(client, cfg, run):
     n = cfg.getint("grid", "strips")
     rows = cfg.getint("grid", "rows") // n
     futures = [
-        client.submit(run_strip, s, n, run, rows, cfg.getint("grid", "cols"), cfg.getint("run", "steps"),
-                      cfg.getfloat("run", "dt"), key=f"run_strip-{run}-{s}")
+        client.submit(
+            run_strip,
+            s,
+            n,
+            run,
+            rows,
+            cfg.getint("grid", "cols"),
+            cfg.getint("run", "steps"),
+            cfg.getfloat("run", "dt"),
+            key=f"run_strip-{run}-{s}",
+        )
         for s in range(n)
     ]
     wait(futures, timeout=cfg.getint("run", "patience"))
@@ -88,14 +97,18 @@ def simulate(client, cfg, run):
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     runs = {"coarse": 4, "fine": 6}
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit="400MB") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit="400MB"
+    ) as cluster:
         with Client(cluster) as client:
             for run, strips in runs.items():
                 cfg = configparser.ConfigParser()
                 cfg.read_string(INI.format(strips=strips))
                 log.info("%s run with %d strips", run, strips)
                 for s, level, speed in simulate(client, cfg, run):
-                    log.info("  strip %d: level %.3f m, speed %.3f m/s", s, level, speed)
+                    log.info(
+                        "  strip %d: level %.3f m, speed %.3f m/s", s, level, speed
+                    )
     return 0
 
 

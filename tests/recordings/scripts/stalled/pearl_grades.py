@@ -23,12 +23,14 @@ def measure_lot(lot):
     rng = random.Random(lot)
     pearls = []
     for i in range(400):
-        pearls.append({
-            "pearl": f"{lot}/{i:03d}",
-            "mm": round(rng.uniform(5.5, 11.0), 2),
-            "lustre": rng.random(),
-            "blemishes": rng.randint(0, 6) if i else 0,
-        })
+        pearls.append(
+            {
+                "pearl": f"{lot}/{i:03d}",
+                "mm": round(rng.uniform(5.5, 11.0), 2),
+                "lustre": rng.random(),
+                "blemishes": rng.randint(0, 6) if i else 0,
+            }
+        )
     if lot % 10 == 7:  # baroque lots have pearls that are not round
         for p in pearls[::9]:
             p["shape"] = "baroque"
@@ -59,7 +61,9 @@ class PriceList(threading.Thread):
                 lot, pearls = item
                 for p in pearls:
                     g = grade(p)
-                    out.writerow([p["pearl"], p["mm"], g, round(PRICES[g] * p["mm"] / 7, 2)])
+                    out.writerow(
+                        [p["pearl"], p["mm"], g, round(PRICES[g] * p["mm"] / 7, 2)]
+                    )
                     self.rows += 1
                 self.lots.task_done()
 
@@ -83,7 +87,12 @@ def main(argv):
         path = Path(folder) / "prices.csv"
         writer = PriceList(path)
         writer.start()
-        with Client(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=":0") as client:
+        with Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=":0",
+        ) as client:
             collect(client, range(first, first + 30), writer)
         writer.finish()
         print(f"{writer.rows} pearls priced, {path.stat().st_size} bytes")

@@ -4,6 +4,7 @@ Every evening the order books of the looms are exploded into the bobbins that th
 prepare for the next day.  The mill has no permanent cluster: the job starts a scheduler and two workers
 on the planning machine and takes them down when it is done.
 """
+
 import json
 import logging
 import signal
@@ -16,10 +17,17 @@ from pathlib import Path
 
 from distributed import Client
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s"
+)
 log = logging.getLogger("bobbins")
 
-YARNS = {"NE20": 1450.0, "NE30": 2100.0, "NE40": 2800.0, "NM60": 3900.0}  # metres on one bobbin
+YARNS = {
+    "NE20": 1450.0,
+    "NE30": 2100.0,
+    "NE40": 2800.0,
+    "NM60": 3900.0,
+}  # metres on one bobbin
 
 
 class OrderBookError(Exception):
@@ -40,7 +48,9 @@ def explode_book(book):
         try:
             per_bobbin = YARNS[line["yarn"]]
         except KeyError as exc:
-            raise OrderBookError(f"loom {book['loom']}, article {line['article']}: no yarn table entry") from exc
+            raise OrderBookError(
+                f"loom {book['loom']}, article {line['article']}: no yarn table entry"
+            ) from exc
         needed[line["yarn"]] += -(-metres // per_bobbin)
     time.sleep(0.2)
     return dict(needed)
@@ -63,17 +73,39 @@ class WindingRoom:
 
     def _start(self, name, *args):
         out = open(self.folder / f"{name}.log", "w")
-        proc = subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=subprocess.STDOUT)
+        proc = subprocess.Popen(
+            [sys.executable, "-m", "dask", *args], stdout=out, stderr=subprocess.STDOUT
+        )
         self.procs.append((name, proc))
         log.info("started %s as process %d", name, proc.pid)
 
     def open(self):
         address = self.folder / "scheduler.json"
-        self._start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                    "--scheduler-file", str(address))
+        self._start(
+            "scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(address),
+        )
         for i in range(self.workers):
-            self._start(f"worker-{i}", "worker", "--scheduler-file", str(address), "--nthreads", "1",
-                        "--memory-limit", "400MB", "--name", f"winder-{i}", "--no-dashboard")
+            self._start(
+                f"worker-{i}",
+                "worker",
+                "--scheduler-file",
+                str(address),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--name",
+                f"winder-{i}",
+                "--no-dashboard",
+            )
         client = Client(scheduler_file=str(address), timeout=30)
         client.wait_for_workers(self.workers, timeout=30)
         return client
@@ -81,7 +113,9 @@ class WindingRoom:
     def close(self):
         for name, proc in self.procs:
             if proc.poll() is None:
-                proc.send_signal(signal.SIGTERM if name != "scheduler" else signal.SIGKILL)
+                proc.send_signal(
+                    signal.SIGTERM if name != "scheduler" else signal.SIGKILL
+                )
         for name, proc in self.procs:
             try:
                 code = proc.wait(8)
@@ -96,7 +130,12 @@ def write_books(folder, looms=14):
     yarns = list(YARNS)
     for loom in range(looms):
         lines = [
-            {"article": f"A{loom:02d}{k}", "yarn": yarns[(loom + k) % 4], "ends": 1200 + 40 * k, "length": 90 + loom}
+            {
+                "article": f"A{loom:02d}{k}",
+                "yarn": yarns[(loom + k) % 4],
+                "ends": 1200 + 40 * k,
+                "length": 90 + loom,
+            }
             for k in range(9)
         ]
         if loom == 10:

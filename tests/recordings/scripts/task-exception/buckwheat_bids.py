@@ -3,6 +3,7 @@
 Growers send their bids as text; each lot is cleared for itself and the clearing prices are written to a
 settlement file, which is put in its place only when the round is complete.
 """
+
 import csv
 import decimal
 import os
@@ -24,11 +25,15 @@ class AuctionRound:
         self.target = os.path.join(folder, f"settlement-{number}.csv")
         self.part = self.target + ".part"
         self.db = sqlite3.connect(os.path.join(folder, "rounds.db"))
-        self.db.execute("CREATE TABLE IF NOT EXISTS rounds (number INTEGER, what TEXT, at REAL)")
+        self.db.execute(
+            "CREATE TABLE IF NOT EXISTS rounds (number INTEGER, what TEXT, at REAL)"
+        )
         self.number = number
 
     def note(self, what):
-        self.db.execute("INSERT INTO rounds VALUES (?, ?, ?)", (self.number, what, time.time()))
+        self.db.execute(
+            "INSERT INTO rounds VALUES (?, ?, ?)", (self.number, what, time.time())
+        )
         self.db.commit()
         print(f"round {self.number}: {what}", flush=True)
 
@@ -86,7 +91,10 @@ def check_volumes(cleared, minimum):
 def settle(number, lots):
     with tempfile.TemporaryDirectory() as folder:
         with AuctionRound(folder, number) as auction:
-            cleared = [delayed(clear_lot)(delayed(collect_bids)(lot)) for lot in range(1, lots + 1)]
+            cleared = [
+                delayed(clear_lot)(delayed(collect_bids)(lot))
+                for lot in range(1, lots + 1)
+            ]
             [(result, short)] = dask.compute(delayed(check_volumes)(cleared, D(20)))
             auction.note(f"{len(short)} lots are short")
             auction.write(result)
@@ -95,6 +103,8 @@ def settle(number, lots):
 
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster):
             settle(number=44, lots=24)

@@ -3,6 +3,7 @@
 The tills of the branches write one line for each sale.  The lines of all branches are read into a bag, parsed and
 folded by cut; the result goes to the purchasing department.
 """
+
 import os
 import random
 from functools import partial
@@ -13,7 +14,7 @@ from distributed import Client, LocalCluster
 
 CUTS = ["brisket", "chuck", "flank", "loin", "rib", "shank", "sirloin"]
 BRANCHES = ["aachen", "eupen", "kerkrade", "liege", "maastricht", "vaals"]
-COMMA = {"eupen", "liege", "vaals"}      # tills that were set up by the other vendor
+COMMA = {"eupen", "liege", "vaals"}  # tills that were set up by the other vendor
 
 
 def write_tills(folder, lines=300):
@@ -51,13 +52,17 @@ def add(total, sale):
 def turnover(folder):
     lines = db.read_text(os.path.join(folder, "*.till"))
     sales = lines.filter(is_sale).map(partial(parse_receipt, rounding=2))
-    by_cut = sales.foldby(itemgetter("cut"), add, 0.0, combine=lambda a, b: a + b, combine_initial=0.0)
+    by_cut = sales.foldby(
+        itemgetter("cut"), add, 0.0, combine=lambda a, b: a + b, combine_initial=0.0
+    )
     return by_cut
 
 
 def main():
     write_tills("tills")
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             print("branches:", ", ".join(BRANCHES))
             n_lines = db.read_text("tills/*.till").filter(is_sale).count().compute()

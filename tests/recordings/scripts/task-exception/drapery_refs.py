@@ -3,6 +3,7 @@
 Each store's system exports a JSON document; the rows are brought into one shape and written as Parquet for the
 analysts.  Steps are listed at the end and run one after another.
 """
+
 import json
 import logging
 import shutil
@@ -21,17 +22,24 @@ log = logging.getLogger("drapery")
 dask.config.set({"dataframe.convert-string": False})
 
 STORES = ["antwerp", "bergen", "cork", "dundee", "espoo"]
-META = pd.DataFrame({
-    "store": pd.Series(dtype="object"),
-    "supplier_ref": pd.Series(dtype="object"),
-    "metres": pd.Series(dtype="float64"),
-    "price": pd.Series(dtype="float64"),
-})
+META = pd.DataFrame(
+    {
+        "store": pd.Series(dtype="object"),
+        "supplier_ref": pd.Series(dtype="object"),
+        "metres": pd.Series(dtype="float64"),
+        "price": pd.Series(dtype="float64"),
+    }
+)
 
-SCHEMA = pa.schema([
-    ("store", pa.string()), ("supplier_ref", pa.string()),
-    ("metres", pa.float64()), ("price", pa.float64()), ("value", pa.float64()),
-])
+SCHEMA = pa.schema(
+    [
+        ("store", pa.string()),
+        ("supplier_ref", pa.string()),
+        ("metres", pa.float64()),
+        ("price", pa.float64()),
+        ("value", pa.float64()),
+    ]
+)
 
 
 def export_stores(folder):
@@ -40,9 +48,17 @@ def export_stores(folder):
         for i in range(400):
             ref = f"DR-{s}{i:04d}"
             if store == "dundee" and i % 25 == 24:
-                ref = 700000 + i                 # goods of the supplier that was taken over
-            rows.append({"ref": ref, "metres": round(3 + (i * 7 % 90) / 4, 2), "price": 4 + i % 31})
-        (folder / f"{store}.json").write_text(json.dumps({"store": store, "rows": rows}))
+                ref = 700000 + i  # goods of the supplier that was taken over
+            rows.append(
+                {
+                    "ref": ref,
+                    "metres": round(3 + (i * 7 % 90) / 4, 2),
+                    "price": 4 + i % 31,
+                }
+            )
+        (folder / f"{store}.json").write_text(
+            json.dumps({"store": store, "rows": rows})
+        )
 
 
 def read_store(path):
@@ -76,7 +92,9 @@ class Pipeline:
 
     def publish(self):
         target = self.folder / "lake" / "stock"
-        self.stock.to_parquet(str(target), write_index=False, compression="snappy", schema=SCHEMA)
+        self.stock.to_parquet(
+            str(target), write_index=False, compression="snappy", schema=SCHEMA
+        )
         log.info("published %d files", len(list(target.glob("*.parquet"))))
 
     def summarise(self):
@@ -89,7 +107,9 @@ class Pipeline:
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     folder = tempfile.mkdtemp(prefix="drapery-")
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster):
             pipeline = Pipeline(folder)
             try:

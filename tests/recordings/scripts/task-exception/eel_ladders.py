@@ -4,6 +4,7 @@ The counters send one file a day and ladder.  Ladders whose counter is known to 
 a second reader; days that cannot be read at all are put on a list for the field team, and the command ends with
 code 4, so that the scheduler of the authority opens a ticket.
 """
+
 import logging
 import struct
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 from dask.distributed import Client, LocalCluster, as_completed
 
 log = logging.getLogger("eels")
-RECORD = "<HBB"          # minute of the day, eels, length class
+RECORD = "<HBB"  # minute of the day, eels, length class
 MAGIC = b"EELS"
 
 
@@ -43,11 +44,14 @@ def make_files(folder, ladders=5, days=4):
     folder.mkdir(exist_ok=True)
     for ladder in range(ladders):
         for day in range(days):
-            body = b"".join(struct.pack(RECORD, (i * 17 + ladder) % 1440, (i + day) % 4, 2) for i in range(300))
+            body = b"".join(
+                struct.pack(RECORD, (i * 17 + ladder) % 1440, (i + day) % 4, 2)
+                for i in range(300)
+            )
             head = MAGIC
-            if ladder == 2:                          # the old counter at the mill weir
+            if ladder == 2:  # the old counter at the mill weir
                 head = b"\xff\xff\xff\xff"
-            if (ladder, day) == (4, 1):              # battery ran flat at night
+            if (ladder, day) == (4, 1):  # battery ran flat at night
                 body = body[:-3]
             (folder / f"ladder{ladder}-day{day}.bin").write_bytes(head + body)
     return sorted(str(p) for p in folder.glob("*.bin"))
@@ -82,7 +86,12 @@ def main(ctx, folder, workers):
     """Read the counters' files and print the eels of each."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     paths = make_files(folder)
-    with LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit="300MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit="300MB",
+        dashboard_address=None,
+    ) as cluster:
         with Client(cluster) as client:
             good, bad = collect(client, paths)
     for name, eels in sorted(good.items()):

@@ -3,6 +3,7 @@
 The sheets are laid out in Python and set by the estate's typesetting program, which is started through a shell
 because its options come from the configuration file.
 """
+
 import argparse
 import configparser
 import subprocess
@@ -78,12 +79,23 @@ def main():
     config = read_config(options.config)
     names = [n.strip() for n in config["cuvees"]["names"].replace("\n", " ").split(",")]
 
-    with tempfile.TemporaryDirectory() as folder, \
-            LocalCluster(n_workers=config["cluster"].getint("workers"), threads_per_worker=1,
-                         memory_limit=config["cluster"]["memory"], dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(
+            n_workers=config["cluster"].getint("workers"),
+            threads_per_worker=1,
+            memory_limit=config["cluster"]["memory"],
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         laid_out = client.map(lay_out, names, folder=folder)
-        sizes = client.map(set_sheet, laid_out, command=config["typesetting"]["command"], retries=options.retries)
+        sizes = client.map(
+            set_sheet,
+            laid_out,
+            command=config["typesetting"]["command"],
+            retries=options.retries,
+        )
         wait(sizes)
         ok = [f for f in sizes if f.status == "finished"]
         print(f"{len(ok)} of {len(sizes)} sheets are set", flush=True)

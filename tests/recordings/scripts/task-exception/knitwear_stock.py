@@ -3,6 +3,7 @@
 The shops' lists come as CSV files in the job's folder "stock". A supervisor starts the workers, each in a spool folder
 of its own, and restarts them if they end.
 """
+
 import contextlib
 import os
 import pathlib
@@ -28,7 +29,9 @@ def write_lists(folder="stock"):
             f.write("article,size,pieces,weekly\n")
             for article in ("jumper", "scarf", "hat", "mitten"):
                 for size in "SML":
-                    f.write(f"{article},{size},{random.randint(0, 60)},{random.randint(1, 9)}\n")
+                    f.write(
+                        f"{article},{size},{random.randint(0, 60)},{random.randint(1, 9)}\n"
+                    )
 
 
 def read_shop(shop):
@@ -50,14 +53,33 @@ class Supervisor(threading.Thread):
     def spawn(self, name):
         home = self.spool / name
         home.mkdir(exist_ok=True)
-        return subprocess.Popen([sys.executable, "-m", "dask", "worker", self.address, "--name", name, "--nthreads",
-                                 "1", "--memory-limit", "400MB", "--no-nanny", "--no-dashboard"], cwd=home)
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "worker",
+                self.address,
+                "--name",
+                name,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-nanny",
+                "--no-dashboard",
+            ],
+            cwd=home,
+        )
 
     def run(self):
         while not self.ending.wait(1):
             for name, process in list(self.workers.items()):
                 if process.poll() is not None:
-                    print(f"{name} ended with {process.returncode}, starting it again", flush=True)
+                    print(
+                        f"{name} ended with {process.returncode}, starting it again",
+                        flush=True,
+                    )
                     self.workers[name] = self.spawn(name)
 
     def close(self):
@@ -70,7 +92,9 @@ class Supervisor(threading.Thread):
 
 
 def order_list(weeks=8):
-    stock = dd.from_map(read_shop, SHOPS, label="read_shop", meta=read_shop(SHOPS[0]).head(0))
+    stock = dd.from_map(
+        read_shop, SHOPS, label="read_shop", meta=read_shop(SHOPS[0]).head(0)
+    )
     need = stock.assign(order=(stock.weekly * weeks - stock.pieces).clip(lower=0))
     return need.groupby(["shop", "article"]).order.sum()
 
@@ -81,8 +105,13 @@ def main():
     missing = [shop for shop in SHOPS if not os.path.exists(f"stock/{shop}.csv")]
     if missing:
         sys.exit(f"no list from {missing}")
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
-        with contextlib.closing(Supervisor(cluster.scheduler_address, ["loom-1", "loom-2"])) as supervisor:
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        with contextlib.closing(
+            Supervisor(cluster.scheduler_address, ["loom-1", "loom-2"])
+        ) as supervisor:
             supervisor.start()
             client.wait_for_workers(2, timeout=30)
             orders = order_list()

@@ -51,8 +51,14 @@ def rate_batch(path):
 @delayed(pure=False)
 def book_batch(registry, rated):
     with closing(sqlite3.connect(registry, timeout=2.0)) as connection, connection:
-        connection.executemany("INSERT OR REPLACE INTO duties VALUES (?, ?, ?)", rated["rows"])
-    return {"notary": rated["notary"], "amount": sum(row[2] for row in rated["rows"]), "by_hand": rated["by_hand"]}
+        connection.executemany(
+            "INSERT OR REPLACE INTO duties VALUES (?, ?, ?)", rated["rows"]
+        )
+    return {
+        "notary": rated["notary"],
+        "amount": sum(row[2] for row in rated["rows"]),
+        "by_hand": rated["by_hand"],
+    }
 
 
 @dataclass
@@ -66,9 +72,18 @@ class DailyRun:
         with closing(sqlite3.connect(self.registry)) as connection:
             connection.executescript(SCHEMA)
         for number in range(9):
-            deeds = [{"id": f"D{number}-{k}", "price": "on request" if k == 7 and number % 4 == 0 else 90_000 + 41_000 * k}
-                     for k in range(20)]
-            (self.folder / f"batch_{number}.json").write_text(json.dumps({"notary": f"notary {number}", "deeds": deeds}))
+            deeds = [
+                {
+                    "id": f"D{number}-{k}",
+                    "price": "on request"
+                    if k == 7 and number % 4 == 0
+                    else 90_000 + 41_000 * k,
+                }
+                for k in range(20)
+            ]
+            (self.folder / f"batch_{number}.json").write_text(
+                json.dumps({"notary": f"notary {number}", "deeds": deeds})
+            )
 
     def __enter__(self):
         self.connection = sqlite3.connect(self.registry, timeout=5.0)
@@ -90,17 +105,28 @@ class DailyRun:
 
     def book(self):
         batches = sorted(self.folder.glob("batch_*.json"))
-        booked = [book_batch(str(self.registry), rate_batch(str(path))) for path in batches]
+        booked = [
+            book_batch(str(self.registry), rate_batch(str(path))) for path in batches
+        ]
         results = dask.compute(*booked, retries=1)
         total = sum(result["amount"] for result in results)
-        self.connection.execute("UPDATE runs SET amount = ? WHERE day = ?", (total, self.day.isoformat()))
+        self.connection.execute(
+            "UPDATE runs SET amount = ? WHERE day = ?", (total, self.day.isoformat())
+        )
         return total, sum(result["by_hand"] for result in results)
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="deeds-") as name:
-        with Client(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"):
+        with Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ):
             with DailyRun(Path(name), datetime.date(2026, 10, 30)) as run:
                 total, by_hand = run.book()
         print(f"booked {total:,.2f}, {by_hand} deeds left for the clerks")

@@ -40,7 +40,9 @@ def deliver(folder):
                 "loss_db": rng.normal(42.0, 0.4, rows).round(2),
             }
         )
-        pq.write_table(table, folder / f"segment-{segment:02d}.parquet", compression="snappy")
+        pq.write_table(
+            table, folder / f"segment-{segment:02d}.parquet", compression="snappy"
+        )
     # the copy of one file was resumed at the wrong place
     target = folder / "segment-11.parquet"
     data = bytearray(target.read_bytes())
@@ -68,13 +70,17 @@ def load_segment(path):
 
 def growing(monthly, limit):
     """Repeaters whose mean loss of the last quarter exceeds that of the first."""
-    table = monthly.reset_index().pivot(index="repeater", columns="month", values="loss_db")
+    table = monthly.reset_index().pivot(
+        index="repeater", columns="month", values="loss_db"
+    )
     growth = table[[10, 11, 12]].mean(axis=1) - table[[1, 2, 3]].mean(axis=1)
     return growth[growth > limit].sort_values(ascending=False)
 
 
 def review(folder, limit):
-    paths = [str(folder / f"segment-{segment:02d}.parquet") for segment in range(SEGMENTS)]
+    paths = [
+        str(folder / f"segment-{segment:02d}.parquet") for segment in range(SEGMENTS)
+    ]
     losses = dd.from_map(load_segment, paths, meta=META)
     losses = losses[losses.loss_db > 0]
     monthly = losses.groupby(["repeater", "month"]).loss_db.mean()
@@ -86,7 +92,12 @@ def main(argv):
     with tempfile.TemporaryDirectory(prefix="cables-") as name:
         folder = Path(name)
         deliver(folder)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0")
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="500MB",
+            dashboard_address=":0",
+        )
         client = Client(cluster)
         try:
             worst = review(folder, limit)

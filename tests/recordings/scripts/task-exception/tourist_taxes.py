@@ -16,7 +16,11 @@ from urllib.parse import parse_qs, urlparse
 
 from distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+logging.basicConfig(
+    level=logging.INFO,
+    format="%(asctime)s %(levelname)s %(message)s",
+    stream=sys.stderr,
+)
 log = logging.getLogger("tax")
 
 TOWNS = ["Abeto", "Brezal", "Cala Honda", "Duna", "Encinar", "Faro", "Guijo", "Higuera"]
@@ -44,9 +48,19 @@ class Register(BaseHTTPRequestHandler):
             Register.asked += 1
             spent = Register.asked > self.allowance
         if spent:
-            return self.answer(429, {"error": "hourly allowance of key TREASURY-7 used up"}, Retry_After="3540")
+            return self.answer(
+                429,
+                {"error": "hourly allowance of key TREASURY-7 used up"},
+                Retry_After="3540",
+            )
         town, page = query["town"][0], int(query["page"][0])
-        rows = [{"kind": "hotel" if (n + page) % 3 else "camp", "nights": 1 + (n * len(town)) % 6} for n in range(25)]
+        rows = [
+            {
+                "kind": "hotel" if (n + page) % 3 else "camp",
+                "nights": 1 + (n * len(town)) % 6,
+            }
+            for n in range(25)
+        ]
         return self.answer(200, rows)
 
     def do_POST(self):
@@ -65,7 +79,9 @@ def fetch_page(base, town, page):
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if attempt == 2 or error.code not in (429, 503):
-                raise RuntimeError(f"register refused {town} page {page}: HTTP {error.code} {error.reason}") from None
+                raise RuntimeError(
+                    f"register refused {town} page {page}: HTTP {error.code} {error.reason}"
+                ) from None
             time.sleep(0.3)
 
 
@@ -84,7 +100,10 @@ def notify(base, text):
 def monthly_table(client, base):
     taxes = []
     for town in TOWNS:
-        pages = [client.submit(fetch_page, base, town, page, retries=1) for page in range(PAGES)]
+        pages = [
+            client.submit(fetch_page, base, town, page, retries=1)
+            for page in range(PAGES)
+        ]
         taxes.append(client.submit(town_tax, town, pages))
     return dict(client.gather(taxes))
 
@@ -93,7 +112,9 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Register)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             try:
                 table = monthly_table(client, base)

@@ -15,17 +15,34 @@ from pathlib import Path
 import dask.bag as db
 from distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+)
 log = logging.getLogger("orders")
 
-BRANCHES = ["Aachen", "Bremen", "Chemnitz", "Dresden", "Essen", "Fulda", "Gera", "Halle", "Innsbruck", "Jena"]
+BRANCHES = [
+    "Aachen",
+    "Bremen",
+    "Chemnitz",
+    "Dresden",
+    "Essen",
+    "Fulda",
+    "Gera",
+    "Halle",
+    "Innsbruck",
+    "Jena",
+]
 LINES_DOWN_ONCE = {"Chemnitz", "Gera"}
 
 
 @contextmanager
 def cluster_of(name, workers):
     cluster = LocalCluster(
-        n_workers=workers, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0", name=name
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        dashboard_address=":0",
+        name=name,
     )
     client = Client(cluster)
     try:
@@ -46,7 +63,14 @@ def branch_file(branch):
         amount = f"{rng.randint(100, 250_000) / 100:.2f}"
         if branch == "Innsbruck" and number > 240:
             amount = f"{rng.randint(1000, 2500)}.{rng.randint(0, 9)}00,50"  # the new till since Thursday
-        writer.writerow([f"{branch[:2].upper()}{number:05d}", rng.randint(10_000, 99_999), rng.randint(1, 40), amount])
+        writer.writerow(
+            [
+                f"{branch[:2].upper()}{number:05d}",
+                rng.randint(10_000, 99_999),
+                rng.randint(1, 40),
+                amount,
+            ]
+        )
     return out.getvalue()
 
 
@@ -82,14 +106,22 @@ def add_amount(total, order):
 
 def ledger_totals(paths):
     orders = db.from_sequence(paths, npartitions=len(paths)).map_partitions(parse_files)
-    return orders.foldby("branch", add_amount, Decimal(0), combine=lambda a, b: a + b, combine_initial=Decimal(0))
+    return orders.foldby(
+        "branch",
+        add_amount,
+        Decimal(0),
+        combine=lambda a, b: a + b,
+        combine_initial=Decimal(0),
+    )
 
 
 def main():
     state = Path("state")
     state.mkdir(exist_ok=True)
     with cluster_of("intake", workers=2) as client:
-        futures = client.map(fetch_branch, BRANCHES, state=str(state.resolve()), retries=2)
+        futures = client.map(
+            fetch_branch, BRANCHES, state=str(state.resolve()), retries=2
+        )
         paths = client.gather(futures)
         log.info("%d branch files", len(paths))
 

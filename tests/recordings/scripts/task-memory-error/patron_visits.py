@@ -27,7 +27,9 @@ def write_days(folder, days=10):
     for house in HOUSES:
         for day in range(1, days + 1):
             cards = rng.integers(1, CARDS, 4000)
-            frame = pd.DataFrame({"minute": np.sort(rng.integers(600, 1080, 4000)), "card": cards})
+            frame = pd.DataFrame(
+                {"minute": np.sort(rng.integers(600, 1080, 4000)), "card": cards}
+            )
             if house == "tram-depot" and day == 8:
                 # somebody held the catalogue to the reader
                 frame.loc[2711, "card"] = 4006381333931
@@ -72,7 +74,9 @@ def build(folder):
     per_house = []
     for house in HOUSES:
         files = sorted(f for f in os.listdir(folder) if f.startswith(house))
-        per_house.append(add_up([count_day(read_day(os.path.join(folder, f))) for f in files]))
+        per_house.append(
+            add_up([count_day(read_day(os.path.join(folder, f))) for f in files])
+        )
     return most_faithful(per_house)
 
 
@@ -81,7 +85,12 @@ def main():
         write_days(folder)
         letters = build(folder)
         with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-            client = Client(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0")
+            client = Client(
+                n_workers=2,
+                threads_per_worker=2,
+                memory_limit="400MB",
+                dashboard_address=":0",
+            )
         try:
             top = client.compute(letters, retries=1).result(timeout=50)
         finally:

@@ -3,6 +3,7 @@
 The yard's network is shared with other tenants, so that all traffic of the cluster is encrypted: an authority of our
 own signs a certificate for the scheduler (and the drivers) and one for the machines of the workers.
 """
+
 import argparse
 import datetime as dt
 import os
@@ -29,30 +30,62 @@ class Authority:
         self.folder = folder
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = self._name("jute yard authority")
-        self.cert = self._sign(self.name, self.key, NOW - dt.timedelta(days=900), NOW + dt.timedelta(days=900), True)
-        (folder / "ca.pem").write_bytes(self.cert.public_bytes(serialization.Encoding.PEM))
+        self.cert = self._sign(
+            self.name,
+            self.key,
+            NOW - dt.timedelta(days=900),
+            NOW + dt.timedelta(days=900),
+            True,
+        )
+        (folder / "ca.pem").write_bytes(
+            self.cert.public_bytes(serialization.Encoding.PEM)
+        )
 
     @staticmethod
     def _name(text):
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
     def _sign(self, subject, key, begin, end, is_ca=False):
-        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key.public_key())
-                   .serial_number(x509.random_serial_number()).not_valid_before(begin).not_valid_after(end)
-                   .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True))
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(end)
+            .add_extension(
+                x509.BasicConstraints(ca=is_ca, path_length=None), critical=True
+            )
+        )
         return builder.sign(self.key, hashes.SHA256())
 
     def issue(self, role, issued, days):
         key = ec.generate_private_key(ec.SECP256R1())
-        cert = self._sign(self._name(role), key, issued, issued + dt.timedelta(days=days))
-        (self.folder / f"{role}.pem").write_bytes(cert.public_bytes(serialization.Encoding.PEM))
-        (self.folder / f"{role}.key").write_bytes(key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        cert = self._sign(
+            self._name(role), key, issued, issued + dt.timedelta(days=days)
+        )
+        (self.folder / f"{role}.pem").write_bytes(
+            cert.public_bytes(serialization.Encoding.PEM)
+        )
+        (self.folder / f"{role}.key").write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
 
 
 def tls_options(folder, role):
-    return ["--tls-ca-file", str(folder / "ca.pem"), "--tls-cert", str(folder / f"{role}.pem"),
-            "--tls-key", str(folder / f"{role}.key")]
+    return [
+        "--tls-ca-file",
+        str(folder / "ca.pem"),
+        "--tls-cert",
+        str(folder / f"{role}.pem"),
+        "--tls-key",
+        str(folder / f"{role}.key"),
+    ]
 
 
 def bale_value(bale, kilograms, moisture):
@@ -76,20 +109,61 @@ def main(argv=None):
         port = s.getsockname()[1]
     address = f"tls://127.0.0.1:{port}"
     dask = [sys.executable, "-m", "dask"]
-    processes = [subprocess.Popen(dask + ["scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", str(port),
-                                          "--no-dashboard"] + tls_options(folder, "head"))]
-    processes += [subprocess.Popen(dask + ["worker", address, "--protocol", "tls", "--nthreads", "1", "--memory-limit",
-                                           "300MB", "--no-nanny", "--no-dashboard", "--name", f"yard-{i}"]
-                                   + tls_options(folder, "yard"), env=dict(os.environ, YARD_LANE=str(i)))
-                  for i in range(2)]
-    security = Security(tls_ca_file=str(folder / "ca.pem"), tls_client_cert=str(folder / "head.pem"),
-                        tls_client_key=str(folder / "head.key"), require_encryption=True)
+    processes = [
+        subprocess.Popen(
+            dask
+            + [
+                "scheduler",
+                "--protocol",
+                "tls",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--no-dashboard",
+            ]
+            + tls_options(folder, "head")
+        )
+    ]
+    processes += [
+        subprocess.Popen(
+            dask
+            + [
+                "worker",
+                address,
+                "--protocol",
+                "tls",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-nanny",
+                "--no-dashboard",
+                "--name",
+                f"yard-{i}",
+            ]
+            + tls_options(folder, "yard"),
+            env=dict(os.environ, YARD_LANE=str(i)),
+        )
+        for i in range(2)
+    ]
+    security = Security(
+        tls_ca_file=str(folder / "ca.pem"),
+        tls_client_cert=str(folder / "head.pem"),
+        tls_client_key=str(folder / "head.key"),
+        require_encryption=True,
+    )
     try:
         with Client(address, security=security, timeout=15) as client:
             print("scheduler reached at", address, flush=True)
             client.wait_for_workers(2, timeout=options.patience)
             bales = range(options.bales)
-            futures = client.map(bale_value, bales, [180 + b % 9 for b in bales], [0.11 + b % 5 / 100 for b in bales])
+            futures = client.map(
+                bale_value,
+                bales,
+                [180 + b % 9 for b in bales],
+                [0.11 + b % 5 / 100 for b in bales],
+            )
             print("cargo value", sum(value for _, value in client.gather(futures)))
     finally:
         for process in reversed(processes):

@@ -61,7 +61,15 @@ class FieldCluster:
         self.file = self.folder / "scheduler.json"
 
     def _dask(self, *words):
-        command = [sys.executable, "-m", "dask", *words, "--scheduler-file", str(self.file), "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            *words,
+            "--scheduler-file",
+            str(self.file),
+            "--no-dashboard",
+        ]
         self.processes.append(subprocess.Popen(command, cwd=self.folder))
 
     def __enter__(self):
@@ -70,8 +78,19 @@ class FieldCluster:
         while not self.file.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         for number in range(self.count):
-            self._dask("worker", "--nworkers", "1", "--nthreads", "1", "--memory-limit", "400MB",
-                       "--name", f"barn-{number}", "--local-directory", str(self.folder / "scratch"))
+            self._dask(
+                "worker",
+                "--nworkers",
+                "1",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--name",
+                f"barn-{number}",
+                "--local-directory",
+                str(self.folder / "scratch"),
+            )
         return self
 
     def __exit__(self, *exc):
@@ -88,8 +107,13 @@ class FieldCluster:
 def write_sessions(folder):
     rng = random.Random(42)
     for number in range(24):
-        frames = 2600 if number == 15 else rng.randint(40, 160)  # 15: headland left with the engine running
-        raw = [[rng.randint(90, 260), rng.randint(0, 400), rng.randint(0, 2500)] for _ in range(frames)]
+        frames = (
+            2600 if number == 15 else rng.randint(40, 160)
+        )  # 15: headland left with the engine running
+        raw = [
+            [rng.randint(90, 260), rng.randint(0, 400), rng.randint(0, 2500)]
+            for _ in range(frames)
+        ]
         (folder / f"session_{number:02d}.json").write_text(json.dumps(raw))
 
 
@@ -112,11 +136,19 @@ def main():
     try:
         (folder / "fieldbus.py").write_text(FIELDBUS)
         write_sessions(folder)
-        with FieldCluster(folder) as cluster, Client(scheduler_file=str(cluster.file), timeout="20s") as client:
+        with (
+            FieldCluster(folder) as cluster,
+            Client(scheduler_file=str(cluster.file), timeout="20s") as client,
+        ):
             client.wait_for_workers(2, timeout=30)
-            futures = client.map(decode_session, sorted(map(str, folder.glob("session_*.json"))))
+            futures = client.map(
+                decode_session, sorted(map(str, folder.glob("session_*.json")))
+            )
             wait(futures)
-            log.info("%d sessions finished", sum(future.status == "finished" for future in futures))
+            log.info(
+                "%d sessions finished",
+                sum(future.status == "finished" for future in futures),
+            )
             rows = client.gather(futures)
         summary.write_text(json.dumps({"rows": rows, "bill": bill(rows)}))
     finally:

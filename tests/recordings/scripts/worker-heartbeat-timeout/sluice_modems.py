@@ -18,7 +18,16 @@ from distributed import Client, LocalCluster, wait
 
 log = logging.getLogger("sluices")
 
-GATES = ["Northfleet", "Tidewell", "Mare Fen", "Osier Holt", "Black Drain", "Priory", "Long Reach", "Withy Eye"]
+GATES = [
+    "Northfleet",
+    "Tidewell",
+    "Mare Fen",
+    "Osier Holt",
+    "Black Drain",
+    "Priory",
+    "Long Reach",
+    "Withy Eye",
+]
 POLLIN = 1
 PATIENCE_MS = 25_000
 
@@ -50,7 +59,9 @@ class Modem:
             far.start()
             far.join()
         line = struct.pack("ihh", self.near, POLLIN, 0)  # struct pollfd
-        ready = self.libc.poll(ctypes.create_string_buffer(line, len(line)), 1, PATIENCE_MS)
+        ready = self.libc.poll(
+            ctypes.create_string_buffer(line, len(line)), 1, PATIENCE_MS
+        )
         if not ready:
             raise TimeoutError(f"{self.gate}: no answer within {PATIENCE_MS // 1000} s")
         return os.read(self.near, 200).decode()
@@ -63,9 +74,14 @@ def gate_status(gate):
 
 
 def poll_all(client):
-    futures = [client.submit(gate_status, gate, key=f"gate_status-{gate.replace(' ', '_')}") for gate in GATES]
+    futures = [
+        client.submit(gate_status, gate, key=f"gate_status-{gate.replace(' ', '_')}")
+        for gate in GATES
+    ]
     wait(futures, timeout=50)
-    silent = [gate for gate, future in zip(GATES, futures) if future.status != "finished"]
+    silent = [
+        gate for gate, future in zip(GATES, futures) if future.status != "finished"
+    ]
     for gate in silent:
         log.warning("%s: nothing yet", gate)
     # the duty engineer must not get a table with holes
@@ -73,14 +89,18 @@ def poll_all(client):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     dask.config.set(
         {
             "distributed.scheduler.worker-ttl": "6s",
             "distributed.scheduler.allowed-failures": 0,
         }
     )
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     try:
         for row in poll_all(client):

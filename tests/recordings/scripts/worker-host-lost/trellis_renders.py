@@ -67,8 +67,19 @@ def render_tile(row, column, size, samples):
 
 
 def start_scheduler(folder):
-    words = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-             "--scheduler-file", str(folder / "scheduler.json")]
+    words = [
+        sys.executable,
+        "-m",
+        "dask",
+        "scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(folder / "scheduler.json"),
+    ]
     env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     process = subprocess.Popen(words, cwd=folder, env=env)
     while not (folder / "scheduler.json").exists():
@@ -88,8 +99,13 @@ def start_broker(folder, half_way):
 
 
 def render_picture(client, tiles, half_way):
-    futures = [client.submit(render_tile, row, column, 60, 300, key=f"render_tile-{row}-{column}")
-               for row in range(tiles) for column in range(tiles)]
+    futures = [
+        client.submit(
+            render_tile, row, column, 60, 300, key=f"render_tile-{row}-{column}"
+        )
+        for row in range(tiles)
+        for column in range(tiles)
+    ]
     picture = {}
     for done in as_completed(futures):
         row, column, shade = done.result()
@@ -103,15 +119,21 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiles", type=int, default=6)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="trellis-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="trellis-", ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         scheduler = start_scheduler(folder)
         broker = start_broker(folder, folder / "preview.flag")
         try:
-            with Client(scheduler_file=str(folder / "scheduler.json"), timeout="15s") as client:
+            with Client(
+                scheduler_file=str(folder / "scheduler.json"), timeout="15s"
+            ) as client:
                 client.wait_for_workers(2, timeout=30)
                 picture = render_picture(client, args.tiles, folder / "preview.flag")
-                print(f"{len(picture)} tiles, mean shade {sum(picture.values()) / len(picture):.3f}")
+                print(
+                    f"{len(picture)} tiles, mean shade {sum(picture.values()) / len(picture):.3f}"
+                )
         finally:
             for process in (broker, scheduler):
                 process.send_signal(signal.SIGTERM)

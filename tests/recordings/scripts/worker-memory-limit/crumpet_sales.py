@@ -3,6 +3,7 @@
 For each shop the receipts of the week are turned into a table of article pairs.  A shop that cannot be
 profiled is skipped and listed, so that the report of the others is not late.
 """
+
 import argparse
 import os
 import sys
@@ -15,8 +16,14 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 SHOPS = {
-    "Bath": 420, "Buxton": 380, "Harrogate": 5200, "Ripon": 350,
-    "Skipton": 4900, "Whitby": 300, "York": 5600, "Thirsk": 410,
+    "Bath": 420,
+    "Buxton": 380,
+    "Harrogate": 5200,
+    "Ripon": 350,
+    "Skipton": 4900,
+    "Whitby": 300,
+    "York": 5600,
+    "Thirsk": 410,
 }
 
 
@@ -34,9 +41,9 @@ def pair_counts(baskets, articles):
         table = np.zeros((articles, articles), dtype="float32")
         step = max(1, articles // 8)
         for first in range(0, articles, step):
-            table[first:first + step] += 1e-6      # smoothing
+            table[first : first + step] += 1e-6  # smoothing
             time.sleep(0.02)
-        for basket in baskets[hour - 9::9]:
+        for basket in baskets[hour - 9 :: 9]:
             table[np.ix_(basket, basket)] += 1
         by_hour.append(table)
     return by_hour
@@ -51,7 +58,10 @@ def profile_shop(shop, articles):
 
 
 def profile_all(client, shops):
-    futures = {shop: client.submit(profile_shop, shop, articles) for shop, articles in shops.items()}
+    futures = {
+        shop: client.submit(profile_shop, shop, articles)
+        for shop, articles in shops.items()
+    }
     good, bad = [], []
     for shop, future in futures.items():
         try:
@@ -69,8 +79,12 @@ def main(argv=None):
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(argv)
 
-    cluster = LocalCluster(n_workers=args.workers, threads_per_worker=1, memory_limit="360MB",
-                           dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=args.workers,
+        threads_per_worker=1,
+        memory_limit="360MB",
+        dashboard_address=None,
+    )
     client = Client(cluster)
     try:
         good, bad = profile_all(client, SHOPS)

@@ -16,7 +16,13 @@ import numpy as np  # noqa: E402
 from dask.distributed import Client, LocalCluster, as_completed  # noqa: E402
 
 log = logging.getLogger("assays")
-PHASES = {"quartz": 26.6, "calcite": 29.4, "pyrite": 33.1, "dolomite": 30.9, "kaolinite": 12.4}
+PHASES = {
+    "quartz": 26.6,
+    "calcite": 29.4,
+    "pyrite": 33.1,
+    "dolomite": 30.9,
+    "kaolinite": 12.4,
+}
 
 
 def instrument(sample):
@@ -37,9 +43,13 @@ def parse_scan(sample):
 def remove_background(scan, window=2.0):
     angles, counts = scan
     bins = ((angles - angles[0]) / window).astype(int)
-    floor = np.array([np.percentile(counts[bins == b], 10) for b in range(bins.max() + 1)])
+    floor = np.array(
+        [np.percentile(counts[bins == b], 10) for b in range(bins.max() + 1)]
+    )
     time.sleep(0.1)
-    return angles, counts - np.interp(angles, angles[0] + window * np.arange(len(floor)), floor)
+    return angles, counts - np.interp(
+        angles, angles[0] + window * np.arange(len(floor)), floor
+    )
 
 
 def fit_phases(sample, scan):
@@ -52,7 +62,7 @@ def fit_phases(sample, scan):
     weights = [float(c @ counts) / float(c @ c) for c in columns]
     best = {}
     for k, phase in enumerate(PHASES):
-        best[phase] = max(weights[k::len(PHASES)])
+        best[phase] = max(weights[k :: len(PHASES)])
     return sample, best
 
 
@@ -66,13 +76,17 @@ def parse_args():
 def write_table(path, assays):
     with open(path, "w") as f:
         for sample, best in sorted(assays.items()):
-            f.write(sample + " " + " ".join(f"{p}={v:.0f}" for p, v in best.items()) + "\n")
+            f.write(
+                sample + " " + " ".join(f"{p}={v:.0f}" for p, v in best.items()) + "\n"
+            )
 
 
 def main():
     args = parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="380MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="380MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     assays, lost = {}, []
     try:
@@ -85,7 +99,11 @@ def main():
         for future in as_completed(futures):
             if future.status == "error":
                 lost.append((futures[future], future))
-                log.error("%s not assayed: %s", futures[future], type(future.exception()).__name__)
+                log.error(
+                    "%s not assayed: %s",
+                    futures[future],
+                    type(future.exception()).__name__,
+                )
                 continue
             sample, best = future.result()
             assays[sample] = best

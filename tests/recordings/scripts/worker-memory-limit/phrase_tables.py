@@ -40,8 +40,10 @@ def nearest(phrase, table):
     return max(table, key=lambda t: float(v[:8] @ np.asarray(t[1])))[0]
 '''
 
-WORDS = ("remove the left front cover plate before oil filter screw turns clockwise torque bearing housing "
-         "check gasket lower upper rear axle hydraulic pump valve spring ring pin washer clip").split()
+WORDS = (
+    "remove the left front cover plate before oil filter screw turns clockwise torque bearing housing "
+    "check gasket lower upper rear axle hydraulic pump valve spring ring pin washer clip"
+).split()
 
 
 def page_text(manual, page, phrases=650):
@@ -71,11 +73,18 @@ class Edition:
     def translate(self, client):
         table = phrase_table()
         for manual, pages in self.manuals.items():
-            futures = [client.submit(translate_page, manual, p, table, key=f"translate_page-{manual}-{p}")
-                       for p in range(pages)]
+            futures = [
+                client.submit(
+                    translate_page, manual, p, table, key=f"translate_page-{manual}-{p}"
+                )
+                for p in range(pages)
+            ]
             wait(futures)
             self.stats[manual] = client.gather(futures)
-            print(f"{manual}: {pages} pages after {time.time() - self.started:.1f} s", flush=True)
+            print(
+                f"{manual}: {pages} pages after {time.time() - self.started:.1f} s",
+                flush=True,
+            )
             del futures
 
     def save(self, path):
@@ -85,8 +94,12 @@ class Edition:
 def main():
     here = Path(__file__).resolve().parent
     (here / "phrase_memory.py").write_text(MODULE)
-    edition = Edition({"pump-200": 20, "pump-300": 30, "loader-7": 120, "loader-9": 160})
-    with Client(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0") as client:
+    edition = Edition(
+        {"pump-200": 20, "pump-300": 30, "loader-7": 120, "loader-9": 160}
+    )
+    with Client(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    ) as client:
         try:
             edition.translate(client)
         except KilledWorker as e:

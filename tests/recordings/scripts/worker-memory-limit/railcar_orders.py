@@ -24,30 +24,36 @@ def yard_report(seed, rows, unknown):
     rng = np.random.default_rng(seed)
     code = rng.choice(STATIONS, rows).astype(object)
     code[rng.random(rows) < unknown] = "ST0000"
-    return pd.DataFrame({
-        "station": code,
-        "car": rng.integers(10**7, 10**8, rows),
-        "tonnes": rng.uniform(40, 90, rows).round(1),
-        "ready": rng.integers(0, 72, rows),
-    })
+    return pd.DataFrame(
+        {
+            "station": code,
+            "car": rng.integers(10**7, 10**8, rows),
+            "tonnes": rng.uniform(40, 90, rows).round(1),
+            "ready": rng.integers(0, 72, rows),
+        }
+    )
 
 
 def order_book(seed, rows, unknown):
     rng = np.random.default_rng(1000 + seed)
     code = rng.choice(STATIONS, rows).astype(object)
     code[rng.random(rows) < unknown] = "ST0000"
-    return pd.DataFrame({
-        "station": code,
-        "order": rng.integers(10**5, 10**6, rows),
-        "wanted": rng.uniform(20, 95, rows).round(1),
-        "due": rng.integers(0, 96, rows),
-    })
+    return pd.DataFrame(
+        {
+            "station": code,
+            "order": rng.integers(10**5, 10**6, rows),
+            "wanted": rng.uniform(20, 95, rows).round(1),
+            "due": rng.integers(0, 96, rows),
+        }
+    )
 
 
 def write_inputs(folder, days):
     for d in range(days):
         yard_report(d, 5000, 0.12).to_parquet(os.path.join(folder, f"cars-{d}.parquet"))
-        order_book(d, 4000, 0.15).to_parquet(os.path.join(folder, f"orders-{d}.parquet"))
+        order_book(d, 4000, 0.15).to_parquet(
+            os.path.join(folder, f"orders-{d}.parquet")
+        )
 
 
 def price(pairs):
@@ -71,7 +77,12 @@ def main():
     days = int(os.environ.get("DAYS_OPEN", "6"))
     with tempfile.TemporaryDirectory() as folder:
         write_inputs(folder, days)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ) as cluster:
             with Client(cluster):
                 with dask.config.set({"dataframe.convert-string": True}):
                     cars = dd.read_parquet(os.path.join(folder, "cars-*.parquet"))

@@ -45,7 +45,6 @@ def flowering(bands):
     return (yellow - green) / (yellow + green + 1e-6)
 
 
-
 def anomaly(bands, mean):
     return float((flowering(bands) - mean).std())
 
@@ -57,10 +56,17 @@ class Season:
 
     def run(self):
         c = self.client
-        bands = [c.submit(decode_tile, t, w, key=f"decode_tile-{t}-{w}") for t, w in self.keys]
+        bands = [
+            c.submit(decode_tile, t, w, key=f"decode_tile-{t}-{w}")
+            for t, w in self.keys
+        ]
         wait(bands, timeout=40)
-        means = [c.submit(lambda b: float(flowering(b).mean()), b, key=f"flowering-{k[0]}-{k[1]}")
-                 for k, b in zip(self.keys, bands)]
+        means = [
+            c.submit(
+                lambda b: float(flowering(b).mean()), b, key=f"flowering-{k[0]}-{k[1]}"
+            )
+            for k, b in zip(self.keys, bands)
+        ]
         mean = float(np.mean(c.gather(means)))
         odd = c.map(anomaly, bands, mean=mean)
         return mean, c.gather(odd)
@@ -76,10 +82,17 @@ def main():
     }
     sweeper = subprocess.Popen([sys.executable, "-c", TIDY_UP, str(scratch), "3"])
     try:
-        with dask.config.set(settings), \
-                LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0",
-                             local_directory=str(scratch)) as cluster, \
-                Client(cluster) as client:
+        with (
+            dask.config.set(settings),
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="350MB",
+                dashboard_address=":0",
+                local_directory=str(scratch),
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             mean, odd = Season(client, tiles=6, weeks=5).run()
             print(f"mean index {mean:.3f}, oddest tile {max(odd):.3f}")
     finally:

@@ -34,7 +34,9 @@ def write_week(folder, casks, seed):
         if number == 17:
             # logger of this cask was reset in the middle of the week
             offset = 0x7FF0_0000_0000
-        blob = struct.pack(HEADER, b"HYD1", offset, WEEK) + struct.pack(f"<{WEEK}d", *samples)
+        blob = struct.pack(HEADER, b"HYD1", offset, WEEK) + struct.pack(
+            f"<{WEEK}d", *samples
+        )
         (folder / f"cask_{number:03d}.hyd").write_bytes(blob)
 
 
@@ -54,11 +56,18 @@ def cask_density(path):
     time.sleep(0.15)  # the calibration table is looked up sample by sample
     half = len(samples) // 2
     drift = sum(samples[half:]) / half - sum(samples[:half]) / half
-    return {"cask": Path(path).stem, "mean": sum(samples) / len(samples), "drift": drift}
+    return {
+        "cask": Path(path).stem,
+        "mean": sum(samples) / len(samples),
+        "drift": drift,
+    }
 
 
 def collect(client, paths):
-    futures = {client.submit(cask_density, str(path), key=f"cask_density-{path.stem}"): path for path in paths}
+    futures = {
+        client.submit(cask_density, str(path), key=f"cask_density-{path.stem}"): path
+        for path in paths
+    }
     rows, missing = [], []
     for future in as_completed(futures):
         path = futures[future]
@@ -89,14 +98,22 @@ def main():
         folder = Path(name)
         write_week(folder, args.casks, seed=1887)
         paths = sorted(folder.glob("*.hyd"))
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ) as cluster:
             with Client(cluster) as client:
                 rows, missing = collect(client, paths)
 
     write_report(rows, args.report)
     log.info("%d of %d casks in %s", len(rows), args.casks, args.report)
     if missing:
-        log.error("the blending room needs every cask, missing: %s", ", ".join(sorted(missing)))
+        log.error(
+            "the blending room needs every cask, missing: %s",
+            ", ".join(sorted(missing)),
+        )
         sys.exit(2)
 
 

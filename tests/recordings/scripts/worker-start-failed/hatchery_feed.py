@@ -3,6 +3,7 @@
 Every pond sends counts and water temperatures; from these the amount of feed per pond is worked out and written as
 one JSON file for the feeding robots. The workers load the settings of their site from sites.ini when they come up.
 """
+
 import json
 import logging
 import os
@@ -73,13 +74,45 @@ def start_processes(folder, site):
     env = dict(os.environ, HATCHERY_SITES=str(folder / "sites.ini"), HATCHERY_SITE=site)
     port = free_port()
     dask = [sys.executable, "-m", "dask"]
-    processes = [subprocess.Popen(dask + ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
-                                  cwd=folder, env=env)]
+    processes = [
+        subprocess.Popen(
+            dask
+            + [
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--no-dashboard",
+            ],
+            cwd=folder,
+            env=env,
+        )
+    ]
     address = f"tcp://127.0.0.1:{port}"
     for i in range(2):
-        processes.append(subprocess.Popen(
-            dask + ["worker", address, "--nthreads", "1", "--memory-limit", "300MB", "--no-dashboard", "--name",
-                    f"{site}-{i}", "--preload", "feed_site.py", "--death-timeout", "30"], cwd=folder, env=env))
+        processes.append(
+            subprocess.Popen(
+                dask
+                + [
+                    "worker",
+                    address,
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "300MB",
+                    "--no-dashboard",
+                    "--name",
+                    f"{site}-{i}",
+                    "--preload",
+                    "feed_site.py",
+                    "--death-timeout",
+                    "30",
+                ],
+                cwd=folder,
+                env=env,
+            )
+        )
     return address, processes
 
 
@@ -99,7 +132,9 @@ def plan(site):
                     if attempt == 2:
                         raise
                     log.warning("not all feeders are up yet (%s), waiting once more", e)
-            futures = client.map(feed_for, range(1, 9), [48000.0] * 8, [9.5 + i / 4 for i in range(8)])
+            futures = client.map(
+                feed_for, range(1, 9), [48000.0] * 8, [9.5 + i / 4 for i in range(8)]
+            )
             rows = client.gather(futures)
             for row in rows:
                 row["feed"] = overrides.get(str(row["pond"]), row["feed"])
@@ -113,7 +148,9 @@ def plan(site):
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     started = time.time()
     try:
         plan(sys.argv[1] if len(sys.argv) > 1 else "south")

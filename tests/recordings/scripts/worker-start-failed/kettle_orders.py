@@ -3,6 +3,7 @@
 Each region has a cluster of its own, since the data of one region must not get to machines of another. The firewall
 lets through one port only, so that the schedulers listen on a fixed port, which comes from the settings.
 """
+
 import contextlib
 import dataclasses
 import logging
@@ -13,7 +14,9 @@ import numpy as np
 import pandas as pd
 from distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stdout)
+logging.basicConfig(
+    level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stdout
+)
 log = logging.getLogger("orders")
 
 
@@ -38,11 +41,13 @@ def pick_port():
 
 def weekly_orders(region, shop):
     rng = np.random.default_rng(abs(hash((len(region), shop))) % 2**32)
-    frame = pd.DataFrame({
-        "article": rng.choice(["kettle", "toaster", "grill"], 5000),
-        "pieces": rng.integers(1, 5, 5000),
-        "price": rng.normal(39.0, 8.0, 5000).round(2),
-    })
+    frame = pd.DataFrame(
+        {
+            "article": rng.choice(["kettle", "toaster", "grill"], 5000),
+            "pieces": rng.integers(1, 5, 5000),
+            "price": rng.normal(39.0, 8.0, 5000).round(2),
+        }
+    )
     frame["value"] = frame.pieces * frame.price
     return frame.groupby("article").value.sum()
 
@@ -58,15 +63,26 @@ class RegionReport:
 
     def open(self):
         log.info("opening the cluster of %s", self.region.name)
-        cluster = self.stack.enter_context(LocalCluster(
-            n_workers=1, threads_per_worker=1, memory_limit="350MB", dashboard_address=None, host="127.0.0.1",
-            scheduler_port=self.region.scheduler_port))
+        cluster = self.stack.enter_context(
+            LocalCluster(
+                n_workers=1,
+                threads_per_worker=1,
+                memory_limit="350MB",
+                dashboard_address=None,
+                host="127.0.0.1",
+                scheduler_port=self.region.scheduler_port,
+            )
+        )
         return self.stack.enter_context(Client(cluster, set_as_default=False))
 
     def run(self):
         client = self.open()
-        parts = client.map(weekly_orders, [self.region.name] * self.region.shops, range(self.region.shops),
-                           key=f"weekly_orders-{self.region.name}")
+        parts = client.map(
+            weekly_orders,
+            [self.region.name] * self.region.shops,
+            range(self.region.shops),
+            key=f"weekly_orders-{self.region.name}",
+        )
         return client.submit(join_weeks, parts, key=f"join_weeks-{self.region.name}")
 
 
@@ -81,7 +97,9 @@ def main():
                 log.info("%s is on its way", region.name)
             except Exception as e:
                 log.error("no report for %s", region.name)
-                raise ReportFailed(f"region {region.name} ({region.currency}) has no report") from e
+                raise ReportFailed(
+                    f"region {region.name} ({region.currency}) has no report"
+                ) from e
         for name, future in totals.items():
             log.info("%s\n%s", name, future.result())
 

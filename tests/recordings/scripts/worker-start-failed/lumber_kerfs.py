@@ -4,6 +4,7 @@ For every log the best pattern of boards is searched (width of the saw blade inc
 launcher, since the mill's machine has no batch system: a template of the worker's command line is filled in and run
 by bash, the output of each worker goes to a log file.
 """
+
 import json
 import os
 import shlex
@@ -19,7 +20,7 @@ TEMPLATE = {
     "shell": "/bin/bash",
     "prologue": ["set -e", "ulimit -n 1024", "export OMP_NUM_THREADS=1"],
     "worker": "{python} -m dask worker {scheduler} --name {name} --nprocs 1 --nthreads 1 --memory-limit 350MB "
-              "--local-directory {scratch} --no-dashboard",
+    "--local-directory {scratch} --no-dashboard",
 }
 
 
@@ -44,13 +45,19 @@ class MillCluster:
 
     def launch(self, name):
         command = self.template["worker"].format(
-            python=shlex.quote(sys.executable), scheduler=self.head.scheduler_address, name=name,
-            scratch=shlex.quote(str(self.scratch)))
+            python=shlex.quote(sys.executable),
+            scheduler=self.head.scheduler_address,
+            name=name,
+            scratch=shlex.quote(str(self.scratch)),
+        )
         script = self.scratch / f"{name}.sh"
         script.write_text("\n".join(self.template["prologue"] + [command, ""]))
         with open(self.scratch / f"{name}.log", "wb") as out:
-            self.running[name] = subprocess.Popen([self.template["shell"], str(script)], stdout=out,
-                                                  stderr=subprocess.STDOUT)
+            self.running[name] = subprocess.Popen(
+                [self.template["shell"], str(script)],
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
 
     def wait_ready(self, client, seconds):
         deadline = time.monotonic() + seconds
@@ -75,9 +82,15 @@ def best_pattern(log_id, diameter, kerf):
     boards = (25, 38, 50, 75)
     best = {0: []}
     for width in range(1, diameter + 1):
-        candidates = [best[width - b - kerf] + [b] for b in boards if width - b - kerf in best]
+        candidates = [
+            best[width - b - kerf] + [b] for b in boards if width - b - kerf in best
+        ]
         best[width] = max(candidates, key=sum, default=best.get(width - 1, []))
-    return {"log": log_id, "boards": best[diameter], "yield": sum(best[diameter]) / diameter}
+    return {
+        "log": log_id,
+        "boards": best[diameter],
+        "yield": sum(best[diameter]) / diameter,
+    }
 
 
 def main():
@@ -85,11 +98,15 @@ def main():
     result = []
     with MillCluster(TEMPLATE, ["saw-a", "saw-b"]) as mill, Client(mill.head) as client:
         mill.wait_ready(client, 12)
-        futures = [client.submit(best_pattern, name, diameter, 4, key=f"best_pattern-{name}")
-                   for name, diameter in logs]
+        futures = [
+            client.submit(best_pattern, name, diameter, 4, key=f"best_pattern-{name}")
+            for name, diameter in logs
+        ]
         for future, row in as_completed(futures, with_results=True):
             result.append(row)
-    Path("cutting_plan.json").write_text(json.dumps(sorted(result, key=lambda r: r["log"])))
+    Path("cutting_plan.json").write_text(
+        json.dumps(sorted(result, key=lambda r: r["log"]))
+    )
     print("mean yield", sum(r["yield"] for r in result) / len(result))
 
 

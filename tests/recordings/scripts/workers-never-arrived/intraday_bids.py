@@ -3,6 +3,7 @@
 Two pools of workers, each with a scheduler: "day_ahead" for the auction and "intraday". Which machines belong to
 which pool stands in pools.json; a starter goes through it and starts the workers with the address that it finds.
 """
+
 import json
 import logging
 import os
@@ -13,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s"
+)
 log = logging.getLogger("bids")
 
 POOLS = {
@@ -36,10 +39,28 @@ class Starter:
 
     def start(self):
         for machine in self.machines:
-            env = dict(os.environ, DASK_SCHEDULER_ADDRESS=self.addresses[machine["pool"]])
-            self.children.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", "--name", machine["name"], "--nthreads",
-                 str(machine["threads"]), "--memory-limit", "300MB", "--no-nanny", "--no-dashboard"], env=env))
+            env = dict(
+                os.environ, DASK_SCHEDULER_ADDRESS=self.addresses[machine["pool"]]
+            )
+            self.children.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        "--name",
+                        machine["name"],
+                        "--nthreads",
+                        str(machine["threads"]),
+                        "--memory-limit",
+                        "300MB",
+                        "--no-nanny",
+                        "--no-dashboard",
+                    ],
+                    env=env,
+                )
+            )
 
     def stop(self):
         for child in self.children:
@@ -61,8 +82,14 @@ def make_bids(market, address, hours):
     pool = POOLS[market]
     with Client(address, set_as_default=False) as client:
         client.wait_for_workers(pool["minimum"], timeout=pool["wait"])
-        paths = [client.submit(price_paths, hour, 17, key=f"price_paths-{market}-{hour}") for hour in hours]
-        bids = [client.submit(bid_curve, p, hour, key=f"bid_curve-{market}-{hour}") for p, hour in zip(paths, hours)]
+        paths = [
+            client.submit(price_paths, hour, 17, key=f"price_paths-{market}-{hour}")
+            for hour in hours
+        ]
+        bids = [
+            client.submit(bid_curve, p, hour, key=f"bid_curve-{market}-{hour}")
+            for p, hour in zip(paths, hours)
+        ]
         result = dict(client.gather(bids))
     log.info("%s: %d bids", market, len(result))
     return result
@@ -71,14 +98,23 @@ def make_bids(market, address, hours):
 def main():
     with open("pools.json", "w") as f:
         json.dump({"machines": MACHINES}, f, indent=1)
-    heads = {market: LocalCluster(n_workers=0, dashboard_address=None, name=market) for market in POOLS}
-    starter = Starter("pools.json", {market: head.scheduler_address for market, head in heads.items()})
+    heads = {
+        market: LocalCluster(n_workers=0, dashboard_address=None, name=market)
+        for market in POOLS
+    }
+    starter = Starter(
+        "pools.json", {market: head.scheduler_address for market, head in heads.items()}
+    )
     starter.start()
     failed = []
     try:
         with ThreadPoolExecutor(2) as threads:
-            jobs = {market: threads.submit(make_bids, market, heads[market].scheduler_address, range(8))
-                    for market in POOLS}
+            jobs = {
+                market: threads.submit(
+                    make_bids, market, heads[market].scheduler_address, range(8)
+                )
+                for market in POOLS
+            }
             for market, job in jobs.items():
                 try:
                     with open(f"bids-{market}.json", "w") as f:

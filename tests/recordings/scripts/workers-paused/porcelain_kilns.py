@@ -67,22 +67,34 @@ class Morning:
             del raw
 
     def summarise(self, timeout):
-        futures = [self.client.submit(page, k, c, key=f"page-{k}") for k, c in self.cubes.items()]
+        futures = [
+            self.client.submit(page, k, c, key=f"page-{k}")
+            for k, c in self.cubes.items()
+        ]
         for future, result in as_completed(futures, with_results=True, timeout=timeout):
             self.pages[result["kiln"]] = result
-            log.info("%(kiln)s peak %(peak).1f spread %(spread).2f soak %(soak)d min", result)
+            log.info(
+                "%(kiln)s peak %(peak).1f spread %(spread).2f soak %(soak)d min", result
+            )
 
 
 def report(morning):
     missing = sorted(set(KILNS) - set(morning.pages))
-    log.info("pages: %d, without page: %s", len(morning.pages), ", ".join(missing) or "none")
+    log.info(
+        "pages: %d, without page: %s", len(morning.pages), ", ".join(missing) or "none"
+    )
 
 
 def main():
     dask.config.set(SETTINGS)
     firing = int(os.environ.get("FIRING", "311"))
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="330MB",
-                           dashboard_address=":0", worker_dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="330MB",
+        dashboard_address=":0",
+        worker_dashboard_address=None,
+    )
     client = Client(cluster)
     morning = Morning(client)
     try:
