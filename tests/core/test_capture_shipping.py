@@ -4,7 +4,9 @@ import ast
 import importlib.util
 import logging
 import pickle
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +108,39 @@ def test_taps_of_two_copies_that_end_in_any_order_wrap_the_logger_once_each() ->
     assert depth <= 2
     assert len(rows) == 10
     logging.Logger.callHandlers = before  # type: ignore[method-assign]
+
+
+_AT_ONCE = """
+import pickle, sys, threading
+from pathlib import Path
+
+blob = Path(sys.argv[1]).read_bytes()
+sys.setswitchinterval(1e-6)
+gate, errors = threading.Barrier(8), []
+
+def load():
+    gate.wait()
+    try:
+        pickle.loads(blob)
+    except ImportError as error:
+        errors.append(repr(error))
+
+threads = [threading.Thread(target=load) for _ in range(8)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+print(*errors, sep="\\n", end="")
+"""
+
+
+def test_plugins_that_arrive_at_once_do_not_meet_half_a_module(tmp_path: Path) -> None:
+    blob = tmp_path / "plugin"
+    blob.write_bytes(shipping.shipped("exceptions", "qualified", {"kind": int}))
+
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_ONCE, str(blob)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == ""

@@ -63,19 +63,29 @@ _MODULES = (
 )
 
 _BOOT = '''
-import sys, types
+import sys, threading, types
 
 def make(package, sources, module, name, config, boot=None):
     """Build the package from source text, each module once, and make one object of it."""
-    root = sys.modules.get(package)
-    if root is None:
-        root = types.ModuleType(package)
-        root.__path__ = []
-        # What it takes to make the same package in a child process.
-        root.shipment = {"package": package, "sources": ()}
-        root.boot = boot
-        sys.modules[package] = root
-    # Another plugin in this process may have brought some of them.
+    root = types.ModuleType(package)
+    root.__path__ = []
+    # What it takes to make the same package in a child process.
+    root.shipment = {"package": package, "sources": ()}
+    root.boot = boot
+    root.building = threading.RLock()
+    # Two schedulers in one process may get a plugin at once, each in a thread of its own.
+    root = sys.modules.setdefault(package, root)
+    held = root.building.acquire(timeout=30)  # a fork may have left it taken for ever
+    try:
+        build(root, sources)
+    finally:
+        if held:
+            root.building.release()
+    return getattr(sys.modules[package + "." + module], name)(**config)
+
+def build(root, sources):
+    """Build the modules that no other plugin in this process has brought."""
+    package = root.__name__
     missing = [each for each in sources if package + "." + each[0] not in sys.modules]
     try:
         for part, source in missing:
@@ -99,7 +109,6 @@ def make(package, sources, module, name, config, boot=None):
             sys.modules.pop(package + "." + part, None)
         raise
     root.shipment["sources"] += tuple(missing)
-    return getattr(sys.modules[package + "." + module], name)(**config)
 '''
 
 _MAKE = "(exec(boot, names), names['make'](package, sources, module, name, config, boot))[1]"
