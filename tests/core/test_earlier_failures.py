@@ -253,6 +253,39 @@ def test_a_line_about_no_failures_is_no_error() -> None:
     assert verdict(line).confidence == "high"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "attempt 1 of 2: no price list of the day was found",
+        "12:00 [WARNING] dask-blackbox continued without a client: ImportError: no error",
+    ],
+    ids=["the same error", "our own line"],
+)
+def test_what_is_no_error_before_that_of_the_verdict_does_not_begin_the_headline(
+    line: str,
+) -> None:
+    printed = a_log_line(line, at=1.0, logger="stdout", level=20)
+    error = an_exception("KeyError", "no price list of the day was found")
+    run = a_run(WORKER, printed, raised_in("relabel-9", error, at=10.0))
+
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("KeyError in 'relabel'")
+    assert found.confidence == "high"
+
+
+def test_what_a_driver_handled_is_counted_in_the_cause() -> None:
+    other = a_failed_task("publish-8", "KeyError", "'EUR'", at=5.5)
+    run = a_run(WORKER, EARLIER, other, failed_with(an_exception("AssertionError", "")))
+
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    handled = "(1 with ValueError in 'publish' and 1 with KeyError in 'publish')"
+    assert (handled in found.cause) == ("had handled" in found.cause)
+
+
 def test_an_error_that_the_job_printed_begins_the_headline() -> None:
     line = a_log_line(
         "WARNING:shop:no rates: KeyError('EUR')", logger="stdout", level=20

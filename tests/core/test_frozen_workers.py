@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask
 import pytest
@@ -31,6 +32,15 @@ def _settings(tmp_path: Path) -> Iterator[None]:
         yield
 
 
+def _sampled(dask_worker: Any) -> bool:
+    [threads] = [
+        plugin._threads
+        for plugin in dask_worker.plugins.values()
+        if hasattr(plugin, "_threads")
+    ]
+    return bool(threads._seen)
+
+
 def _sleep(seconds: float) -> None:
     time.sleep(seconds)
 
@@ -51,7 +61,7 @@ def test_the_task_that_keeps_the_lock_is_blamed_and_its_line_is_named(
         recording(client, store=tmp_path / "store", job="frozen") as rec,
     ):
         beside = client.submit(_sleep, 60, key="sleep-1")
-        until(lambda: any(client.call_stack().values()), "the first task")
+        until(lambda: all(client.run(_sampled).values()), "its thread")
         with pytest.raises(KilledWorker):
             client.submit(_match, 60, key="match-1").result()
         beside.cancel()

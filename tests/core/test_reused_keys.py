@@ -53,6 +53,17 @@ def test_another_function_is_reported(client: Client, found: Found) -> None:
     assert [each["task"] for each in found] == ["mul"]
 
 
+def test_a_key_that_another_client_holds_is_reported(
+    client: Client, found: Found
+) -> None:
+    with Client(client.scheduler_info()["address"], set_as_default=False) as other:
+        first = client.submit(add, 1, 2, key="shared")
+        assert first.result() == 3
+        assert other.submit(mul, 1, 2, key="shared").result() == 3
+
+    assert [each["task"] for each in found] == ["mul"]
+
+
 def test_the_same_task_is_not_reported(client: Client, found: Found) -> None:
     held = [client.submit(add, [1], [2], key="same", retries=n) for n in (0, 1)]
 

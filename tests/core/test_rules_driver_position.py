@@ -333,3 +333,54 @@ def test_a_driver_is_where_it_was_only_until_it_is_gone() -> None:
     assert found.rule == "driver-killed"
     assert "The driver had been at /jobs/nightly.py:30 in main" in found.cause
     assert "for 30 s." in found.cause
+
+
+def a_thread_that_failed(at: float) -> list[Piece]:
+    """Return what Python prints of it."""
+    printed = (
+        "Exception in thread price-writer:",
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 62, in run',
+        "    out.writerow([PRICES[grade]])",
+        "KeyError: 'BQ'",
+    )
+    return [
+        a_log_line(line, at=at, role="driver", source="driver", logger="stderr", seq=n)
+        for n, line in enumerate(printed)
+    ]
+
+
+TERMINATED = an_event(
+    "driver-ended", "driver", at=45, state="aborted", exit_code=-15, signal=15
+)
+
+
+def test_a_driver_that_waited_for_a_thread_that_had_failed() -> None:
+    failed, here = a_thread_that_failed(18.0), (ON_A_CLUSTER, a_worker(), a_graph())
+
+    found = verdict(*here, *failed, blocked_at(), TERMINATED, aborted(at=45))
+
+    assert (found.rule, found.confidence) == ("driver-exception", "medium")
+    assert found.title.startswith(
+        "KeyError in thread 'price-writer' of the driver: 'BQ'; then the driver was blocked "
+    )
+    assert "/jobs/nightly.py:62 in run" in found.cause
+    assert "/jobs/nightly.py:30 in main" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("stack", "failed_at"),
+    [
+        ((of_dask("client.py", "gather"),), 18.0),
+        ((), 38.0),
+    ],
+    ids=["it waited for Dask", "it waited before"],
+)
+def test_a_driver_that_waited_for_something_else_is_not_blamed_on_a_thread(
+    stack: tuple[str, ...], failed_at: float
+) -> None:
+    here = (ON_A_CLUSTER, a_worker(), a_graph(), *a_thread_that_failed(failed_at))
+
+    found = verdict(*here, blocked_at(*stack), TERMINATED, aborted(at=45))
+
+    assert found.rule == "driver-killed"

@@ -1628,3 +1628,73 @@ def test_memory_that_grew_when_a_worker_plugin_started_is_attributed_to_it() -> 
 
     busy = a_task("inc-1", start=20.6)
     assert "'lexicon'" not in verdict(hung(started, *samples, busy, paused)).cause
+
+
+ACQUIRES = [
+    '  File "/jobs/nightly.py", line 43, in clean\n\tskid.acquire()\n',
+    f'  File "{LIB}/distributed/lock.py", line 84, in acquire\n\treturn super()\n',
+]
+
+
+def waiting_for_a_lock(*pieces: Piece | list[Piece]) -> RunTables:
+    """Return that 'clean-2' waited for a lock until the driver gave up."""
+    stall = a_stall(
+        a_task_at("clean-2", executing_for=58),
+        told=what_w1_reports({"clean-2": ACQUIRES}, {}),
+        taken={"skid": 1},
+    )
+    return hung(stall, *pieces)
+
+
+def test_a_task_that_failed_behind_the_line_at_which_others_wait_may_hold_the_lock() -> (
+    None
+):
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line {line}, in clean\n    divide()\n'
+        "ZeroDivisionError: by zero"
+    )
+    received = an_event(
+        "driver-call-failed", "driver", at=19.5, call="Future.result", key="clean-1",
+        exception="ZeroDivisionError", message="by zero", identity="1", pid=1,
+    )  # fmt: skip
+    found = {}
+    for line in (46, 41):
+        failed = a_failed_task(
+            "clean-1", "ZeroDivisionError", "by zero", at=19.0,
+            traceback=text.format(line=line),
+        )  # fmt: skip
+        run = waiting_for_a_lock(failed, received)
+        [found[line]] = [e for e in findings_in(run) if e.rule == "task-exception"]
+
+    assert "waited for a `Lock` ('skid') at /jobs/nightly.py:43" in found[46].cause
+    assert "release what the task holds" in found[46].remedy
+    assert "`Lock`" not in found[41].cause
+
+
+@pytest.mark.parametrize(
+    ("decided", "rule"), [(90.0, "stalled"), (99.0, "driver-exception")]
+)
+def test_what_finishes_once_the_driver_has_given_up_does_not_end_the_hang(
+    decided: float, rule: str
+) -> None:
+    over = an_event("stall-over", "", at=95.0, lasted=75.0)
+    raised = an_event(
+        "driver-exception", "driver", at=decided, exception=TIMED_OUT.exception,
+        message=TIMED_OUT.message, file="/jobs/nightly.py", line=12,
+    )  # fmt: skip
+
+    assert verdict(waiting_for_a_lock(over, raised)).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("graph_at", "rule"), [(1.0, "stalled"), (94.0, "driver-exception")]
+)
+def test_a_driver_that_closes_its_client_gave_up_unless_it_sends_more_work(
+    graph_at: float, rule: str
+) -> None:
+    over = an_event("stall-over", "", at=93.0, lasted=75.0)
+    closed = an_event("driver-closing", "driver", at=92.0, what="Client.close")
+    graph = an_event("graph-updated", "Client-2", at=graph_at, graph=2, tasks=1)
+
+    assert verdict(waiting_for_a_lock(over, closed, graph)).rule == rule

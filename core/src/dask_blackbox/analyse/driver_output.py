@@ -30,8 +30,8 @@ _PRINTED_BY_THEM = rf"\S+ \S+ - {OF_DASK}\S* - [A-Z]+ - "
 _ERRORS_OF_THEM = rf"^\S+ \S+ - {OF_DASK}\S* - (?:WARNING|ERROR|CRITICAL) - "
 # Python's own process for shared memory, which outlives a process that was killed.
 _AT_EXIT = "resource_tracker: "
-# Our own log lines, where no logging is configured: they are not the job's.
-_OF_OURS = r"^dask-blackbox\b"
+# Our own log lines, in whatever format the job logs: they are not the job's.
+_OF_OURS = r"^dask-blackbox\b|\bdask-blackbox continue[ds] without\b"
 # Older recordings hold the lines on our own preload.
 _OUR_PRELOAD = r"dask_blackbox_preload\b"
 # The further lines of "Compute Failed".

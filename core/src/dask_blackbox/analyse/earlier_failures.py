@@ -27,6 +27,7 @@ from dask_blackbox.analyse.driver_output import (
     printed_failures,
 )
 from dask_blackbox.analyse.exception_context import (
+    HANDLED_ALL,
     ended_thread,
     errors_before,
     setup_failed_before,
@@ -186,6 +187,7 @@ _WORKERS_COMMAND = re.compile(r"\bdask[ -](?:worker|spec)\b")
 _TELLING = 12
 """Characters from which on the text of an exception is found in a line by no accident."""
 _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
+_FEWEST_WORDS = 4  # of a message that is its own even without its class, less one
 """Characters of an error, and of a line, in which one is looked for in the other."""
 
 
@@ -491,7 +493,9 @@ def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:
-    yield from (verdict.title, verdict.cause, verdict.remedy or "")
+    # What the driver had handled is counted there, and not explained.
+    cause = re.sub(rf"{HANDLED_ALL} \([^)]*\)", "", verdict.cause)
+    yield from (verdict.title, cause, verdict.remedy or "")
     yield from (each.text for each in verdict.evidence)
     exception = case.exception
     if exception is not None:
@@ -510,11 +514,14 @@ def _is_explained(earlier: _Earlier, texts: str) -> bool:
 
 
 def _raised(case: Case) -> Iterator[str]:
-    """Yield the errors of the verdict, as words: class and message."""
-    if (failure := case.blame.failure) is not None:
-        yield _words(f"{class_of(failure.exception)} {failure.message}")
-    if (exception := case.exception) is not None:
-        yield _words(f"{class_of(exception.exception)} {exception.message}")
+    """Yield the errors of the verdict, as words: class and message, and a telling message alone."""
+    for error in (case.blame.failure, case.exception):
+        if error is None:
+            continue
+        message = _words(error.message)
+        yield _words(f"{class_of(error.exception)} {message}")
+        if message.count(" ") >= _FEWEST_WORDS:
+            yield message
 
 
 def _words(text: str) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
+from dask_blackbox.analyse.driver_position import DriverPosition
 from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.failures import NOT_INHERITED, TaskFailure
 from dask_blackbox.analyse.frames import (
@@ -22,6 +23,7 @@ from dask_blackbox.analyse.frames import (
     lost_by_client,
     user_frame,
 )
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
@@ -343,9 +345,17 @@ def _printed_after(case: Case, at: datetime) -> list[str]:
     return printed["message"].head(1).to_list()
 
 
-def ended_thread(case: Case, exception: DriverException) -> PrintedFailure | None:
-    """Return the first thread, or callback, of the driver's that had failed of its own."""
-    own = {class_of(name) for name in (exception.exception, *exception.chain)}
+def ended_thread(
+    case: Case, exception: DriverException | None
+) -> PrintedFailure | None:
+    """Return the first thread, or callback, of the driver's that had failed of its own.
+
+    Args:
+        case: The run.
+        exception: What ended the driver, whose traceback may have been printed, too.
+    """
+    chain = () if exception is None else (exception.exception, *exception.chain)
+    own = {class_of(name) for name in chain}
     return next(
         (
             each
@@ -372,3 +382,31 @@ def thread_that_was_missed(
     if not lacked or case.failures or case.deaths:
         return None
     return ended_thread(case, exception)
+
+
+HANDLED_ALL = "The driver had handled the errors of all failed tasks"
+"""Begins a sentence that goes on with what they were, in brackets."""
+
+_PRIMITIVES = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
+_BLOCKED = 5.0
+"""Seconds for which a driver waits at one line before that is a reason to stop it."""
+
+
+def thread_that_blocked_the_driver(
+    case: Case,
+) -> tuple[PrintedFailure, DriverPosition] | None:
+    """Return a thread that had ended, and where the driver waited for it until it was stopped.
+
+    The driver waited for a lock, a queue or a thread of its own process, and for nothing else.
+    """
+    position = case.driver_position
+    if position is None or case.hang is not None or position.lasted < _BLOCKED:
+        return None
+    waits = bool(position.stack) and position.stack[-1].file.endswith(_PRIMITIVES)
+    if not waits or position.in_dask or position.for_a_process:
+        return None
+    thread = ended_thread(case, None)
+    if thread is None or thread.thread is None:
+        return None
+    began = last_sign_of_life(case.run) - position.lasted
+    return (thread, position) if thread.at <= began + _BLOCKED else None

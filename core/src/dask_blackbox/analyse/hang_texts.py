@@ -9,13 +9,22 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_position import DriverPosition
+from dask_blackbox.analyse.driver_position import DriverPosition, shared_object_in
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
-from dask_blackbox.formatting import code_line, counted, duration, quoted_key, short
+from dask_blackbox.formatting import (
+    code_line,
+    counted,
+    duration,
+    quoted,
+    quoted_key,
+    short,
+)
 
 INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
 """Begins the title of a stall that somebody ended."""
@@ -179,6 +188,7 @@ _FILES = (
 _CALLS = re.compile(
     r"\b(?:sleep|wait\w*|acquire|recv\w*|accept|select|poll|flock|lockf)\s*\("
 )
+_SOON = 2.0  # seconds
 _BUSY, _COMPUTING = 0.2, 0.8
 _FEWEST = 3
 
@@ -222,3 +232,35 @@ def _used_meanwhile(case: Case, hang: Hang, task: HangingTask) -> float | None:
     if len(used) < _FEWEST:
         return None
     return float(used.median() or 0.0) / 100  # type: ignore[arg-type]
+
+
+HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
+"""What a task holds until it releases it, of what tasks share."""
+
+
+def not_released_by(case: Case, failure: TaskFailure) -> str:
+    """Return a sentence on the lock that a task had taken when it failed; empty if on none.
+
+    Others still waited for one when the run ended, at a line of the same function that comes
+    before the one at which this task failed.
+    """
+    hang = case.standstill
+    if hang is None or failure.at > hang.since + _SOON:
+        return ""
+    own = user_frames(failure.own_traceback)
+    for task in hang.executing:
+        shared, waits = shared_object_in(task.beyond), task.own_frame
+        if shared is None or shared[0] not in HELD or waits is None:
+            continue
+        if any(
+            (frame.file, frame.function) == (waits.file, waits.function)
+            and frame.line > waits.line
+            for frame in own
+        ):
+            name = f" ({quoted(list(hang.taken))})" if hang.taken else ""
+            return (
+                f"After that, {quoted_key(task.key, 60)} and others waited for "
+                f"{shared[0]}{name} at {waits}, a line that this task had passed: it "
+                "probably failed without releasing it"
+            )
+    return ""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.frames import (
     Frame,
     HasStack,
@@ -18,6 +19,10 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
     Dependency,
+    DriverCallFailed,
+    DriverCancel,
+    DriverClosing,
+    GraphUpdated,
     ProcessState,
     RestrictedTask,
     Stall,
@@ -142,10 +147,18 @@ def hang_of(run: RunTables) -> Hang | None:
         return None
     last = stalls[-1]
     at, reported_after = last.at, last.lasted
-    # What ends in the last moments ends because the run does.
-    closing = end - _CLOSING_SECONDS
+    # What ends in the last moments ends because the run does, or because the driver gave up: it
+    # may have released what tasks were waiting for.
+    gave_up = _gave_up_at(run, last.at) or end
+    closing = min(end - _CLOSING_SECONDS, gave_up)
     if any(at < fact.at < closing for fact in run.of(StallOver)):
         return None
+    failed = set(run.errors["key"])
+    received = [e for e in run.of(DriverCallFailed) if e.key in failed]
+    if any(at < each.at < closing for each in received):
+        return (
+            None  # the driver received the error of a task: it had not waited in vain
+        )
     # Where the scheduler closes before its next look, nothing reports that it is over.
     if finished_within(run, at, closing):
         return None
@@ -155,7 +168,7 @@ def hang_of(run: RunTables) -> Hang | None:
     return Hang(
         at=at,
         since=at - reported_after,
-        lasted=max(end - at, 0.0) + reported_after,
+        lasted=max(min(end, gave_up) - at, 0.0) + reported_after,
         workers=last.workers,
         statuses=_counted(last.statuses),
         paused=last.paused,
@@ -171,6 +184,24 @@ def hang_of(run: RunTables) -> Hang | None:
         },
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
+
+
+def _gave_up_at(run: RunTables, stalled: float) -> float | None:
+    """Return when the driver stopped waiting after a stall, if that is known.
+
+    That was decided then, or it cancelled what it waited for or closed its client, and no work
+    began any more.
+    """
+    acts: list[DriverCancel | DriverClosing]
+    acts = [*run.of(DriverCancel), *run.of(DriverClosing)]
+    began = max((each.at for each in run.of(GraphUpdated)), default=0.0)
+    last = run.tasks.filter(FINISHED).select(epoch("start").max()).item()
+    began = max(began, stalled, last or 0.0)
+    moments = [each.at for each in acts if each.at > began]
+    decided = outcome_of(run).decided_at
+    if decided is not None and decided > stalled:
+        moments.append(decided)
+    return min(moments, default=None)
 
 
 def finished_within(run: RunTables, begin: float, end: float) -> bool:

@@ -75,7 +75,7 @@ def make(package, sources, module, name, config, boot=None):
     root.building = threading.RLock()
     # Two schedulers in one process may get a plugin at once, each in a thread of its own.
     root = sys.modules.setdefault(package, root)
-    held = root.building.acquire(timeout=30)  # a fork may have left it taken for ever
+    held = root.building.acquire(timeout=30)  # a fork may have copied it while it was held
     try:
         build(root, sources)
     finally:

@@ -17,8 +17,17 @@ from dask_blackbox.analyse.driver_output import (
     PrintedFailure,
     last_output,
 )
-from dask_blackbox.analyse.driver_position import DriverPosition, wait_before
-from dask_blackbox.analyse.exception_context import ended_thread, thread_that_was_missed
+from dask_blackbox.analyse.driver_position import (
+    DriverPosition,
+    evidence_of_position,
+    wait_before,
+)
+from dask_blackbox.analyse.exception_context import (
+    HANDLED_ALL,
+    ended_thread,
+    thread_that_blocked_the_driver,
+    thread_that_was_missed,
+)
 from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     driver_exception_text,
@@ -69,6 +78,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     duration,
+    listed,
     need_of_time,
     quoted,
     quoted_key,
@@ -117,6 +127,9 @@ def DRIVER_EXCEPTION(case: Case) -> Iterator[Finding]:
     ending = case.run.ending
     for fact in case.run.of(CommandNotStarted):
         yield _command_not_started_finding(fact)
+        return
+    if (blocked := thread_that_blocked_the_driver(case)) is not None:
+        yield _blocked_by_thread_finding(case, *blocked)
         return
     if case.state != "failed" or case.killed_in_a_shell:
         return
@@ -346,6 +359,38 @@ def _thread_finding(
     )
 
 
+def _blocked_by_thread_finding(
+    case: Case, thread: PrintedFailure, position: DriverPosition
+) -> Finding:
+    frame, own = user_frame(thread.traceback), position.own_frame
+    at = f", at {frame}" if frame else ""
+    line = f" ({as_code(short(own.code, 60))})" if own and own.code else ""
+    where = f" at {own}{line}" if own else ""
+    advice, certainty = advice_on_text(
+        thread.exception, thread.message, (), thread.traceback
+    )
+    return DRIVER_EXCEPTION.found(
+        f"{thread.exception} in {thread.place} of the driver: "
+        f"{short_with_paths(thread.message, 80)}; then the driver was "
+        f"blocked{position.blocked_for}{code_line(own, ' at ', name_only=True)}",
+        cause=(
+            f"{capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
+            f"{at}. {_how_printed(thread)}; the driver continued, and waited"
+            f"{position.blocked_for}{where} until it was stopped, in no call to Dask: "
+            "probably for what that thread was to do."
+        ),
+        remedy=(
+            f"Look at {code_line(frame) or 'the traceback of that thread'}. Store the "
+            "exception and raise it again where the driver waits (`concurrent.futures` "
+            "does this for threads), and add a timeout to that wait."
+        ),
+        confidence="medium",
+        evidence=(_printed_evidence(case, thread), evidence_of_position(position)),
+        retry_advice=advice,
+        retry_confidence=certainty,
+    )
+
+
 def _named(exception: DriverException) -> tuple[str, str]:
     """Return class and message; of what Dask dispatched to a backend, the original one."""
     name, message, _ = untangled(exception.exception, exception.message)
@@ -373,7 +418,10 @@ def _tasks_then(case: Case) -> str:
             f"{quoted_key(failures[-1].key, 60)} with {short(str(failures[-1]), 120)}"
         )
     if case.failures:
-        return "The driver had handled the errors of all failed tasks"
+        kinds = Counter((f.raised.name, f.prefix) for f in case.failures).most_common()
+        named = [f"{n} with {name} in '{of}'" for (name, of), n in kinds if name]
+        which = f" ({listed(named)})" if named else ""
+        return f"{HANDLED_ALL}{which}"
     if released := _released(case):
         return released
     # Hosts have tasks of their own, one of which may have failed.

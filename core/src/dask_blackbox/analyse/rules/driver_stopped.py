@@ -17,6 +17,7 @@ from dask_blackbox.analyse.driver_position import (
     blocked_seconds,
     evidence_of_position,
 )
+from dask_blackbox.analyse.exception_context import thread_that_blocked_the_driver
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
@@ -105,6 +106,8 @@ _MORE_MEMORY = (
 def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     if case.state not in ("aborted", "lost") and not case.killed_in_a_shell:
         return
+    if thread_that_blocked_the_driver(case) is not None:
+        return  # who stopped it had waited for what could not come
     ended = next(iter(case.run.of(DriverEnded)[-1:]), None)
     lost = next(iter(case.run.of(DriverLost)[-1:]), None)
     code, by = exit_code_of_driver(case.run), signal_of_driver(case.run)

@@ -27,6 +27,7 @@ from dask_blackbox.analyse.frozen_workers import (
     what_froze,
 )
 from dask_blackbox.analyse.hang_texts import (
+    HELD,
     INTERRUPTED,
     awaited,
     busy_share,
@@ -93,8 +94,6 @@ from dask_blackbox.tables.schemas import Row
 
 _WAITED = 0.8
 """The share of a standstill for which the driver did nothing but wait."""
-
-_HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 
 @documented("stalled")
@@ -418,7 +417,7 @@ def _who_waits_for_whom(
                 f"It waited for {shared[0]}{_line(longest)}, and no running task could "
                 f"{shared[1]}."
             )
-            if shared[0] in _HELD and hang.taken:
+            if shared[0] in HELD and hang.taken:
                 sentences.append(
                     f"By then, all leases of {quoted(list(hang.taken))} were taken."
                 )
@@ -541,7 +540,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
 
 def _waits_crosswise(task: HangingTask, others: list[HangingTask]) -> str:
     mine = _shared(task)
-    if mine is None or mine[0] not in _HELD or mine not in map(_shared, others):
+    if mine is None or mine[0] not in HELD or mine not in map(_shared, others):
         return ""
     return (
         " If each holds what another one needs, they wait forever: acquire them in the "

@@ -44,6 +44,7 @@ from dask_blackbox.analyse.failures import (
     succeeded_later,
 )
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
+from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented, read_page
@@ -365,6 +366,8 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
     covered = alike and same_failures(case.run, first).failed > len(others)
     if others and not (covered and set(by_prefix) == {first.prefix}):
         yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
+    if held := not_released_by(case, first):
+        yield held
     if verdict:
         yield from _other_tests(case, first)
     yield from alike
@@ -440,6 +443,8 @@ def _remedy_task_exception(
             "write to a temporary name and rename it, or overwrite it. Also fix the "
             f"cause of the worker's death: `dask blackbox rules {next(iter(dead))}`."
         )
+    if not_released_by(case, failure):
+        look += ", and release what the task holds in a `finally:`, or by `with`"
     more = _remedy_of_worker(case, failure, only_worker)
     more = more or _remedy_of_first_failure(case, failure) or _fix(case, failure)
     return f"{look}{more}"

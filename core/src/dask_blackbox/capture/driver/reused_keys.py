@@ -1,7 +1,8 @@
 """Keys that the driver gives to a second task while the first one's result is still held.
 
 `Client.submit` and `Client.map` return the first result then, whatever the new arguments are,
-and log nothing; the scheduler never receives the second task.
+and log nothing; the scheduler never receives the second task.  Of another client of the same
+scheduler it receives it, and ignores it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import decimal
 import functools
 import pathlib
 import sys
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
@@ -48,7 +50,8 @@ class ReusedKeys:
 
     def __init__(self, note: Note) -> None:
         self._note = note
-        self._tasks: OrderedDict[tuple[int, Hashable], int] = OrderedDict()
+        self._tasks: OrderedDict[tuple[Hashable, Hashable], int] = OrderedDict()
+        self._clients: dict[Hashable, weakref.WeakSet[Any]] = {}
 
     def watch(self, client: Any, patches: Patches) -> None:
         """Compare what `submit` and `map` of the class of clients are given from now on."""
@@ -71,10 +74,13 @@ class ReusedKeys:
 
     def _compare(self, client: Any, tasks: Iterable[_Task]) -> None:
         try:
+            scheduler = _scheduler_of(client)
+            clients = self._clients.setdefault(scheduler, weakref.WeakSet())
+            clients.add(client)
             for key, definition in islice(tasks, _MOST):
-                place = (id(client), key)
+                place = (scheduler, key)
                 new = hash(definition)
-                if key not in client.futures:
+                if not any(key in each.futures for each in clients):
                     self._tasks[place] = new
                     self._tasks.move_to_end(place)
                 elif self._tasks.get(place, new) != new:
@@ -83,6 +89,11 @@ class ReusedKeys:
                 self._tasks.popitem(last=False)
         except Exception:  # the user's own call reports wrong arguments
             pass
+
+
+def _scheduler_of(client: Any) -> Hashable:
+    """Return what stands for the scheduler of a client: its address, if it is connected."""
+    return getattr(getattr(client, "scheduler", None), "address", None) or id(client)
 
 
 _Task = tuple[Hashable, tuple[str, Hashable, Hashable]]
