@@ -758,7 +758,7 @@ def test_one_running_worker_is_enough_not_to_blame_the_paused_one() -> None:
 
 
 def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
-    line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 28] No space"
+    line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 28] No space left on device"
     found = verdict(hung(a_log_line(line), a_sample(spilled=900 * MIB), all_paused()))
 
     assert (found.rule, found.confidence) == ("disk-full", "high")
@@ -775,6 +775,18 @@ def test_a_limit_on_the_size_of_spilled_files_is_no_full_disk() -> None:
         "Spilling reached the file size limit, and 1 worker stayed paused"
     )
     assert "ulimit -f" in found.remedy
+
+
+def test_a_folder_that_was_removed_is_no_full_disk() -> None:
+    line = (
+        "Spill to disk failed; keeping data in memory\n"
+        "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/w1/storage/x'"
+    )
+    found = verdict(hung(a_log_line(line), all_paused()))
+
+    assert found.title.startswith("Spilling failed (FileNotFoundError), and 1 worker")
+    assert "disk was full" not in found.cause
+    assert "Find what removes the workers' local directory" in found.remedy
 
 
 def test_a_full_disk_on_running_workers_is_not_the_hang() -> None:

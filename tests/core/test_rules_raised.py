@@ -696,3 +696,60 @@ def test_a_task_that_asked_others_is_not_the_one_that_raised(key: str | None) ->
 
     findings = findings_in(run)
     assert [each.subject.key for each in findings] == ["leaf-1"]
+
+
+def test_a_command_that_the_shell_did_not_find_is_what_to_install() -> None:
+    call = "Command 'labelpress --dpi 300' returned non-zero exit status 127."
+    text = (
+        f'Traceback (most recent call last):\n  File "/jobs/n.py", line 9, in press\n'
+        f"    run()\nsubprocess.CalledProcessError: {call}\n\nThe above exception was the "
+        "direct cause of the following exception:\n\nTraceback (most recent call last):\n"
+        '  File "/jobs/n.py", line 11, in press\n    raise SheetFailed() from error\n'
+        "jobs.SheetFailed: no sheet"
+    )
+    error = an_exception("jobs.SheetFailed", "no sheet", key="press-1")
+    failed = a_failed_task("press-1", "jobs.SheetFailed", "no sheet", traceback=text)
+    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+
+    assert found.rule == "task-exception"
+    assert "The shell did not find 'labelpress' (exit status 127)" in found.remedy
+
+
+def test_the_column_is_named_where_only_the_first_of_two_equal_errors_has_it() -> None:
+    message = "Expected bytes, got a 'int' object"
+    text = (
+        'Traceback (most recent call last):\n  File "/v/pandas_compat.py", line 1, in f\n'
+        f'pyarrow.lib.ArrowTypeError: ("{message}", \'Conversion failed for column ref '
+        "with type object')\n\nDuring handling of the above exception, another exception "
+        'occurred:\n\nTraceback (most recent call last):\n  File "/v/arrow.py", line 2, in g\n'
+        f"pyarrow.lib.ArrowTypeError: {message}"
+    )
+    name = "pyarrow.lib.ArrowTypeError"
+    failed = a_failed_task("write-1", name, message, traceback=text)
+    error = an_exception(name, message, key="write-1")
+    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+
+    assert "column 'ref' holds int values" in found.title
+    assert "df.astype({'ref': 'string'})" in found.remedy
+
+
+def test_a_service_that_limits_requests_accepts_them_later() -> None:
+    message = "page 3: HTTP 429 Too Many Requests"
+    failed = a_failed_task("fetch-1", "RuntimeError", message)
+    error = an_exception("RuntimeError", message, key="fetch-1")
+    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+
+    assert (found.retry_advice, found.retry_confidence) == ("transient", "medium")
+    assert "A service that refuses too many requests accepts them later" in found.remedy
+
+
+def test_an_exception_without_a_message_has_its_line_in_the_title() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/n.py", line 52, in main\n'
+        "    order = np.argsort(points)\nMemoryError"
+    )
+    found = verdict(a_run(failed_with(an_exception("MemoryError", "", traceback=text))))
+
+    assert found.title == (
+        "MemoryError in the driver: `order = np.argsort(points)` at n.py:52"
+    )

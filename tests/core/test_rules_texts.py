@@ -120,6 +120,8 @@ def test_both_sides_of_a_failed_comparison_are_enough() -> None:
 
     assert in_one_line(diff) == "[1, 2] != [1, 3] First differing element 1: 2 3"
     assert in_one_line(where) == "assert 61.4 == 62.5"
+    table = "assert 3 == 4\n +  where 3 = f(   a\n0  1)\n +  and   4 = sum()"
+    assert in_one_line(table) == "assert 3 == 4"
     assert in_one_line("lacks:\n- a\n- b") == "lacks: - a - b"
 
 

@@ -113,6 +113,22 @@ def test_the_memory_limit_is_known_from_the_nannys_log_line_alone() -> None:
     assert verdict(run).rule == "worker-memory-limit"
 
 
+def test_a_worker_that_could_not_spill_is_not_called_too_small() -> None:
+    line = (
+        "Spill to disk failed; keeping data in memory\n"
+        "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/w1/storage/x'"
+    )
+    over = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
+    )
+    found = verdict(a_run(a_log_line(line, at=8.0), over, killed_by(-15, "hog-1")))
+
+    assert found.rule == "worker-memory-limit"
+    assert "after spilling had failed (FileNotFoundError)" in found.title
+    assert "Find what removes the workers' local directory" in found.remedy
+    assert found.retry_advice == "environment"
+
+
 @pytest.mark.parametrize(
     ("falls", "retained"), [(0, True), (250, False)], ids=["grows", "falls"]
 )

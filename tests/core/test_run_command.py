@@ -388,6 +388,39 @@ def test_what_the_user_had_in_the_environment_still_runs(
     assert recording_in(home).workers.height == 1
 
 
+_STARTS_A_WORKER = """
+import subprocess, sys, time
+from distributed import Client, LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address]
+        with open("worker.log", "wb") as log:
+            worker = subprocess.Popen([*command, "--nprocs", "1"], stdout=log, stderr=log)
+        with Client(cluster) as client:
+            while worker.poll() is None:
+                time.sleep(0.1)
+            raise RuntimeError("no workers")
+"""
+
+
+def test_a_workers_options_that_were_refused_in_a_log_of_its_own_are_named(
+    homes: Callable[[], Home], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_STARTS_A_WORKER)
+    home = homes()
+
+    ended(home, begin_command(home, *run_of(home, sys.executable, str(script))))
+
+    verdict = card_in(home).verdict
+    assert verdict is not None
+    assert verdict.rule == "worker-start-failed"
+    assert verdict.title.startswith(
+        "A worker failed to start: No such option '--nprocs'"
+    )
+
+
 @pytest.mark.parametrize(
     ("send", "code", "says"),
     [

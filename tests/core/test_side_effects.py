@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
@@ -23,6 +24,7 @@ from dask_blackbox.capture.files import (
     missing_file_facts,
     missing_file_of,
 )
+from dask_blackbox.capture.programs import note_ends
 from dask_blackbox.events import (
     ActorMethod,
     DriverCancel,
@@ -247,6 +249,24 @@ def test_a_program_for_which_nobody_waited_is_reported_at_the_end() -> None:
     assert process.wait() == 3  # it can still be waited for
 
 
+def test_a_program_has_the_moment_at_which_it_was_seen_to_have_ended() -> None:
+    taken = list[list[object]]()
+    calls = DriverCalls(lambda _, row: taken.append(row))
+    calls.start()
+    process = subprocess.Popen(FAILS)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    note_ends()
+    seen = time.time()
+    until(lambda: time.time() > seen + 0.05, "a later moment")
+
+    assert process.wait() == 3
+
+    calls.stop()
+    [[at, *_]] = [row for row in taken if row[1] == "program-failed"]
+    assert isinstance(at, float)
+    assert at <= seen
+
+
 def test_a_program_of_a_library_is_not_reported(rows: list[list[object]]) -> None:
     code = compile(
         "import subprocess\ndef run(args): subprocess.run(args)\n",
@@ -376,6 +396,22 @@ def test_a_relative_path_is_reported_as_one(
     assert (found["path"], found["relative"]) == (str(tmp_path / "in.csv"), True)
 
 
+def test_a_relative_path_may_exist_in_the_drivers_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers, workers = tmp_path / "driver", tmp_path / "worker"
+    for folder in (drivers / "stock", workers):
+        folder.mkdir(parents=True)
+    (drivers / "stock/cork.csv").write_text("1")
+    monkeypatch.chdir(workers)
+
+    there = missing_file_facts("stock/cork.csv", str(drivers))
+    nowhere = missing_file_facts("stock/bray.csv", str(drivers))
+
+    assert there["with_driver"] == str(drivers / "stock/cork.csv")
+    assert "with_driver" not in nowhere
+
+
 def test_a_working_directory_that_is_gone_ends_no_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -476,6 +512,26 @@ def test_the_folder_of_another_file_reports_nothing() -> None:
 
     assert found is not None
     assert "Nothing in this run changed" not in (found.remedy or "")
+
+
+def test_a_relative_path_that_the_driver_finds_is_no_file_that_was_removed() -> None:
+    message = "[Errno 2] No such file or directory: 'stock/cork.csv'"
+    missing = an_event(
+        "missing-file", "load-1", at=9.5, path="/spool/w1/stock/cork.csv", relative=True,
+        folder="/spool/w1", changed=START + 5, entries=0, exists=False,
+        with_driver="/jobs/stock/cork.csv",
+    )  # fmt: skip
+    error = an_exception("FileNotFoundError", message)
+    run = a_run(a_worker("tcp://w1"), missing, raised_in("load-1", error, at=10.0))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.confidence == "high"
+    assert (
+        "exists in the driver's working directory: /jobs/stock/cork.csv." in found.cause
+    )
+    assert "Something wrote" not in (found.remedy or "")
+    assert "use an absolute one" in (found.remedy or "")
 
 
 REMOVED_BY_TASK = an_event(

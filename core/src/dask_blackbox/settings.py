@@ -25,7 +25,12 @@ logger = logging.getLogger("dask_blackbox")
 
 _ENVIRONMENT = "DASK_BLACKBOX"
 _OURS = frozenset(
-    ("DASK_BLACKBOX_CONTROL", "DASK_BLACKBOX_PROCESSES", "DASK_BLACKBOX_RECORDING")
+    (
+        "DASK_BLACKBOX_CONTROL",
+        "DASK_BLACKBOX_PROCESSES",
+        "DASK_BLACKBOX_RECORDING",
+        "DASK_BLACKBOX_STDERR",
+    )
 )
 """How our own processes find each other: no settings."""
 

@@ -13,9 +13,14 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import Preload, last_preload
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.frames import raised_at_end
+from dask_blackbox.analyse.signatures import lines_of
+from dask_blackbox.analyse.signatures.distributed import SPILL_FAILED
+from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
 from dask_blackbox.formatting import (
     capital,
+    class_of,
     counted,
     need,
     quoted,
@@ -545,3 +550,60 @@ def _before_first_task(case: Case, death: WorkerExit) -> int | None:
     before = [rss for at, rss in death.memory if at < min(starts)]
     full = before and before[-1] >= _PAUSED_AT * death.memory_limit
     return before[-1] if full else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedSpill:
+    """That workers could not spill, so that results stayed in memory.
+
+    Attributes:
+        name: Class of the exception; empty if the recording does not have it.
+        message: Its text.
+        often: How often it was logged.
+    """
+
+    name: str
+    message: str
+    often: int
+
+    @property
+    def is_of_space(self) -> bool:
+        """Whether the disk was full, or a limit of it was reached."""
+        return any(
+            each.search(self.message) for each in (NO_SPACE_LEFT, FILE_TOO_LARGE)
+        )
+
+    def sentence(self) -> str:
+        """Return a sentence for the cause."""
+        error = f"{self.name}: {short(self.message, 160)}".rstrip(": ") or "an error"
+        times = f" {self.often} times" if self.often > 1 else ""
+        return (
+            f"Spilling to disk had failed{times} before ({error}), and results that should "
+            "have been on disk stayed in memory."
+        )
+
+    def advice(self) -> str:
+        """Return what to do about it."""
+        if self.is_of_space:
+            return (
+                "Give the workers a larger disk (`--local-directory`, "
+                "`temporary-directory`; in containers often a small or memory-backed /tmp)."
+            )
+        if self.name == "FileNotFoundError":
+            return (
+                "Find what removes the workers' local directory while they run, such as a "
+                "cleanup of /tmp, or put it elsewhere (`--local-directory`, "
+                "`temporary-directory`)."
+            )
+        return "Fix that error: the workers must be able to write to their local directory."
+
+
+def failed_spill_before(case: Case, workers: set[str], at: float) -> FailedSpill | None:
+    """Return why workers could not spill before a moment; None if nothing was logged."""
+    lines = lines_of(case.run, SPILL_FAILED, by=["worker"]).filter(
+        pl.col("source").is_in(workers) & (epoch("at") <= at)
+    )
+    if lines.is_empty():
+        return None
+    name, message = raised_at_end(lines["message"][-1]) or ("", "")
+    return FailedSpill(name=class_of(name), message=message, often=len(lines))

@@ -79,6 +79,11 @@ _TRANSIENT_WORDS = re.compile(
     r"|not (?:yet )?(?:ready|available)",
     re.IGNORECASE,
 )
+_LIMITED = re.compile(
+    r"rate.?limit(?:ed|s)? (?:exceeded|reached)|too many requests|throttl(?:ed|ing)",
+    re.IGNORECASE,
+)
+"""What a service says that accepts the same request later."""
 _REFUSED_BY_AWS = frozenset((
     "403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden",
     "InvalidAccessKeyId", "NoSuchBucket", "SignatureDoesNotMatch",
@@ -166,10 +171,8 @@ def advice_on_text(
     """
     if qualified == "KeyError" and is_of_environment(traceback):
         return Advice("environment", "high")
-    if NO_SPACE.search(message):
+    if NO_SPACE.search(message) or FILE_TOO_LARGE.search(message):
         # What fills a disk may be gone with the run that filled it.
-        return Advice("environment", "medium")
-    if FILE_TOO_LARGE.search(message):
         return Advice("environment", "medium")
     refused = AWS_REFUSED.search(message)
     if refused is not None and refused["code"] in _REFUSED_BY_AWS:
@@ -180,7 +183,14 @@ def advice_on_text(
     may_fail_again = (
         reported.advice in ("code", "data") and reported.confidence != "high"
     )
+    if (may_fail_again or reported.advice == "unknown") and is_of_a_limit(message):
+        return Advice("transient", "medium")
     return UNKNOWN if may_fail_again and _TRANSIENT_WORDS.search(message) else reported
+
+
+def is_of_a_limit(message: str) -> bool:
+    """Return whether a message is a service's that allows fewer requests at a time."""
+    return _LIMITED.search(message) is not None
 
 
 def advice_on(error: BaseException) -> Advice:

@@ -410,9 +410,9 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
     sure: Confidence = "low" if verdict.confidence == "low" else "medium"
     return msgspec.structs.replace(
         verdict,
-        confidence=sure if during else verdict.confidence,
+        confidence=sure if during and not found.with_driver else verdict.confidence,
         cause=f"{verdict.cause} {evidence.text}",
-        remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}",
+        remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}".lstrip(),
         evidence=(*verdict.evidence, evidence),
     )
 
@@ -490,6 +490,9 @@ def _surroundings(found: MissingFile) -> str:
         if found.relative
         else ""
     )
+    if found.with_driver:
+        there = short_with_paths(found.with_driver, 120)
+        return f"{named}It exists in the driver's working directory: {there}."
     entries = counted(found.entries or 0, "entry", "entries")
     if str(Path(found.path).parent) != found.folder:
         where = (
@@ -509,6 +512,8 @@ def _what_to_check(found: MissingFile, *, during: bool) -> str:
     if found.exists:
         return "Have the task that reads the file depend on the one that writes it."
     folder = short_with_paths(found.folder, 100)
+    if found.relative and str(Path(found.path).parent) != found.folder:
+        return ""  # the working directory is another one than was meant
     if during:
         return (
             f"Something wrote to or removed from {folder} during the run: check what "

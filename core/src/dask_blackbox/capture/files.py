@@ -67,11 +67,12 @@ def _is_shared_memory(error: BaseException) -> bool:
     )
 
 
-def missing_file_facts(path: str) -> dict[str, object]:
+def missing_file_facts(path: str, drivers: str = "") -> dict[str, object]:
     """Return the fields of an `events.MissingFile`; asks the file system, and may block.
 
     Args:
         path: As it was named, relative to the working directory of this process.
+        drivers: The driver's working directory, if this is another process.
 
     Raises:
         OSError: The file system does not answer.
@@ -80,6 +81,8 @@ def missing_file_facts(path: str) -> dict[str, object]:
     relative = not os.path.isabs(path)
     moved = _directory_change_for(path) if relative else None
     found = {"path": full, "relative": relative, "moved": moved}
+    if relative and drivers and os.path.lexists(os.path.join(drivers, path)):
+        found["with_driver"] = os.path.join(drivers, path)
     if not os.path.isabs(full):  # the working directory is gone
         return {**found, "exists": False}
     folder = os.path.dirname(full)

@@ -1,8 +1,9 @@
 """Programs that the user's own code starts, in driver or tasks, and that exit with an error.
 
 A job that ignores the exit code of a program fails later, because the program did not do its
-work.  An exit code is recorded when the user's own code receives it.  The exit codes of
-programs that no code waited for are recorded at the end of the recording.
+work.  An exit code is recorded when the user's own code receives it, with the moment at which the
+program was seen to have ended.  The exit codes of programs that no code waited for are recorded at
+the end of the recording.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ Sink = Callable[[float, str, dict[str, object]], None]
 
 _lock = threading.RLock()  # a signal's handler may start a program, too
 _running: weakref.WeakKeyDictionary[object, _Program] = weakref.WeakKeyDictionary()
+_ended: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
 _failed: deque[tuple[float, str, dict[str, object]]] = deque(maxlen=_MOST)
 _sink: Sink | None = None
 _patched = False
@@ -96,6 +98,15 @@ def report_unreaped() -> None:
         running = list(_running)
     for program in running if _sink is not None else ():
         _peek(program)
+
+
+def note_ends() -> None:
+    """Note the moment at which programs were seen to have ended; called periodically."""
+    with _lock:
+        running = [each for each in _running if each not in _ended]
+    for program in running if _sink is not None else ():
+        if _end_of(program) is not None:
+            _ended[program] = time.time()
 
 
 def started_by(process: Any, frame: FrameType | None) -> None:
@@ -205,25 +216,38 @@ def _exited(process: Any, code: int, errors: object = None) -> None:
     try:
         program = _running.pop(process, None)
         if program is not None:
-            _note(program, code, process.pid, errors)
+            at = _ended.pop(process, None)
+            _note(program, code, process.pid, errors, at=at)
     except Exception:  # the user's own call continues
         pass
 
 
 def _peek(process: Any) -> None:
     """Note the exit code of a program that was not waited for; its parent still can."""
-    try:
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        found = os.waitid(os.P_PID, process.pid, options)
-    except (AttributeError, OSError):
-        return  # another system, or another thread has waited for it by now
+    found = _end_of(process)
     if found is not None and found.si_status:
         killed = found.si_code != os.CLD_EXITED
         _exited(process, -found.si_status if killed else found.si_status)
 
 
-def _note(program: _Program, code: int, pid: int | None, errors: object) -> None:
-    at = time.time()
+def _end_of(process: Any) -> Any:
+    """Return how a program ended, if it has; its parent still can wait for it."""
+    try:
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, process.pid, options)
+    except (AttributeError, OSError):
+        return None  # another system, or another thread has waited for it by now
+
+
+def _note(
+    program: _Program,
+    code: int,
+    pid: int | None,
+    errors: object,
+    *,
+    at: float | None = None,
+) -> None:
+    at = at or time.time()
     detail: dict[str, object] = {
         "pid": os.getpid(),
         "program": pid,

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
+from dask_blackbox.capture import programs
 from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.guard import guard
 
@@ -65,6 +66,7 @@ class DriverPositionWatcher(threading.Thread):
         with guard("where the driver is"):
             while not self._stopped.wait(pause):
                 self.check(time.monotonic())
+                programs.note_ends()
 
     def check(self, now: float) -> None:
         """Sample once.

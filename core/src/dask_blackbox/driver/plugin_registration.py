@@ -162,6 +162,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
     Args:
         name: Of both, and of the topic on which they speak.
     """
+    from dask_blackbox.capture.files import working_directory
     from dask_blackbox.capture.shipping import shipped
 
     worker = {
@@ -170,6 +171,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
         "ring_bytes": setting_bytes("capture.ring"),
         "stdout": bool(setting("capture.stdout")),
         "bundles": _bundle_options(),
+        "directory": working_directory() or "",
     }
     nanny = {"name": name, "recording": recording}
     return (

@@ -218,6 +218,8 @@ class MissingFile(Event, frozen=True, kw_only=True):
             seconds by the clock of the file system.
         entries: How many entries the folder has, up to 1,000.
         moved: What had changed the working directory, where the path is relative.
+        with_driver: The file that the path means in the driver's working directory; null: there
+            is none, or the worker does not see it.
     """
 
     kind: ClassVar[str] = "missing-file"
@@ -230,6 +232,7 @@ class MissingFile(Event, frozen=True, kw_only=True):
     changed: float | None = None
     entries: int | None = None
     moved: DirectoryChange | None = None
+    with_driver: str | None = None
 
 
 class FileRemoved(UserCodeEvent, frozen=True, kw_only=True):

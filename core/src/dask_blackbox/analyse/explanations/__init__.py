@@ -34,6 +34,26 @@ _JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exc
 def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
     """Return what the exception of a task means, or None."""
     name, message, _ = failure.raised
+    meaning = _explained(run, failure, name, message)
+    root = failure.root
+    if meaning is not None or root is None:
+        return meaning
+    # A library that tries another way raises the same again, and may then say less of it.
+    repeats = class_of(root[0]) == name and message in root[1]
+    return _explained(run, failure, name, root[1]) if repeats else None
+
+
+def explained_origin(run: RunTables, failure: TaskFailure) -> Explained | None:
+    """Return what the first exception of a chain means, if the last is not explained."""
+    root = failure.root
+    if root is None or explained_failure(run, failure) is not None:
+        return None
+    return _explained(run, failure, class_of(root[0]), root[1])
+
+
+def _explained(
+    run: RunTables, failure: TaskFailure, name: str, message: str
+) -> Explained | None:
     program = PROGRAM_FAILED.search(message)
     return explained(
         Context(
@@ -107,6 +127,7 @@ __all__ = [
     "explained",
     "explained_exception",
     "explained_failure",
+    "explained_origin",
     "failure_text",
     "in_one_line",
 ]

@@ -120,8 +120,8 @@ _TAIL = re.compile(
     r"\n?\s*(?:Stack trace:|\[bt\] \(\d|\(Background on this error at:|\[SQL: "
     r"|\n\s*LINE \d+:)[\s\S]*"
 )
-# What unittest and pytest append to a comparison that failed.
-_WHERE = re.compile(r"\n\s*\+ +where .*")
+# What unittest and pytest append to a comparison that failed; values may have lines of their own.
+_WHERE = re.compile(r"\n\s*\+ +(?:where|and) [\s\S]*")
 _DIFF = re.compile(r"(?:\n+[-+?] .*)*\n+\? *[-+^ ]+(?:\n+[-+?] .*)*")
 _DRIVER = re.compile(r"^\((?:[\w]+\.)+\w*(?:Error|Exception|Warning)\) ")
 

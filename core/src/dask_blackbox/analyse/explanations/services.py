@@ -156,8 +156,18 @@ def _http_address(context: Context) -> str | None:
     return f"{found['host']}:{found['port']}" if found else None
 
 
+_NOT_FOUND = "127"
+
+
 def _program(found: re.Match[str], context: Context) -> Explained:
     command = found["command"]
+    if found["status"] == _NOT_FOUND and _LISTED.match(command) is None:
+        name = f"'{command.split()[0]}'" if command.split() else "the command"
+        return Explained(
+            headline=f"the shell did not find {name} (exit status {_NOT_FOUND})",
+            fix=f"The shell did not find {name} (exit status {_NOT_FOUND}): install it where "
+            "the workers run, or call it by its full path; their `PATH` may be another one.",
+        )
     if found["status"]:
         how = f"returned exit status {found['status']}"
     elif found["limit"]:

@@ -186,7 +186,9 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     then = _RETURNED if returned else _RAN_LOCALLY if local else _tasks_then(case)
     where = "a task of Dask's local scheduler" if local else "the driver"
     found = DRIVER_EXCEPTION.found(
-        f"{name} in {where}: {short_with_paths(message, 80)}".rstrip(": "),
+        f"{name} in {where}: {short_with_paths(message, 80) or _line_of(exception)}".rstrip(
+            ": "
+        ),
         cause=". ".join(
             [
                 *_raised_text(exception, name, message),
@@ -214,6 +216,14 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
         retry_confidence=certainty,
     )
     return msgspec.structs.replace(found, rule="task-exception") if local else found
+
+
+def _line_of(exception: DriverException) -> str:
+    """Return the user's line that raised, for an exception without a message."""
+    frame = user_frame(exception.traceback)
+    if frame is None or not frame.code or frame.code.startswith("raise"):
+        return ""
+    return f"{as_code(short(frame.code, 60))}{code_line(frame, ' at ', name_only=True)}"
 
 
 def _raised_text(exception: DriverException, name: str, message: str) -> Iterator[str]:

@@ -39,6 +39,7 @@ from dask_blackbox.analyse.hang_texts import (
     log_evidence,
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
+from dask_blackbox.analyse.memory import failed_spill_before
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -788,6 +789,11 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
     elif capped:
         until = "it reached its own limit (`max-spill`)"
         title = "Spilling reached its limit (`max-spill`)"
+    spill = failed_spill_before(case, {worker}, last_sign_of_life(case.run))
+    other = spill is not None and bool(spill.name) and not spill.is_of_space
+    if spill is not None and other:
+        until = f"that failed ({spill.name}: {short(spill.message, 120)})"
+        title = f"Spilling failed ({spill.name})"
     had = f" Its memory was at {full[0]}." if full else ""
     yield DISK_FULL.found(
         f"{title}, and {counted(len(hang.paused), 'worker')} stayed paused",
@@ -797,7 +803,9 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(
-            "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
+            spill.advice()
+            if spill is not None and other
+            else "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
             if capped
             else "Raise the limit where workers are started (`ulimit -f unlimited`, "
             "`LimitFSIZE=`), or make the pieces smaller: each result is spilled to a file."

@@ -226,6 +226,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     if unreached and case.recorded_cluster:
         return None
     waited = bool(unreached) or _no_workers_joined(case)
+    waited = waited or (not len(case.run.workers) and bool(_failed_commands(case)))
     if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
     return next(_ends_of_commands(case), None)
@@ -261,9 +262,12 @@ def _reports_exit(case: Case) -> bool:
 
 
 def _failed_commands(case: Case) -> list[ProgramFailed]:
-    """Return the commands of Dask's that exited with an error."""
-    programs = case.run.of(ProgramFailed)
-    return [each for each in programs if _COMMAND.search(each.command)]
+    """Return the commands of Dask's that exited with an error before the outcome."""
+    return [
+        each
+        for each in case.run.of(ProgramFailed)
+        if _COMMAND.search(each.command) and not case.outcome.is_after(each.at)
+    ]
 
 
 def _is_known(case: Case, ended: PrintedFailure) -> bool:
@@ -298,7 +302,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
         evidence=(
-            case.output_evidence(ended, ", which its programs share"),
+            case.output_evidence(ended, " or that of its programs"),
             *case.exception_evidence(),
         ),
     )
@@ -1158,7 +1162,7 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
     return following(
         finding,
         headline,
-        case.output_evidence(ended, ", which its programs share"),
+        case.output_evidence(ended, " or that of its programs"),
         then=uncapitalised(finding.title),
         rule="worker-start-failed",
         cause=f"{finding.cause} The command that was to start such a worker had ended: "

@@ -30,6 +30,7 @@ from dask_blackbox.analyse.exception_context import (
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
     explained_failure,
+    explained_origin,
     failure_text,
     hint_on,
     in_one_line,
@@ -46,7 +47,13 @@ from dask_blackbox.analyse.failures import (
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
 from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.memory import is_of_host
-from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.retry_advice import (
+    NO_SPACE,
+    UNKNOWN,
+    Advice,
+    advice_on_text,
+    is_of_a_limit,
+)
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.side_effects import (
     files_clause,
@@ -455,6 +462,7 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     if hosts := case.dialect.remedy(failure.message_of[1]):
         return f". {hosts}"
     explanation = explained_failure(case.run, failure)
+    explanation = explanation or explained_origin(case.run, failure)
     if explanation is not None and (file := explanation.missing_file):
         return f". {remedy_for_missing_file(case.run, failure, file)}"
     if explanation is not None and explanation.fix:
@@ -479,6 +487,8 @@ def _retry(case: Case, failure: TaskFailure, what: str) -> str:
     start = f"{what[0].upper()}{what[1:]} is often temporary"
     if not often:
         start = f"It is not known whether {what} is temporary"
+    elif is_of_a_limit(failure.message_of[1]):
+        start = "A service that refuses too many requests accepts them later"
     if failure.attempts > 1:
         return (
             f"{start}, but all {failure.attempts} attempts failed. Before you add "

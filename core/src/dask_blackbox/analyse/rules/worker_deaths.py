@@ -30,6 +30,7 @@ from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import (
     RetainedMemory,
     StartupMemory,
+    failed_spill_before,
     memory_need,
     retained_memory_of,
     startup_memory_of,
@@ -91,22 +92,31 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
     )
     early = startup_memory_of(case, deaths)
     about = retained or early
-    more = (about.sentence() if about else holds, last_line_text(deaths))
+    spill = failed_spill_before(case, {d.address for d in deaths}, deaths[-1].at)
+    more = (
+        spill.sentence() if spill else "",
+        about.sentence() if about else holds,
+        last_line_text(deaths),
+    )
     yield from verdict_on_deaths(
         case,
         WORKER_MEMORY_LIMIT,
         did="died",
-        how=_what_filled_memory(deaths, limit, retained, early),
+        how=_what_filled_memory(deaths, limit, retained, early)
+        + (f", after spilling had failed ({spill.name})," if spill else ""),
         more=" ".join(sentence for sentence in more if sentence),
-        remedy=retained.advice()
+        remedy=spill.advice()
+        if spill
+        else retained.advice()
         if retained
         else early.advice(need.wanted)
         if early
         else f"{_HOLD_LESS}{uncapitalised(need.advice())}"
         if need.held
         else need.advice(),
+        retry_advice="environment" if spill else None,
         # New workers start empty, and fill up again.
-        retry_confidence="medium" if retained else None,
+        retry_confidence="medium" if retained or spill else None,
     )
 
 

@@ -142,13 +142,20 @@ class SideEffects:
             self.take(at, "file-removed", subject, detail)
 
 
-def missing_file_row(key: str, path: str) -> list[object]:
+def missing_file_row(key: str, path: str, drivers: str = "") -> list[object]:
     """Return the event of a file that a task did not find; asks the file system.
+
+    Args:
+        key: Of the task.
+        path: As it was named.
+        drivers: The driver's working directory.
 
     Raises:
         OSError: The file system does not answer.
     """
-    return _row(time.time(), key, missing_file_facts(path), kind="missing-file")
+    return _row(
+        time.time(), key, missing_file_facts(path, drivers), kind="missing-file"
+    )
 
 
 def _row(

@@ -72,6 +72,7 @@ class WorkerCapture(WorkerPlugin):
     Args:
         name: Of the plugin; also the topic.
         bundles: How to keep failed tasks with their inputs; None: not at all.
+        directory: The driver's working directory, which relative paths may mean.
     """
 
     def __init__(
@@ -82,8 +83,9 @@ class WorkerCapture(WorkerPlugin):
         ring_bytes: int,
         stdout: bool,
         bundles: dict[str, Any] | None = None,
+        directory: str = "",
     ) -> None:
-        self.name = name
+        self.name, self._drivers_directory = name, directory
         self._bundles_wanted = bundles
         self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
 
@@ -497,7 +499,7 @@ class WorkerCapture(WorkerPlugin):
     def _look_for(self, key: str, path: str) -> None:
         """Report where a file should have been (in a thread: the file system may block)."""
         try:
-            row = missing_file_row(key, path)
+            row = missing_file_row(key, path, self._drivers_directory)
         except (OSError, ValueError):
             return
         with self._lock:
