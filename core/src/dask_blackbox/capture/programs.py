@@ -19,7 +19,7 @@ from asyncio import base_subprocess
 from collections import deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .exceptions import remove_own_frame
 from .logs import cut, plain
@@ -47,6 +47,12 @@ _THROUGH = tuple(
 )
 
 
+class _Process(Protocol):
+    """A `subprocess.Popen`."""
+
+    pid: int
+
+
 class _Program(NamedTuple):
     """A program that was started: by which code, and when."""
 
@@ -60,8 +66,8 @@ Sink = Callable[[float, str, dict[str, object]], None]
 """Takes when the exit code was known, and subject and fields of `events.ProgramFailed`."""
 
 _lock = threading.RLock()  # a signal's handler may start a program, too
-_running: weakref.WeakKeyDictionary[object, _Program] = weakref.WeakKeyDictionary()
-_ended: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
+_running: weakref.WeakKeyDictionary[_Process, _Program] = weakref.WeakKeyDictionary()
+_ended: weakref.WeakKeyDictionary[_Process, float] = weakref.WeakKeyDictionary()
 _failed: deque[tuple[float, str, dict[str, object]]] = deque(maxlen=_MOST)
 _sink: Sink | None = None
 _patched = False
@@ -212,7 +218,7 @@ def shell_exited(command: object, status: int, frame: FrameType) -> None:
         _note(program, os.waitstatus_to_exitcode(status), None, None)
 
 
-def _exited(process: Any, code: int, errors: object = None) -> None:
+def _exited(process: _Process, code: int, errors: object = None) -> None:
     try:
         program = _running.pop(process, None)
         if program is not None:
@@ -222,7 +228,7 @@ def _exited(process: Any, code: int, errors: object = None) -> None:
         pass
 
 
-def _peek(process: Any) -> None:
+def _peek(process: _Process) -> None:
     """Note the exit code of a program that was not waited for; its parent still can."""
     found = _end_of(process)
     if found is not None and found.si_status:
@@ -230,7 +236,7 @@ def _peek(process: Any) -> None:
         _exited(process, -found.si_status if killed else found.si_status)
 
 
-def _end_of(process: Any) -> Any:
+def _end_of(process: _Process) -> os.waitid_result | None:
     """Return how a program ended, if it has; its parent still can wait for it."""
     try:
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT

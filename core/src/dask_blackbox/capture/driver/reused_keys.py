@@ -16,11 +16,14 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..exceptions import remove_own_frame
 from ..user_frames import innermost_user_frame, place_of
 from .patches import Patches
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _MOST = 10_000
 _LONGEST, _DEEPEST, _MOST_PARTS = 1_000, 3, 20
@@ -51,7 +54,7 @@ class ReusedKeys:
     def __init__(self, note: Note) -> None:
         self._note = note
         self._tasks: OrderedDict[tuple[Hashable, Hashable], int] = OrderedDict()
-        self._clients: dict[Hashable, weakref.WeakSet[Any]] = {}
+        self._clients: dict[Hashable, weakref.WeakSet[Client]] = {}
 
     def watch(self, client: Any, patches: Patches) -> None:
         """Compare what `submit` and `map` of the class of clients are given from now on."""
@@ -72,7 +75,7 @@ class ReusedKeys:
 
         return call
 
-    def _compare(self, client: Any, tasks: Iterable[_Task]) -> None:
+    def _compare(self, client: Client, tasks: Iterable[_Task]) -> None:
         try:
             scheduler = _scheduler_of(client)
             clients = self._clients.setdefault(scheduler, weakref.WeakSet())
@@ -91,7 +94,7 @@ class ReusedKeys:
             pass
 
 
-def _scheduler_of(client: Any) -> Hashable:
+def _scheduler_of(client: Client) -> Hashable:
     """Return what stands for the scheduler of a client: its address, if it is connected."""
     return getattr(getattr(client, "scheduler", None), "address", None) or id(client)
 
