@@ -1170,3 +1170,37 @@ def test_workers_that_gave_up_on_another_address_name_it(
     assert found.confidence == ("high" if rule else "medium")
     if rule is not None:
         assert f"Timed out trying to connect to {address}" in found.evidence[0].text
+
+
+def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_timeout() -> (
+    None
+):
+    pieces = [
+        an_event("scheduler-info", "tcp://10.0.0.1:8786", at=1, pid=1),
+        an_event("scheduler-info", "tcp://10.0.0.1:8787", at=1.1, pid=1),
+        an_event("worker-added", "tcp://w1", at=2, scheduler="tcp://10.0.0.1:8786"),
+        a_worker(),
+        an_event(
+            "driver-call-failed", "driver", at=14.0, call="Client.wait_for_workers",
+            exception=WAITED.exception, message=WAITED.message, identity="1", pid=1,
+            file="/jobs/nightly.py", line=84,
+        ),
+        a_log_line(
+            "ERROR no bids: Only 0/1 workers arrived", at=14.1, role="driver",
+            source="driver", logger="stderr",
+        ),
+    ]  # fmt: skip
+    ended = failed_with(an_exception("SystemExit", "bids missing"), at=15)
+    run = a_run(*pieces, ended)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert (found.rule, found.confidence) == ("workers-never-arrived", "medium")
+    assert found.title.endswith("; those that started joined another scheduler")
+    assert "No worker ever joined the scheduler at tcp://10.0.0.1:8787" in found.cause
+    graph = an_event("graph-updated", "Client-1", at=14.5, graph=1, tasks=1)
+    run = a_run(*pieces, graph, ended)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "driver-exception"

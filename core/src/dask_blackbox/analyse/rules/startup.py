@@ -27,6 +27,7 @@ from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
     raised_at_end,
+    raised_on_purpose,
     root_of_chain,
     user_frame,
 )
@@ -59,6 +60,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
 from dask_blackbox.events import (
     DriverAttached,
+    DriverCallFailed,
     DriverRaised,
     DriverSignalled,
     GraphUpdated,
@@ -578,6 +580,8 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
         yield _scatter_finding(case)
         return
     match = case.search_exception(WORKERS_DID_NOT_ARRIVE.pattern)
+    survived = None if match else _survived_wait(case)
+    match = match or survived
     if not case.failed or not match or case.blame.failure is not None:
         yield from _missing_workers_findings(case)
         return
@@ -587,11 +591,12 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     another = _started_for_another(case)
     other_port_text = _another_text(case, *another) if another else ""
     died = ""
-    if case.deaths:
+    if case.deaths and not survived:
         died = (
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
+    elsewhere = "" if arrived or other_port_text else _joined_others(case)
     starting = _still_starting(case)
     by_program = bool(arrived) and _started_by_a_program(case)
     preload = None if starting else _running_preload(case)
@@ -605,10 +610,12 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
         + f" within {waited}"
         + (f"; {_what_starts(starting)}" if starting else "")
         + (f"; {preload.title}" if preload else "")
-        + (f"; they tried to connect to {another[0]}" if another else ""),
+        + (f"; they tried to connect to {another[0]}" if another else "")
+        + ("; those that started joined another scheduler" if elsewhere else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
             f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
+            + elsewhere
             + "".join(map(_how_it_starts, starting))
             + (f" {preload.cause}" if preload else "")
         ),
@@ -621,6 +628,8 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             "or with its `--scheduler-file`."
         )
         if other_port_text
+        else _JOINED_ANOTHER
+        if elsewhere
         else _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
         if too_few
         else _OUTPUT_OF_PROGRAM
@@ -630,14 +639,72 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             "only need more time, raise the timeout of `wait_for_workers` above "
             f"{waited}, or continue with {arrived or 'fewer'}."
         ),
-        confidence="high",
-        retry_advice="unknown" if starting else "code" if too_few or another else None,
+        confidence="medium" if survived else "high",
+        retry_advice="unknown"
+        if starting
+        else "code"
+        if too_few or another or elsewhere
+        else None,
         retry_confidence="low" if starting else None,
         evidence=(
             *(_tried_elsewhere(case, another[0]) if another else ()),
+            *(_evidence_of_survived(case) if survived else ()),
             *case.exception_evidence(),
         ),
     )
+
+
+_JOINED_ANOTHER = (
+    "Check with which address each worker is started: which of them belong to which of the "
+    "run's schedulers."
+)
+
+
+def _joined_others(case: Case) -> str:
+    """Return a sentence on the workers of the run's other schedulers, if one had none."""
+    with_workers = {each.scheduler for each in case.run.of(WorkerAdded)} - {None}
+    schedulers = {each.subject for each in case.run.of(SchedulerInfo)}
+    if len(schedulers - with_workers) != 1 or not with_workers & schedulers:
+        return ""
+    [alone] = schedulers - with_workers
+    joined = [w for w in case.run.of(WorkerAdded) if w.scheduler in schedulers]
+    names = quoted(dict.fromkeys(str(each.name or each.subject) for each in joined))
+    return (
+        f" No worker ever joined the scheduler at {alone}; "
+        f"{counted(len(joined), 'worker')} ({names}) joined another scheduler of this run, "
+        f"{listed(sorted(filter(None, with_workers & schedulers)))}."
+    )
+
+
+def _evidence_of_survived(case: Case) -> Iterator[Evidence]:
+    """Yield the last that the driver received of Dask, and handled."""
+    last = case.run.of(DriverCallFailed)[-1]
+    yield Evidence(
+        text=f"The driver received {class_of(last.exception)}: {last.message}"
+        f"{code_line(last, ' at ')}, and handled it.",
+        source="events",
+        at=last.at,
+    )
+
+
+def _survived_wait(case: Case) -> re.Match[str] | None:
+    """Return that workers did not arrive, where the driver handled that and then ended for it.
+
+    It was the last that it had of Dask: it sent no work any more, and its own code ended it.
+    """
+    exception, calls = case.exception, case.run.of(DriverCallFailed)
+    if not calls or any(death.at < calls[-1].at for death in case.deaths):
+        return None
+    on_purpose = (
+        exception is None
+        or class_of(exception.exception) == "SystemExit"
+        or raised_on_purpose(exception.traceback)
+    )
+    last = calls[-1]
+    sent = any(graph.at > last.at for graph in case.run.of(GraphUpdated))
+    if not on_purpose or sent or case.outcome.is_after(last.at):
+        return None
+    return WORKERS_DID_NOT_ARRIVE.search(last.message)
 
 
 _KERNEL_WAITS = (
