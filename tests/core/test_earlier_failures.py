@@ -275,15 +275,24 @@ def test_what_is_no_error_before_that_of_the_verdict_does_not_begin_the_headline
     assert found.confidence == "high"
 
 
-def test_what_a_driver_handled_is_counted_in_the_cause() -> None:
+def test_what_a_driver_handled_is_counted_in_the_evidence() -> None:
     other = a_failed_task("publish-8", "KeyError", "'EUR'", at=5.5)
-    run = a_run(WORKER, EARLIER, other, failed_with(an_exception("AssertionError", "")))
+    received = an_event(
+        "driver-call-failed", "driver", at=6.5, call="Future.result", key="publish-8",
+        exception="KeyError", message="'EUR'", identity="2", pid=1,
+    )  # fmt: skip
+    run = a_run(
+        WORKER, EARLIER, RECEIVED, other, received,
+        failed_with(an_exception("AssertionError", "row counts differ")),
+    )  # fmt: skip
 
     found = verdict_of(findings_in(run), run)
 
     assert found is not None
-    handled = "(1 with ValueError in 'publish' and 1 with KeyError in 'publish')"
-    assert (handled in found.cause) == ("had handled" in found.cause)
+    assert found.rule == "driver-exception"
+    handled = "1 with ValueError in 'publish' and 1 with KeyError in 'publish'."
+    assert any(each.text.endswith(handled) for each in found.evidence)
+    assert "KeyError" not in found.cause
 
 
 def test_an_error_that_the_job_printed_begins_the_headline() -> None:

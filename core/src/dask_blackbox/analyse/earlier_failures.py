@@ -27,7 +27,7 @@ from dask_blackbox.analyse.driver_output import (
     printed_failures,
 )
 from dask_blackbox.analyse.exception_context import (
-    HANDLED_ALL,
+    HANDLED,
     ended_thread,
     errors_before,
     setup_failed_before,
@@ -493,10 +493,9 @@ def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:
-    # What the driver had handled is counted there, and not explained.
-    cause = re.sub(rf"{HANDLED_ALL} \([^)]*\)", "", verdict.cause)
-    yield from (verdict.title, cause, verdict.remedy or "")
-    yield from (each.text for each in verdict.evidence)
+    yield from (verdict.title, verdict.cause, verdict.remedy or "")
+    evidence = (each.text for each in verdict.evidence)
+    yield from (text for text in evidence if not text.startswith(HANDLED))
     exception = case.exception
     if exception is not None:
         yield from (exception.message, exception.traceback, *exception.chain)

@@ -384,8 +384,8 @@ def thread_that_was_missed(
     return ended_thread(case, exception)
 
 
-HANDLED_ALL = "The driver had handled the errors of all failed tasks"
-"""Begins a sentence that goes on with what they were, in brackets."""
+HANDLED = "The driver had handled the errors of these tasks: "
+"""Begins evidence that explains nothing: the driver went on after them."""
 
 _PRIMITIVES = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
 _BLOCKED = 5.0

@@ -208,6 +208,7 @@ def remedy_of_frozen(frozen: Sequence[FrozenWorker], *, timeout: float = 0.0) ->
     patience = f" for longer than the timeout of {duration(timeout)}" if timeout else ""
     host = ", or the host was suspended or swapping" if share is None else ""
     return (
-        f"Code in the task held Python's global lock (GIL){patience}{host}. Use a "
-        f"function that releases the lock, or split the call. {longer}"
+        f"Code in the task held Python's global lock (GIL){patience}, such as native code "
+        f"or a regular expression that backtracks endlessly{host}. Use a function that "
+        f"releases the lock, or split the call. {longer}"
     )

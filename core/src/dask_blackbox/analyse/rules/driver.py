@@ -23,7 +23,7 @@ from dask_blackbox.analyse.driver_position import (
     wait_before,
 )
 from dask_blackbox.analyse.exception_context import (
-    HANDLED_ALL,
+    HANDLED,
     ended_thread,
     thread_that_blocked_the_driver,
     thread_that_was_missed,
@@ -428,15 +428,20 @@ def _tasks_then(case: Case) -> str:
             f"{quoted_key(failures[-1].key, 60)} with {short(str(failures[-1]), 120)}"
         )
     if case.failures:
-        kinds = Counter((f.raised.name, f.prefix) for f in case.failures).most_common()
-        named = [f"{n} with {name} in '{of}'" for (name, of), n in kinds if name]
-        which = f" ({listed(named)})" if named else ""
-        return f"{HANDLED_ALL}{which}"
+        return "The driver had handled the errors of all failed tasks"
     if released := _released(case):
         return released
     # Hosts have tasks of their own, one of which may have failed.
     kind = "task" if case.dialect is PLAIN else "Dask task"
     return f"No {kind} had failed{_ran_again(case)}"
+
+
+def _handled_evidence(case: Case) -> Iterator[Evidence]:
+    """Yield what a driver had handled that no failed task ended, by class."""
+    kinds = Counter((f.raised.name, f.prefix) for f in case.failures).most_common()
+    named = [f"{n:,} with {name} in '{of}'" for (name, of), n in kinds if name]
+    if named and not case.unhandled_failures:
+        yield Evidence(text=f"{HANDLED}{listed(named)}.", source="errors")
 
 
 def _ran_again(case: Case) -> str:
@@ -611,7 +616,12 @@ def _checked(exception: DriverException) -> bool:
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
     tail = end_of(exception.traceback)
     more = (Evidence(text=tail[:1500], source="driver"),) if tail else ()
-    return (*case.exception_evidence(), *more, *_logged_before(case))
+    return (
+        *case.exception_evidence(),
+        *more,
+        *_handled_evidence(case),
+        *_logged_before(case),
+    )
 
 
 class _Logged(NamedTuple):
@@ -711,6 +721,7 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
                 text=f"Exit code {code}.", source="driver", at=case.outcome.decided_at
             ),
             *_handled_before(handled),
+            *_handled_evidence(case),
         ),
     )
     if failed is None:
