@@ -1575,9 +1575,15 @@ def a_frozen_worker(*tasks: dict[str, Any], **process: object) -> RunTables:
             "its process used no CPU time: a task or coroutine waited",
             "Give that call a timeout",
         ),
+        (
+            {"state": "alive", "watched": 0.4, "cpu": 0.15},
+            "medium",
+            "used 150 ms of CPU time. It was blocked by a task",
+            "or the host was suspended",
+        ),
         ({}, "medium", "by a host that was suspended", "or the host was suspended"),
     ],
-    ids=["computes", "waits", "unknown"],
+    ids=["computes", "waits", "between", "unknown"],
 )
 def test_what_a_worker_did_that_answered_nothing(
     process: dict[str, object], confidence: str, says: str, advice: str

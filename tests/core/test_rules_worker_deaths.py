@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from dask_blackbox.analyse import exit_causes, findings_in, verdict_of
+from dask_blackbox.analyse import Case, exit_causes, findings_in, verdict_of
+from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.exit_causes import DIED
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
@@ -342,6 +343,15 @@ def test_sys_exit_is_found_in_the_last_lines_of_the_worker() -> None:
     assert "`sys.exit` was called at /jobs/nightly.py:31 in load" in found.cause
 
 
+@pytest.mark.parametrize(("code", "mapped"), [(-7, True), (-11, False)])
+def test_a_bus_error_is_one_of_a_mapped_file(*, code: int, mapped: bool) -> None:
+    found = verdict(a_run(*killed_by(code)))
+
+    assert found.rule == "worker-segfault"
+    assert ("rewritten in place while it was mapped" in found.remedy) == mapped
+    assert ("compiled libraries" in found.remedy) != mapped
+
+
 def test_a_frozen_worker_is_not_called_signalled() -> None:
     run = a_run(an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9))
     found = verdict(run)
@@ -368,6 +378,11 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
     assert found.title.startswith("A worker was stopped by the run's own code")
     assert "the run's own script had stopped its process (at /jobs/nightly.py:12)" in (
         found.cause
+    )
+    run = a_run(stop, given_up, killed_by(-9))
+    [step, *_] = chain_of(Case(run), verdict_of(findings_in(run), run), ())
+    assert step.text.endswith(
+        "was stopped by the run's own script (SIGSTOP), sent no heartbeats and was removed"
     )
     assert "GIL" not in found.cause
     resumed = an_event(

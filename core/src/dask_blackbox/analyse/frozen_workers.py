@@ -23,8 +23,9 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import code_line, duration, need_of_time
 
-_COMPUTED = 0.5
-"""Share of the time in which a frozen worker was watched that it computed, if it holds the lock."""
+_COMPUTES, _WAITS = 0.7, 0.1
+"""Shares of the time in which a frozen worker was watched that it computed: from the first on it
+holds the lock, up to the second it waits with it; between them, its host may have been busy."""
 _SILENT = 5.0
 """Seconds without a heartbeat after which a worker that answers nothing is frozen."""
 
@@ -65,6 +66,18 @@ class FrozenWorker:
         if process is None or not process.watched or process.cpu is None:
             return None
         return process.cpu / process.watched
+
+    @property
+    def computes(self) -> bool:
+        """Whether it is known to have computed all the time."""
+        share = self.share_computed
+        return share is not None and share >= _COMPUTES
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is known to have done nothing, though no signal had stopped it."""
+        share = self.share_computed
+        return share is not None and share <= _WAITS and not self.stopped
 
     @property
     def line(self) -> Frame | None:
@@ -149,25 +162,27 @@ def what_froze(
         return ""
     last = frozen[-1]
     begins = "Its event loop did not run during that time. "
-    process, share = last.process, last.share_computed
-    if process is None or share is None:
-        return (
-            f"{begins}It was blocked by a task that does not release Python's global lock "
-            "(GIL), by a coroutine that computes or sleeps without `await`, or by a host "
-            "that was suspended or swapping."
+    process, used = last.process, ""
+    if process is not None and last.share_computed is not None:
+        cpu = process.cpu or 0.0
+        used = (
+            f"In the {duration(process.watched or 0.0)} {seen}, its process used "
+            + (f"{duration(cpu)} of CPU time" if cpu else "no CPU time")
         )
-    cpu = process.cpu or 0.0
-    used = f"In the {duration(process.watched or 0.0)} {seen}, its process used " + (
-        f"{duration(cpu)} of CPU time" if cpu else "no CPU time"
-    )
-    if share < _COMPUTED:
+    if last.waits:
         return (
             f"{begins}{used}: a task or coroutine waited without releasing Python's global "
             "lock (GIL) or the event loop."
         )
+    if last.computes:
+        return (
+            f"{begins}{used}: a task computed without releasing Python's global lock "
+            "(GIL), or a coroutine computed without `await`."
+        )
     return (
-        f"{begins}{used}: a task computed without releasing Python's global lock (GIL), or a "
-        "coroutine computed without `await`."
+        f"{begins}{used}{'. ' if used else ''}It was blocked by a task that does not release "
+        "Python's global lock (GIL), by a coroutine that computes or sleeps without "
+        "`await`, or by a host that was suspended or swapping."
     )
 
 
@@ -198,15 +213,15 @@ def remedy_of_frozen(frozen: Sequence[FrozenWorker], *, timeout: float = 0.0) ->
         if timeout
         else f"`{limit}` makes the scheduler remove such a worker earlier."
     )
-    share = next((e.share_computed for e in reversed(frozen) if e.process), None)
-    if share is not None and share < _COMPUTED:
+    if frozen[-1].waits:
         return (
             "A call waits without releasing Python's global lock (GIL), or a coroutine "
             "waits without `await` (`time.sleep`, a blocking request). Give that call a "
             f"timeout, or run it in a thread or process of its own. {longer}"
         )
     patience = f" for longer than the timeout of {duration(timeout)}" if timeout else ""
-    host = ", or the host was suspended or swapping" if share is None else ""
+    known = frozen[-1].computes
+    host = "" if known else ", or the host was suspended or swapping"
     return (
         f"Code in the task held Python's global lock (GIL){patience}, such as native code "
         f"or a regular expression that backtracks endlessly{host}. Use a function that "

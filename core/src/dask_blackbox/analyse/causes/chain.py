@@ -289,6 +289,9 @@ def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:
 
 def _by_whom(death: WorkerExit) -> str | None:
     """Return what ended a worker, where neither Dask, its host nor the worker itself did."""
+    if death.frozen_for is not None and (death.stopper or death.was_stopped):
+        by = f" by {death.stopper}" if death.stopper else ""
+        return f"was stopped{by} (SIGSTOP), sent no heartbeats and was removed"
     asked = signal_in(death.closing)
     name = asked or death.signal
     if death.sent_from is not None and name:

@@ -424,7 +424,8 @@ def _tasks_then(case: Case) -> str:
         return "No graph had reached a scheduler yet"
     if failures := case.unhandled_failures:
         return (
-            f"{counted(len(failures), 'task')} had failed before, the last of them "
+            f"{counted(len(failures), 'task')} had failed before"
+            f"{', the last of them ' if len(failures) > 1 else ': '}"
             f"{quoted_key(failures[-1].key, 60)} with {short(str(failures[-1]), 120)}"
         )
     if case.failures:

@@ -749,7 +749,7 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
             "`get_client`."
         )
     else:
-        by, who = " by another client of the cluster", f"another client, {client}"
+        by, who = " by another client of the cluster", f"client {client}, another one,"
         remedy = (
             f"Find the owner of client {client}, another program on this cluster or a "
             "second client of the job: it cancelled futures that this run needed"

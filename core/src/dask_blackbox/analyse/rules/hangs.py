@@ -186,7 +186,7 @@ def _frozen_finding(
         did = f"{'was' if len(frozen) == 1 else 'were'} stopped (SIGSTOP, a debugger)"
     if all(each.stopper for each in frozen):
         did = f"{'was' if len(frozen) == 1 else 'were'} stopped by {last.stopper}"
-    known = all(each.process for each in frozen)
+    known = all(each.stopped or each.computes or each.waits for each in frozen)
     stopped = f" It was stopped at {last.stopped_from}." if last.stopped_from else ""
     line = "" if last.stopped or last.line is None else f" Python was at {last.line}."
     held = counted(len(hang.tasks), "task")
@@ -449,7 +449,8 @@ def _who_waits_for_whom(
         )
     if threads:
         sentences.append(
-            f"All {threads} threads were taken by tasks that did not finish: if one of them "
+            f"{'Both' if threads == 2 else f'All {threads}'} threads were taken by tasks that "  # noqa: PLR2004
+            "did not finish: if one of them "
             "waits for a task that could not start, none ever finishes."
         )
     if hang.waiting:

@@ -1036,10 +1036,15 @@ def _title_of_restricted(case: Case, key: str, restriction: str) -> str:
 
 
 def _start_one_text(restriction: str, task: RestrictedTask) -> str:
-    return (
-        f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or drop the restriction "
-        "(`resources=`, `workers=`, `dask.annotate`)."
-    )
+    drop = "drop the restriction (`resources=`, `workers=`, `dask.annotate`)"
+    if task.hosts:
+        return f"Ask for a host, or a worker, that is there; or {drop}."
+    if not task.resources:
+        return (
+            "Ask for a worker by its name rather than its address, which changes with each "
+            f"process; or {drop}."
+        )
+    return f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or {drop}."
 
 
 def _no_worker_yet_finding(case: Case) -> Finding:
@@ -1441,11 +1446,13 @@ def _departed_worker(case: Case, task: RestrictedTask) -> str:
     """Return that a worker had the name that a task asks for, and left."""
     asked = {*task.hosts, *task.workers}
     left = case.run.workers.drop_nulls("left").sort("left")
-    gone = [row for row in left.to_dicts() if row["name"] in asked]
+    gone = [row for row in left.to_dicts() if asked & {row["name"], row["address"]}]
     if not gone:
         return ""
     last = gone[-1]
     ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
+    if last["name"] not in asked:
+        return f" any more (that worker left {ago} before the end)"
     return (
         f" any more (worker '{last['name']}' left {ago} before the end; Dask treats a "
         "name that no worker has as a host)"

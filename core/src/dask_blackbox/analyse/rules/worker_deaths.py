@@ -251,11 +251,20 @@ def WORKER_SEGFAULT(case: Case) -> Iterator[Finding]:
         did="crashed",
         how=f"in native code ({deaths[-1].signal})",
         more=where or _no_stack(deaths),
-        remedy=(
+        remedy=_OF_MAPPED_FILES
+        if all(death.signal == "SIGBUS" for death in deaths)
+        else (
             f"{look}built for this machine. A retry without a change will most likely "
             "crash again."
         ),
     )
+
+
+_OF_MAPPED_FILES = (
+    "A page of a memory-mapped file could not be read or written: the file was truncated or "
+    "rewritten in place while it was mapped, or its disk or /dev/shm was full. Write a new version "
+    "beside the old one and rename it (`os.replace`), or read a copy."
+)
 
 
 def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:

@@ -299,10 +299,11 @@ def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
         return await inner(*args, **kwargs)
 
     worker.kill = kill
-    process = getattr(worker, "process", None)
-    if FROZEN is None or process is None:
+    process: Any = getattr(worker, "process", None)
+    kill_process: Callable[[], Awaitable[object]] | None
+    kill_process = getattr(process, "kill", None)
+    if FROZEN is None or kill_process is None:
         return
-    kill_process: Callable[[], Awaitable[object]] = process.kill
 
     async def look_and_kill() -> object:
         try:
@@ -316,8 +317,12 @@ def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
                 each.failed("the state of a worker that is killed", error)
         return await kill_process()
 
-    # A task and no coroutine: Dask does not always wait for it.
-    process.kill = lambda: asyncio.ensure_future(look_and_kill())
+    def kill_later() -> object:
+        # A task and no coroutine, and held here: Dask does not always wait for it.
+        watched.killing = asyncio.ensure_future(look_and_kill())
+        return watched.killing
+
+    process.kill = kill_later
 
 
 class _Watched:
@@ -326,6 +331,7 @@ class _Watched:
     def __init__(self) -> None:
         self._at: float | None = None
         self._cpu: dict[int, float] = {}
+        self.killing: object = None
 
     def begin(self, pid: int | None) -> None:
         """Take this moment."""
