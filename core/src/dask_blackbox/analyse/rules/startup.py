@@ -585,60 +585,67 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
     if not case.failed or not match or case.blame.failure is not None:
         yield from _missing_workers_findings(case)
         return
+    yield _arrival_finding(case, match, survived=survived is not None)
+
+
+def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Finding:
+    """Return that fewer workers arrived than the driver had waited for.
+
+    Args:
+        match: What Dask raised.
+        survived: Whether the driver handled that, and ended for it later.
+    """
     arrived, wanted = int(match["came"]), int(match["wanted"])
     waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
     another = _started_for_another(case)
-    other_port_text = _another_text(case, *another) if another else ""
+    address = _another_text(case, *another) if another else ""
     died = ""
     if case.deaths and not survived:
         died = (
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
-    elsewhere = "" if arrived or other_port_text else _joined_others(case)
+    elsewhere = "" if arrived or address else _joined_others(case)
     starting = _still_starting(case)
-    by_program = bool(arrived) and _started_by_a_program(case)
     preload = None if starting else _running_preload(case)
-    too_few = bool(arrived) and not died and _is_local(case) and not by_program
-    yield WORKERS_NEVER_ARRIVED.found(
-        (
-            f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived"
-            if wanted > 1
-            else "The only worker that the driver waited for did not arrive"
+    local = bool(arrived) and _is_local(case)
+    by_program = bool(arrived) and _started_by_a_program(case)
+    too_few = local and not died and not by_program
+    remedy = (
+        f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
+        "only need more time, raise the timeout of `wait_for_workers` above "
+        f"{waited}, or continue with {arrived or 'fewer'}."
+    )
+    if starting:
+        remedy = _BLOCKED_AT_START
+    elif preload:
+        remedy = _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
+    elif address:
+        remedy = (
+            f"Start them with the address of this scheduler, {_address_of_last(case)}, "
+            "or with its `--scheduler-file`."
         )
-        + f" within {waited}"
+    elif elsewhere:
+        remedy = _JOINED_ANOTHER
+    elif too_few:
+        remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
+    elif by_program and _is_local(case):
+        remedy = _OUTPUT_OF_PROGRAM
+    return WORKERS_NEVER_ARRIVED.found(
+        _title_of_arrival(arrived, wanted, waited)
         + (f"; {_what_starts(starting)}" if starting else "")
         + (f"; {preload.title}" if preload else "")
         + (f"; they tried to connect to {another[0]}" if another else "")
         + ("; those that started joined another scheduler" if elsewhere else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
-            f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{other_port_text}"
+            f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{address}"
             + elsewhere
             + "".join(map(_how_it_starts, starting))
             + (f" {preload.cause}" if preload else "")
         ),
-        remedy=_BLOCKED_AT_START
-        if starting
-        else _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
-        if preload
-        else (
-            f"Start them with the address of this scheduler, {_address_of_last(case)}, "
-            "or with its `--scheduler-file`."
-        )
-        if other_port_text
-        else _JOINED_ANOTHER
-        if elsewhere
-        else _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
-        if too_few
-        else _OUTPUT_OF_PROGRAM
-        if by_program and _is_local(case)
-        else (
-            f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
-            "only need more time, raise the timeout of `wait_for_workers` above "
-            f"{waited}, or continue with {arrived or 'fewer'}."
-        ),
+        remedy=remedy,
         confidence="medium" if survived else "high",
         retry_advice="unknown"
         if starting
@@ -652,6 +659,13 @@ def WORKERS_NEVER_ARRIVED(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _title_of_arrival(arrived: int, wanted: int, waited: str) -> str:
+    who = "The only worker that the driver waited for did not arrive"
+    if wanted > 1:
+        who = f"{f'Only {arrived}' if arrived else 'None'} of {wanted} workers arrived"
+    return f"{who} within {waited}"
 
 
 _JOINED_ANOTHER = (

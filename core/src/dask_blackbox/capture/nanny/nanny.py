@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from typing import TYPE_CHECKING, Any, Awaitable, Callable
 
@@ -42,6 +43,7 @@ _FIRST_LOOK, _MOST_LOOKS = (
     8,
 )  # seconds; each look is twice as late as the one before
 _LOOKING = 0.4  # seconds for which a worker's process is watched
+_CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT)
 _WRITING = 0.1  # seconds: a worker that is about to be killed writes its stacks
 _WRAPPED = ("_on_worker_exit_sync", "instantiate", "kill")
 
@@ -144,6 +146,9 @@ class NannyCapture(NannyPlugin):
     def _report_exit(self, exitcode: int) -> None:
         reasons, self._reasons = self._reasons, []
         killed, self._killed = self._killed, None
+        if killed is not None and exitcode in _CRASHES:
+            # Stacks are written without a lock: that can fail, and it was about to be killed.
+            exitcode = -signal.SIGKILL
         kills = oom_kills() or 0
         new_kills, self._oom_kills = kills - self._oom_kills, kills
         facts: dict[str, Any] = {
