@@ -149,8 +149,9 @@ def test_nothing_of_ours_stays_on_the_scheduler(finished: ScenarioRun) -> None:
 def test_no_file_stays_open(finished: ScenarioRun) -> None:
     files = finished.reported["files"]
 
-    assert set(files["during"]) > set(files["before"])
-    assert files["after"] == files["before"]
+    # What was open before may have been closed since: a pipe to a process that has ended.
+    assert set(files["during"]) - set(files["before"])
+    assert set(files["after"]) <= set(files["before"])
 
 
 def test_no_process_and_no_file_is_left(finished: ScenarioRun) -> None:
