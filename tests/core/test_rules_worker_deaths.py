@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,
+    START,
     Piece,
     a_death,
     a_departure,
@@ -358,6 +360,33 @@ def test_a_frozen_worker_is_not_called_signalled() -> None:
 
     assert found.rule == "worker-heartbeat-timeout"
     assert "5 m 00 s" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("sampled", "computed"), [(2.0, True), (9.0, False)], ids=["frozen", "resumed"]
+)
+def test_what_a_worker_did_once_it_had_resumed_did_not_freeze_it(
+    sampled: float, *, computed: bool
+) -> None:
+    report = an_event(
+        "worker-certificate", "tcp://w1", at=10.0, worker="tcp://w1", pid=100,
+        exit_code=-9, executing=[{"key": "boom-1", "start": START + 1}],
+        memory=[[START + 1.0, 2**26], [START + sampled, 2**26]],
+        when_killed={"state": "alive", "watched": 4.0, "cpu": 3.9},
+        asked_to_close=True, close_reason="check-worker-ttl-1795230000.1",
+    )  # fmt: skip
+    report = (report[0], (*report[1][:-1], _observed(report[1][-1], START + 10.0)))
+    given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
+    dead = a_death(exit_code=None, executing=["boom-1"], at=5.6)
+    failed = raised_in("boom-1", killed_worker("boom-1"))
+    found = verdict(a_run(a_worker(), a_graph(), given_up, *dead, report, *failed))
+
+    assert found.rule == "worker-heartbeat-timeout"
+    assert ("3.9 s of CPU time" in found.cause) == computed
+
+
+def _observed(detail: str, at: float) -> str:
+    return json.dumps(json.loads(detail) | {"at": at})
 
 
 def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -> None:

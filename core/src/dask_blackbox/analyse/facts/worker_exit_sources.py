@@ -40,6 +40,7 @@ from dask_blackbox.events import (
     Event,
     NannyLost,
     NannyResponded,
+    ProcessState,
     SchedulerLost,
     TaskSignalled,
     WorkerAdded,
@@ -123,6 +124,22 @@ class _ExitFields:
     def add_reported(self, name: str, reports: list[object]) -> None:
         """Set a field from the exit reports; the last one is used."""
         self.add(name, *reversed(reports))
+
+
+_RESUMED = 1.0
+"""Seconds within the time that a nanny watched: what is sampled later shows that Python ran."""
+
+
+def _frozen_when_killed(report: WorkerExitReport) -> ProcessState | None:
+    """Return the state of a process as its nanny killed it, if it was still frozen then.
+
+    One that had only been frozen until it was removed waits for its tasks, and is sampled again.
+    """
+    killed, at = report.when_killed, report.observed_at
+    if killed is None or at is None or killed.is_stopped:
+        return killed
+    since = at - (killed.watched or 0.0) + _RESUMED
+    return None if any(sample.at > since for sample in report.memory) else killed
 
 
 class _ExitSources:
@@ -224,7 +241,7 @@ class _ExitSources:
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))
         account.add_reported("alive", [str(each.alive or "") for each in reports])
-        account.add_reported("when_killed", [each.when_killed for each in reports])
+        account.add_reported("when_killed", [*map(_frozen_when_killed, reports)])
         act = self._teardown.action_on(address, at)
         if act is not None:
             place = code_line(act) or "the driver's process"

@@ -435,7 +435,8 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
             sentence
             for sentence in (
                 what_froze(frozen, seen="before its nanny killed it"),
-                last_line_text(deaths),
+                # Of one that had resumed, the stacks show what it did later.
+                last_line_text(deaths) if frozen[-1].process else "",
             )
             if sentence
         ),
