@@ -1051,7 +1051,7 @@ def _title_of_restricted(case: Case, key: str, restriction: str) -> str:
 
 def _start_one_text(restriction: str, task: RestrictedTask) -> str:
     drop = "drop the restriction (`resources=`, `workers=`, `dask.annotate`)"
-    if task.hosts:
+    if not task.resources and task.hosts:
         return f"Ask for a host, or a worker, that is there; or {drop}."
     if not task.resources:
         return (
