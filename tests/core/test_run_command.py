@@ -389,7 +389,7 @@ def test_what_the_user_had_in_the_environment_still_runs(
 
 
 _STARTS_A_WORKER = """
-import subprocess, sys, time
+import subprocess, sys
 from distributed import Client, LocalCluster
 
 if __name__ == "__main__":
@@ -398,8 +398,7 @@ if __name__ == "__main__":
         with open("worker.log", "wb") as log:
             worker = subprocess.Popen([*command, "--nprocs", "1"], stdout=log, stderr=log)
         with Client(cluster) as client:
-            while worker.poll() is None:
-                time.sleep(0.1)
+            worker.wait()
             raise RuntimeError("no workers")
 """
 

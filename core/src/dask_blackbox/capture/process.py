@@ -128,7 +128,7 @@ def parent_of(pid: int | str) -> int:
 def stat_fields(pid: object) -> list[str]:
     """Return the fields of a process after its name, as the kernel prints them.
 
-    None where the system does not say; the first is its state, the twentieth when it
+    Empty where the system reports none; the first is its state, the twentieth when it
     started, the fiftieth its exit status.
 
     Args:

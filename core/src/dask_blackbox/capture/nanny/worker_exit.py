@@ -154,20 +154,16 @@ def state_of_process(pid: object) -> str:
 
 def cpu_of_threads(pid: object) -> dict[int, float]:
     """Return the CPU seconds of a process's threads by native id; none if nothing reports them."""
-    found = {}
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
-                fields = file.read().rsplit(")", 1)[1].split()
-            ticks = int(fields[_USER]) + int(fields[_SYSTEM])
-            found[int(thread)] = ticks / os.sysconf("SC_CLK_TCK")
-    except (
-        OSError,
-        IndexError,
-        ValueError,
-    ):  # a thread, or the process, has just ended
-        pass
-    return found
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it has ended, or this system has none
+        return {}
+    tick = os.sysconf("SC_CLK_TCK")
+    return {
+        int(thread): (int(fields[_USER]) + int(fields[_SYSTEM])) / tick
+        for thread in threads
+        if (fields := stat_fields(f"{pid}/task/{thread}"))
+    }
 
 
 def _alive(pid: Any, started: object) -> bool:
