@@ -107,7 +107,7 @@ def blame_of(
 
     Args:
         dead: The deaths of the run with their causes.
-        no_worker_left: Whether no worker was left at the end.
+        no_worker_left: Whether no worker was left when the driver's work ended.
         again: Whether a task had ended worker after worker when the driver gave up.
         recovered: Deaths that the driver no longer waits for: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.

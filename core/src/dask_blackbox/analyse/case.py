@@ -83,7 +83,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run_tables import FINISHED, RunTables
+from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 from dask_blackbox.tables.schemas import Row
 
 _RECENT = 120.0  # seconds
@@ -284,7 +284,7 @@ class Case:
             failures_that_count(self.failures, self.outcome),
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
-            no_worker_left=not self.run.workers["left"].has_nulls(),
+            no_worker_left=self.no_worker_left,
             again=self._kills_workers_repeatedly,
             recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
@@ -293,6 +293,12 @@ class Case:
             idle=self.standstill is None,
             gave_up=self.gave_up_waiting,
         )
+
+    @cached_property
+    def no_worker_left(self) -> bool:
+        """Whether all workers had left when the outcome was decided, or there was none."""
+        left = self.run.workers.select(epoch("left"))["left"]
+        return not left.has_nulls() and not any(map(self.outcome.is_after, left))
 
     @cached_property
     def unreceived(self) -> frozenset[str]:
@@ -375,11 +381,12 @@ class Case:
         return any(class_of(n) in classes for n in classes_of(self.exception))
 
     def search_exception(self, pattern: str) -> re.Match[str] | None:
-        """Search the message of the driver's exception, then its traceback."""
+        """Search the message of the driver's exception, its traceback, and what `from None` hid."""
         if self.exception is None:
             return None
         found = re.search(pattern, self.exception.message, re.DOTALL)
-        return found or re.search(pattern, self.exception.traceback)
+        texts = (self.exception.traceback, *self.exception.handled)
+        return found or next(filter(None, (re.search(pattern, e) for e in texts)), None)
 
     said = search_exception  # its former name, for rules of users
 

@@ -219,8 +219,7 @@ def _waited_until(case: Case) -> str:
     """Return a sentence on how a driver ended that learned of no failure, or nothing."""
     if case.blame.failure is not None:
         return ""
-    no_worker_left = not case.run.workers["left"].has_nulls()
-    empty = "no worker was left" if no_worker_left else ""
+    empty = "no worker was left" if case.no_worker_left else ""
     if case.state in ("aborted", "lost"):
         by = signal_of_driver(case.run)
         waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"

@@ -28,6 +28,8 @@ from dask_blackbox.run_tables import RunTables, epoch
 OF_DASK = r"(?:distributed|dask|dask_blackbox|tornado|bokeh|asyncio|py\.warnings)\b"
 _PRINTED_BY_THEM = rf"\S+ \S+ - {OF_DASK}\S* - [A-Z]+ - "
 _ERRORS_OF_THEM = rf"^\S+ \S+ - {OF_DASK}\S* - (?:WARNING|ERROR|CRITICAL) - "
+# `SubprocessCluster` logs all that a scheduler that did not start had printed.
+_STDERR_OF_PROGRAM = r"^\S+ \S+ - distributed\.deploy\.subprocess - ERROR - Traceback"
 # Python's own process for shared memory, which outlives a process that was killed.
 _AT_EXIT = "resource_tracker: "
 # Our own log lines, in whatever format the job logs: they are not the job's.
@@ -159,7 +161,7 @@ def _lines_of_stderr(run: RunTables) -> tuple[_Line, ...]:
     )
     headings = _headings([text for *_, text in rows])
     return tuple(
-        _Line(row, at, text, logged)
+        _Line(row, at, _TRACEBACK if text.endswith(_TRACEBACK) else text, logged)
         for (row, at, text), logged in zip(rows, headings, strict=True)
     )
 
@@ -177,6 +179,8 @@ def _headings(lines: list[str]) -> Iterator[str]:
             is_error = re.match(_ERRORS_OF_THEM, line)
             of_dask = is_error and not CALLBACK_FAILED.search(line)
             heading, in_traceback = line if of_dask else "", False
+            if re.match(_STDERR_OF_PROGRAM, line):
+                heading, in_traceback = "", True
             yield ""
         else:
             if line == _TRACEBACK:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -18,6 +20,7 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
+    ClientConnecting,
     DriverBlocked,
     DriverLost,
     DriverUnblocked,
@@ -70,14 +73,14 @@ class DriverPosition(HasStack):
         at: When it was reported, epoch seconds.
         lasted: Seconds at that line, until the run ended; 0 if nothing reported it.
         stack: Where it was, the innermost frame last.
-        connecting: Addresses that clients were trying to reach, with the seconds until
+        connecting: Clients that were trying to reach a scheduler, with the seconds until
             the run ended.
     """
 
     at: float
     lasted: float
     stack: tuple[Frame, ...] = field(default=(), repr=False)
-    connecting: tuple[tuple[str, float], ...] = ()
+    connecting: tuple[ClientConnecting, ...] = ()
 
     @property
     def blocked_for(self) -> str:
@@ -146,9 +149,9 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
         lasted=_waited(run, stack, since + reported_after, end),
         stack=stack,
         connecting=tuple(
-            (each.address, each.lasted + since)
+            msgspec.structs.replace(each, lasted=each.lasted + since)
             for each in last.connecting
-            if each.address
+            if each.address or each.scheduler_file
         ),
     )
 

@@ -164,6 +164,7 @@ _LEVEL = re.compile(
 """What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
+_REPORTED = 1.0  # seconds between what a call raises and the line on it
 _DELAY = 0.05
 """Seconds by which a worker's estimate of its scheduler's clock may be off."""
 _SHOWN = 3
@@ -272,6 +273,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         for each in _earlier(case, verdict)
         if not _is_explained(each, verdict.title if each.root or each.known else texts)
         and not _reports(each, raised)
+        and not _reports_wait(case, each)
     ]
     if not found:
         return verdict
@@ -532,6 +534,21 @@ def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
     """Return whether a line only reports the error that the verdict is about."""
     line = _words_of_line(earlier.message)
     return any(f" {each}" in line for each in raised if " " in each)
+
+
+def _reports_wait(case: Case, earlier: _Earlier) -> bool:
+    """Return whether a line reports an earlier wait, which timed out as the last one did.
+
+    A driver that waits once more for the same work met the same twice.
+    """
+    exception = case.exception
+    if exception is None or not is_wait(exception.exception, exception.message):
+        return False
+    name = class_of(exception.exception)
+    return name in earlier.message and any(
+        class_of(each.exception) == name and 0 <= earlier.at - each.at <= _REPORTED
+        for each in case.outcome.survived
+    )
 
 
 def _words_of_line(line: str) -> str:

@@ -61,10 +61,16 @@ def failures_that_count(
         failure
         for failure in failures
         # What reached the driver came before it got there, whatever the clocks say.
-        if (failure.key in reached or not outcome.is_after(failure.at - _ESTIMATE))
+        if (failure.key in reached or not outcome.is_after(_earliest(failure)))
         and not (handled and failure.key in received)
         and not (handled and outcome.has_survived(failure.exception, failure.message))
     )
+
+
+def _earliest(failure: TaskFailure) -> float:
+    """Return the earliest time at which a task can have failed, epoch seconds."""
+    # That workers died at it is the scheduler's own decision.
+    return failure.at if failure.killed else failure.at - _ESTIMATE
 
 
 def failure_behind(

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from dask_blackbox.capture import programs
+from dask_blackbox.capture.driver.client_calls import scheduler_file_of
 from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.guard import guard
 
@@ -110,7 +111,11 @@ class DriverPositionWatcher(threading.Thread):
         since = {id(c): self._connecting.get(id(c), now) for c in trying}
         self._connecting = since
         return [
-            {"address": _address(client), "lasted": now - since[id(client)]}
+            {
+                "address": _address(client),
+                "lasted": now - since[id(client)],
+                "scheduler_file": scheduler_file_of(client),
+            }
             for client in trying
         ]
 

@@ -36,6 +36,7 @@ from dask_blackbox.events.driver import (
     Machine,
     ProcessChanged,
     RunEnded,
+    SchedulerFile,
     StateChange,
     WorkerCode,
 )
@@ -225,6 +226,7 @@ __all__ = [
     "Rows",
     "RunEnded",
     "SchedulerClosing",
+    "SchedulerFile",
     "SchedulerInfo",
     "SchedulerLoad",
     "SchedulerLost",

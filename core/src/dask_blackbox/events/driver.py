@@ -250,16 +250,30 @@ class DriverWarning(Event, frozen=True, kw_only=True):
     lineno: int | None = None
 
 
+class SchedulerFile(Part, frozen=True, kw_only=True):
+    """The file in which a client looks for the address of its scheduler.
+
+    Attributes:
+        path: Of the file, absolute.
+        written: When it was written last, epoch seconds; absent: it did not exist.
+    """
+
+    path: str = ""
+    written: float | None = None
+
+
 class ClientConnecting(Part, frozen=True, kw_only=True):
     """A client that has not reached a scheduler yet.
 
     Attributes:
         address: Of the scheduler.
         lasted: Seconds so far.
+        scheduler_file: Where it looks for the address, if it was given a file.
     """
 
     address: str | None = None
     lasted: float = 0.0
+    scheduler_file: SchedulerFile | None = None
 
 
 class DriverBlocked(Event, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part, UserCodeEvent
-from dask_blackbox.events.driver import DriverRaised
+from dask_blackbox.events.driver import DriverRaised, SchedulerFile
 
 
 class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
@@ -21,6 +21,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
         identity: Distinguishes the exception object from others of the process.
         main: Whether it was raised in the main thread.
         address: Of the scheduler that a client was still trying to reach.
+        scheduler_file: Where such a client looked for the address, if it was given a file.
     """
 
     kind: ClassVar[str] = "driver-call-failed"
@@ -34,6 +35,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     identity: str | None = None
     main: bool | None = None
     address: str | None = None
+    scheduler_file: SchedulerFile | None = None
 
 
 class DriverClosing(Event, frozen=True, kw_only=True):

@@ -29,7 +29,12 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
-from dask_blackbox.events import DriverCallFailed, DriverClosing, SchedulerInfo
+from dask_blackbox.events import (
+    DriverCallFailed,
+    DriverClosing,
+    SchedulerFile,
+    SchedulerInfo,
+)
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     capital,
@@ -102,13 +107,52 @@ def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
     if address in case.run.workers["address"].to_list():
         return  # a request to a worker that is gone
     why, remedy, advice = _why(case, address, waited)
+    file = _scheduler_file(case)
+    title = f"The driver could not connect to {address}"
+    if file is not None:
+        title += f", the address in {file.path.rpartition('/')[2]}"
+        remedy = f"{_REMOVE_FILE} {remedy}" if _is_old(case, file) else remedy
     yield CANNOT_CONNECT.found(
-        f"The driver could not connect to {address}",
-        cause=f"The driver tried for {waited} s to connect to {address}: {why}.",
+        title,
+        cause=(
+            f"The driver tried for {waited} s to connect to {address}: {why}."
+            + _file_text(case, file)
+        ),
         remedy=remedy,
         confidence="medium" if known or advice == "unknown" else "high",
         retry_advice=advice,
         evidence=case.exception_evidence(),
+    )
+
+
+_REMOVE_FILE = (
+    "Remove the scheduler file before the scheduler starts, and let the driver wait until it "
+    "exists."
+)
+
+
+def _scheduler_file(case: Case) -> SchedulerFile | None:
+    """Return the file in which the client that failed had looked for its scheduler."""
+    exception = case.exception
+    call = None if exception is None else _interrupted_call(case, exception)
+    return None if call is None else call.scheduler_file
+
+
+def _is_old(case: Case, file: SchedulerFile) -> bool:
+    """Return whether a scheduler file had been written before the run began."""
+    return file.written is not None and file.written < case.run.manifest.started
+
+
+def _file_text(case: Case, file: SchedulerFile | None) -> str:
+    """Return a sentence on the file that an address is from; else nothing."""
+    if file is None or file.written is None:
+        return ""
+    age = case.run.manifest.started - file.written
+    if age < 0:
+        return f" The address is that of {file.path}, which was written during the run."
+    return (
+        f" The address is that of {file.path}, which was written {duration(age)} before the "
+        "run began: it is of a scheduler that had started before."
     )
 
 
@@ -172,6 +216,11 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     call = _interrupted_call(case, exception)
     if call is not None:  # the exception may come from a signal's handler
         at = code_line(call, " at ")
+        if call.scheduler_file is not None and call.scheduler_file.written is None:
+            yield _no_file_finding(
+                call.scheduler_file, at + waited, case.exception_evidence()
+            )
+            return
     address = None if call is None else call.address
     to, where = (f" to {address}", f" at {address}") if address else ("", "")
     yield CANNOT_CONNECT.found(
@@ -196,7 +245,11 @@ def _interrupted_call(
     case: Case, exception: DriverException
 ) -> DriverCallFailed | None:
     """Return the call of a client that was still trying to reach its scheduler."""
-    calls = (each for each in case.run.of(DriverCallFailed) if each.address)
+    calls = (
+        each
+        for each in case.run.of(DriverCallFailed)
+        if each.address or each.scheduler_file
+    )
     return next((e for e in calls if e.identity in exception.chain_ids), None)
 
 
@@ -206,12 +259,24 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
     if position is None or case.state == "failed":
         return
     known = {each.subject for each in case.run.of(SchedulerInfo)}
-    trying = [each for each in position.connecting if each[0] not in known]
+    trying = [each for each in position.connecting if each.address not in known]
     if not trying:
         return
-    address, lasted = max(trying, key=lambda each: each[1])
+    client = max(trying, key=lambda each: each.lasted)
+    address, lasted, file = client.address, client.lasted, client.scheduler_file
     frame = position.own_frame
     at = f", at {frame}" if frame else ""
+    evidence = (evidence_of_position(position), *case.exception_evidence())
+    if file is not None and file.written is None:
+        waited = f", after {duration(lasted)}{at}"
+        yield _no_file_finding(file, waited, evidence)
+        return
+    if address is None:
+        address = (
+            "the address in its scheduler file"
+            if file is None
+            else f"the address in {file.path}"
+        )
     yield CANNOT_CONNECT.found(
         f"The driver was still trying to connect to {address} when it was stopped",
         cause=(
@@ -230,7 +295,28 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
         ),
         confidence="medium",
         retry_advice="unknown",
-        evidence=(evidence_of_position(position), *case.exception_evidence()),
+        evidence=evidence,
+    )
+
+
+def _no_file_finding(
+    file: SchedulerFile, when: str, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return that a client waited for a scheduler file, which Dask does without a time limit."""
+    return CANNOT_CONNECT.found(
+        f"The driver waited for the scheduler file {file.path}, which did not exist",
+        cause=(
+            f"`Client(scheduler_file=…)` waits until its file exists, and {file.path} did not "
+            f"exist when the driver was stopped{when}."
+        ),
+        remedy=(
+            "Check that a scheduler starts with `--scheduler-file` and the same path, in a "
+            "folder that it and the driver share, and what it printed. The `timeout` of "
+            "`Client` does not end this wait."
+        ),
+        confidence="high",
+        retry_advice="unknown",
+        evidence=evidence,
     )
 
 

@@ -40,8 +40,6 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     came_from_a_local_task,
     end_of,
-    is_the_users,
-    last_frame,
     raised_at_end,
     raised_by_a_library,
     raised_on_purpose,
@@ -314,10 +312,8 @@ def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
     """
     if class_of(exception.exception) in _MISTAKES:
         return False
-    last = last_frame(exception.traceback)
-    asserts = last is not None and is_the_users(last) and last.code.startswith("assert")
     return (
-        (asserts or raised_on_purpose(exception.traceback))
+        raised_on_purpose(exception.traceback)
         and case.outcome.call is None
         and case.outcome.source != "test"
         and "finished" in case.run.tasks["outcome"]

@@ -787,7 +787,9 @@ def _is_unrelated(case: Case) -> bool:
     if case.exception is None:
         return False
     timeout = class_of(case.exception.exception).endswith(("TimeoutError", "Timeout"))
-    return timeout or raised_outside_dask(case.exception.traceback)
+    # One that is raised `from None` replaces what a call to Dask had raised.
+    own = case.outcome.call is None and raised_outside_dask(case.exception.traceback)
+    return timeout or own
 
 
 def _all_were_closed(case: Case, moment: float) -> bool:

@@ -484,6 +484,7 @@ def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
         if any_of(each.logged, *_START_FAILURES):
             first = raised_at_end(each.root) if each.root else None
             reported.append(first or (each.exception, each.message))
+    reported += [(each.exception, each.message) for each in _ends_of_commands(case)]
     known = [(class_of(name), _of_names(message)) for name, message in reported]
     good = [each for each in known if each[0] not in _GENERIC]
     return next(iter(good), None)

@@ -198,6 +198,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "identity": identity_of(error),
                 "main": threading.current_thread() is threading.main_thread(),
                 "address": _address_of(owner),
+                "scheduler_file": scheduler_file_of(owner),
                 **place_of(innermost_user_frame(sys._getframe(1))),
             },
         )
@@ -209,6 +210,23 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
 def _call(owner: object, name: str) -> str:
     name = name.lstrip("_")
     return name if owner is None else f"{type(owner).__name__}.{name}"
+
+
+def scheduler_file_of(client: object) -> dict[str, object] | None:
+    """Return where a client that was never connected looks for its scheduler's address.
+
+    Returns:
+        Path of the file, and when it was written (epoch seconds; None: it does not exist).
+    """
+    path = getattr(client, "scheduler_file", None)
+    known = getattr(client, "_scheduler_identity", None)
+    if known or not isinstance(path, (str, os.PathLike)):
+        return None
+    try:
+        written = os.stat(path).st_mtime
+    except OSError:
+        written = None
+    return {"path": os.path.abspath(path), "written": written}
 
 
 def _address_of(client: object) -> str | None:
