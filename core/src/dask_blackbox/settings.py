@@ -29,7 +29,6 @@ _OURS = frozenset(
         "DASK_BLACKBOX_CONTROL",
         "DASK_BLACKBOX_PROCESSES",
         "DASK_BLACKBOX_RECORDING",
-        "DASK_BLACKBOX_STDERR",
     )
 )
 """How our own processes find each other: no settings."""

@@ -197,8 +197,7 @@ def _commands(*, nanny: bool) -> Iterator[Client]:
     worker += ["--memory-limit", "400MB", "--nanny" if nanny else "--no-nanny"]
     if FAULT == "preload":
         Path("licence.py").write_text(
-            "def dask_setup(worker):\n"
-            "    raise RuntimeError('no licence server at 10.0.0.7')\n"
+            "raise RuntimeError('no licence server at 10.0.0.7')\n"
         )
         worker += ["--preload", str(Path("licence.py").resolve())]
     if FAULT == "option":
@@ -323,7 +322,7 @@ def submit(client: Client) -> list[Any]:
             for t, v in zip(TANKS, values, strict=True)
         ]
     if FAULT == "scattered":
-        table = client.scatter([float(tank) for tank in TANKS])
+        [table] = client.scatter([[float(tank) for tank in TANKS]])
         [holder] = client.who_has([table])[table.key]
         pid = client.run(os.getpid, workers=[holder])[holder]
         os.kill(pid, signal.SIGKILL)

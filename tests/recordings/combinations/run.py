@@ -92,7 +92,7 @@ FAULTS: Mapping[str, Fault] = {
     "exit": Fault(("worker-exit",), ("level_exit", r"\b5\b"), _OWN),
     "frozen": Fault(("worker-heartbeat-timeout", "stalled"), ("level_frozen",), _NANNIES),
     "sigkill": Fault(("worker-signalled",), ("SIGKILL", "level_slow"), _OWN),
-    "sigterm": Fault(("worker-signalled",), ("SIGTERM",), _OWN),
+    "sigterm": Fault(("worker-signalled", "worker-preempted"), ("SIGTERM",), _OWN),
     "scheduler-killed": Fault(("scheduler-lost",), ("SIGKILL|killed",), _COMMANDS),
     "cancelled": Fault(("cancelled",), ("cancel",), drivers=_FUTURES),
     "event": Fault(("stalled",), ("valve_closed", "level_after_event")),
@@ -103,7 +103,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "argument": Fault(("graph-not-serializable",), ("lock",), _OWN),
     "setstate": Fault(
-        ("graph-not-deserializable", "task-exception"), ("gauge 3",), _OWN, _FUTURES
+        ("graph-not-deserializable", "task-exception", "environment-mismatch"), ("gauge 3",), _OWN, _FUTURES
     ),
     "module": Fault(("environment-mismatch", "module-not-shipped"), ("strapping",), _COMMANDS),
     "variable": Fault(("task-exception", "environment-mismatch"), ("GAUGE_TOKEN",), _COMMANDS),
@@ -112,7 +112,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "driver-bug": Fault(("driver-exception",), ("south",)),
     "preload": Fault(("worker-start-failed",), ("licence server",), _COMMANDS, **_START),
-    "option": Fault(("worker-start-failed",), ("--nprocs",), _COMMANDS, **_START),
+    "option": Fault(("worker-start-failed",), ("nprocs|extra argument",), _COMMANDS, **_START),
     "address": Fault(
         ("workers-never-arrived", "cannot-connect", "worker-start-failed"),
         (r"127\.0\.0\.1:9\b",),
@@ -220,9 +220,12 @@ def _name(parts: Parts) -> str:
 
 
 def _record(scripts: ModuleType, store: Path, parts: Parts) -> None:
-    done = scripts.run_case(
-        "../combinations/job", _case(scripts, parts), store / _name(parts), bare=False
-    )
+    """Record a combination, unless the store has it."""
+    place = store / _name(parts)
+    if (place / "done.json").exists():
+        return
+    case = _case(scripts, parts)
+    done = scripts.run_case("../combinations/job", case, place, bare=False)
     print(_name(parts), done, flush=True)
 
 

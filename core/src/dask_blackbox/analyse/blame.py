@@ -102,6 +102,8 @@ def blame_of(
     unreceived: frozenset[str] = frozenset(),
     idle: bool = False,
     gave_up: bool = False,
+    printed: int = 0,
+    from_a_call: bool = False,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -115,9 +117,18 @@ def blame_of(
         unreceived: Keys of the failed tasks of which no call of the driver's received.
         idle: Whether the cluster had nothing to do at the end.
         gave_up: Whether the driver failed without what it had waited for in vain.
+        printed: How many exceptions the driver itself had printed with their tracebacks.
+        from_a_call: Whether a call to Dask had raised what ended the driver.
     """
     failure, proven = failure_behind(
-        exception, failures, state, ended, unreceived, idle=idle
+        exception,
+        failures,
+        state,
+        ended,
+        unreceived,
+        idle=idle,
+        printed=printed,
+        from_a_call=from_a_call,
     )
     proven = proven and certain
     killed = (failure is not None and failure.killed) or names_killed_worker(exception)

@@ -20,7 +20,10 @@ from dask_blackbox.analyse.blame import (
     timed_out_waiting,
 )
 from dask_blackbox.analyse.core_seconds import Loads
-from dask_blackbox.analyse.driver_output import PrintedFailure
+from dask_blackbox.analyse.driver_output import (
+    PrintedFailure,
+    number_of_printed_failures,
+)
 from dask_blackbox.analyse.driver_position import (
     DriverPosition,
     driver_position_of,
@@ -41,7 +44,7 @@ from dask_blackbox.analyse.failures import (
 )
 from dask_blackbox.analyse.frames import (
     classes_of,
-    raised_on_purpose,
+    raised_by_a_check,
     untangled,
     without_traceback,
 )
@@ -57,6 +60,7 @@ from dask_blackbox.analyse.run_state import (
     signal_of_driver,
     state_of,
 )
+from dask_blackbox.analyse.signatures.distributed import NO_WORKER_TO_SCATTER_TO
 from dask_blackbox.analyse.symptoms import is_absence, is_wait
 from dask_blackbox.analyse.task_activity import TaskActivity
 from dask_blackbox.dialect import RemedyDialect, dialect_of
@@ -165,6 +169,20 @@ class Case:
         """Whether the driver raised nothing, or only a timeout."""
         return self.exception is None or self.only_waited
 
+    @property
+    def lacked_workers(self) -> bool:
+        """Whether the driver ended because there were no workers."""
+        if self.deaths:
+            return False
+        hang, position = self.hang, self.driver_position
+        if (hang is not None and not hang.workers) or (
+            position is not None and position.in_client("wait_for_workers")
+        ):
+            return True
+        never_seen = self.only_waited and not len(self.run.workers)
+        asked = self.search_exception(NO_WORKER_TO_SCATTER_TO.pattern)
+        return self.raised("WorkerStartTimeoutError") or bool(asked) or never_seen
+
     @cached_property
     def gave_up_waiting(self) -> bool:
         """Whether the driver failed without what it had waited for in vain.
@@ -176,7 +194,7 @@ class Case:
         if hang is None or exception is None:
             return False
         lacks = is_absence(exception.exception, exception.message)
-        if not lacks and not raised_on_purpose(exception.traceback):
+        if not lacks and not raised_by_a_check(exception.traceback):
             return False
         return self._waited_in_vain(hang)
 
@@ -292,6 +310,8 @@ class Case:
             unreceived=self.unreceived,
             idle=self.standstill is None,
             gave_up=self.gave_up_waiting,
+            printed=number_of_printed_failures(self.run),
+            from_a_call=self.outcome.call is not None,
         )
 
     @cached_property
@@ -529,4 +549,7 @@ class Case:
                 Evidence(text=program[:600], source="driver"),
                 Evidence(text=text[:600], source="driver", at=at),
             )
+        then = self.outcome.then
+        if then is not None:
+            text = f"{text[:400]}; then it raised {class_of(then.exception)}: {then.message}"
         return (Evidence(text=text[:600], source="driver", at=at),)

@@ -296,6 +296,14 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
     return tuple(each for each in every if not each.logged)
 
 
+def number_of_printed_failures(run: RunTables) -> int:
+    """Return how many exceptions the driver printed; of a chain, the last one counts."""
+    texts = [each.traceback for each in run.once(printed_failures) if each.traceback]
+    return sum(
+        not any(other.startswith(f"{text}\n") for other in texts) for text in texts
+    )
+
+
 def logged_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
     """Return what Dask's own processes logged with a traceback on the driver's stderr."""
     return tuple(each for each in run.once(_printed_failures) if each.logged)

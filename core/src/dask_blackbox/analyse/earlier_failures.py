@@ -32,13 +32,13 @@ from dask_blackbox.analyse.exception_context import (
     errors_before,
     setup_failed_before,
 )
-from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     explained_exception,
     explained_failure,
     hint_on,
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
+from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
@@ -80,6 +80,7 @@ from dask_blackbox.analyse.signatures.python import (
     OPEN_FILES_EXHAUSTED,
 )
 from dask_blackbox.analyse.symptoms import (
+    number_of_failures,
     is_absence,
     is_incomplete,
     is_leftover,
@@ -109,6 +110,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     quoted,
+    quoted_key,
     short,
     short_with_paths,
     uncapitalised,
@@ -163,6 +165,7 @@ _LEVEL = re.compile(
 )
 """What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
+_NAME_LACKED = re.compile(r"'(?P<name>[^']{3,})'")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _REPORTED = 1.0  # seconds between what a call raises and the line on it
 _DELAY = 0.05
@@ -297,6 +300,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         for each in found
         if each.headline
         and (lacking or each.spoils or re.search(_EXHAUSTED, each.message))
+        and not _lacks_another(case, each)
     ]
     if not leading:
         return verdict
@@ -695,9 +699,15 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     killed = sorted((f for f in case.failures if f.killed), key=lambda each: each.at)
     if not killed or case.blame.failure is killed[0]:
         return
-    first = killed[0]
+    # Dask gives up on all that a worker held: it need not have run, or be what ended the worker.
+    ran = {key for death in case.deaths for key in death.executing}
+    suspects = {key for death in case.deaths for key in suspects_of(death)}
+    first = min(
+        killed, key=lambda each: (each.key not in suspects, each.key not in ran)
+    )
     if not (
         _is_lacked_later(case, first)
+        or _exits_without(case, first)
         or _is_missed(case, first, {len(killed)})
         or _is_restarted_after(case, verdict, first)
         or _ended_upon(case, first)
@@ -711,8 +721,8 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
     yield _Earlier(
         at=deaths[0].at,
-        text=f"{headline} ({cause.because}); the driver had received "
-        f"{class_of(first.exception)} and continued",
+        text=f"{headline} ({cause.because}), with {quoted_key(first.key)}; the driver had "
+        f"received {class_of(first.exception)} and continued",
         message=f"{first.key} {headline}",
         source="workers",
         headline=headline,
@@ -748,11 +758,44 @@ def _is_lacked_later(case: Case, earlier: TaskFailure) -> bool:
     return _began_after(case, failure, earlier)
 
 
+def _lacks_another(case: Case, earlier: _Earlier) -> bool:
+    """Return whether the driver lacked a name that no failed task has, of a kind that mostly ran.
+
+    A driver that skips a few of many pieces then lacks a part that is called like one of them.
+    """
+    exception, failure = case.exception, earlier.root
+    if exception is None or failure is None or case.blame.failure is not None:
+        return False
+    if failure.killed:
+        return False  # that a worker dies is nothing that a job skips
+    name = _NAME_LACKED.fullmatch(exception.message)
+    if name is None or class_of(exception.exception) != "KeyError":
+        return False
+    alike = [each for each in case.failures if each.prefix == failure.prefix]
+    of_prefix = case.run.tasks.filter(pl.col("prefix") == failure.prefix)
+    if 2 * len(alike) >= of_prefix["key"].n_unique():
+        return False
+    return not any(name["name"] in f"{each.key} {each.message}" for each in alike)
+
+
 def _began_after(case: Case, failure: TaskFailure, earlier: TaskFailure) -> bool:
     """Return whether no task like one that failed had run before another one failed."""
     alike = case.run.tasks.filter(pl.col("prefix") == failure.prefix)
     began = (alike["start"].dt.epoch("us") / 1e6).min()
     return isinstance(began, float) and earlier.at <= began + CLOCKS
+
+
+def _exits_without(case: Case, failure: TaskFailure) -> bool:
+    """Return whether the driver chose an exit code of its own without a killed task's result.
+
+    Many jobs expect the exceptions of their tasks; no job expects its workers to die.
+    """
+    if case.outcome.kind != "exit-code" or not case.outcome.exit_code:
+        return False
+    of_key = case.run.tasks.filter(pl.col("key") == failure.key)
+    received = {each.key for each in case.outcome.survived}
+    finished = "finished" in of_key["outcome"]
+    return case.exception is None and failure.key in received and not finished
 
 
 def _ended_upon(case: Case, failure: TaskFailure) -> bool:
@@ -1355,6 +1398,8 @@ def _texts_of_failures(case: Case) -> dict[str, TaskFailure]:
     found = dict[str, TaskFailure]()
     for each in sorted(case.failures, key=lambda failure: failure.at):
         text = _words(each.raised.message)
+        if len(text) < _TELLING:  # such as of a `KeyError`: only with its class
+            text = _words(f"{each.raised.name} {each.raised.message}")
         if not each.killed and each is not case.blame.failure and len(text) >= _TELLING:
             found.setdefault(text, each)
         if len(found) >= _MOST_TEXTS:

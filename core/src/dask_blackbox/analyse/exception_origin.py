@@ -7,6 +7,7 @@ a message quoted in it, still leads back to the task.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
@@ -21,7 +22,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.run_state import State
-from dask_blackbox.analyse.symptoms import is_symptom
+from dask_blackbox.analyse.symptoms import is_symptom, number_of_failures
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
@@ -35,16 +36,6 @@ _ESTIMATE = 0.5
 _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
-_COUNTED = re.compile(
-    r"\b(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?|missing|lost|skipped|incomplete)\b",
-    re.IGNORECASE,
-)
-
-
-def number_of_failures(text: str) -> int | None:
-    """Return how many failures a text counts ("3 of 12 files failed"); None: it does not."""
-    counted = _COUNTED.search(text)
-    return None if counted is None else int(counted["number"])
 
 
 def failures_that_count(
@@ -81,10 +72,14 @@ def failure_behind(
     unreceived: frozenset[str] = frozenset(),
     *,
     idle: bool = False,
+    printed: int = 0,
+    from_a_call: bool = False,
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven.
 
     Args:
+        printed: How many exceptions the driver itself had printed with their tracebacks.
+        from_a_call: Whether a call to Dask had raised what ended the driver.
         unreceived: Keys of the tasks of whose failure no call of the driver's received.
         idle: Whether the cluster had nothing to do when the driver gave up.
     """
@@ -113,7 +108,11 @@ def failure_behind(
         soon = ended is not None and ended - failures[-1].at <= _SOON
         if _missed_something(exception, idle=idle, soon=soon):
             return lacked, False  # what it was to make was missed
-    return _failure_presumed(exception, failures, ended), False
+    counted = number_of_failures(exception.message)
+    if counted and counted == printed and counted != len(failures):
+        return None, False  # it counts errors of its own
+    found = _failure_presumed(exception, failures, ended, from_a_call=from_a_call)
+    return found, False
 
 
 def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> bool:
@@ -173,7 +172,11 @@ def passed_on(first: TaskFailure, failure: TaskFailure) -> bool:
 
 
 def _failure_presumed(
-    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
+    exception: DriverException,
+    failures: tuple[TaskFailure, ...],
+    ended: float | None,
+    *,
+    from_a_call: bool,
 ) -> TaskFailure | None:
     """Return the failure that most likely reached the driver, if nothing proves it."""
     if not failures:
@@ -181,7 +184,19 @@ def _failure_presumed(
     lost = lost_by_client(exception)
     if lost or exception.exception.startswith(_WRAPPERS):
         return failures[-1]
-    return failures[0] if _counts_failures(exception, failures, ended) else None
+    # What a call had raised is known, and is none of these.
+    if from_a_call or not _counts_failures(exception, failures, ended):
+        return None
+    return _counted_in(exception.message, failures)
+
+
+def _counted_in(message: str, failures: tuple[TaskFailure, ...]) -> TaskFailure:
+    """Return the first failure of those that a message counts: of a kind that is as frequent."""
+    number = number_of_failures(message)
+    if number in {None, len(failures)}:
+        return failures[0]
+    kinds = Counter(each.prefix for each in failures)
+    return next((f for f in failures if kinds[f.prefix] == number), failures[0])
 
 
 def _counts_failures(

@@ -32,7 +32,7 @@ _STACKED = re.compile(
 _LAST_LINES = 8
 _LOOKUPS = ("KeyError", "IndexError", "StopIteration")
 """What says only what was not found, and not where."""
-_RAISES = re.compile(r"(?:raise|assert)\b|(?:sys\.)?exit\(")
+_RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 _THREAD = re.compile(
     r"^(?:Current thread|Thread) (?:0x)?(?P<ident>[0-9a-fA-F]*)", re.MULTILINE
 )
@@ -344,11 +344,18 @@ def call_path_of(traceback: str) -> tuple[str, ...]:
 
 
 def raised_on_purpose(traceback: str) -> bool:
-    """Return whether the user's own code raised this, in so many words, or asserted otherwise."""
+    """Return whether the user's own code raised this, in so many words."""
     last = last_frame(traceback)
     return (
         last is not None and is_the_users(last) and _RAISES.match(last.code) is not None
     )
+
+
+def raised_by_a_check(traceback: str) -> bool:
+    """Return whether the user's own code raised this, or asserted the opposite."""
+    last = last_frame(traceback)
+    asserts = last is not None and is_the_users(last) and last.code.startswith("assert")
+    return asserts or raised_on_purpose(traceback)
 
 
 def raised_in_a_wait_for_dask(traceback: str) -> bool:

@@ -145,7 +145,9 @@ def hang_of(run: RunTables) -> Hang | None:
     stalls = [stall for stall in run.of(Stall) if stall.at <= end]
     if not stalls:
         return None
-    last = stalls[-1]
+    # Once the driver has given up, it releases what it had waited for, and workers close.
+    before = [stall for stall in stalls if not outcome_of(run).is_after(stall.at)]
+    last = (before or stalls)[-1]
     at, reported_after = last.at, last.lasted
     # What ends in the last moments ends because the run does, or because the driver gave up: it
     # may have released what tasks were waiting for.
@@ -163,7 +165,7 @@ def hang_of(run: RunTables) -> Hang | None:
     if finished_within(run, at, closing):
         return None
     # It is reported again when twice the time has passed: a longer silence is an idle cluster.
-    if end - at > max(reported_after, _RECENT):
+    if min(end, gave_up) - at > max(reported_after, _RECENT):
         return None
     return Hang(
         at=at,
@@ -176,7 +178,7 @@ def hang_of(run: RunTables) -> Hang | None:
         unrunnable=last.unrunnable,
         waiting=last.waiting,
         taken=last.taken,
-        tasks=_tasks(last, _begun_on_the_dead(run)),
+        tasks=_tasks(last, _begun_on_the_dead(run), _since(stalls[-1], gave_up)),
         silent={
             worker: answer.process
             for worker, answer in last.answers.items()
@@ -229,23 +231,41 @@ def _begun_on_the_dead(run: RunTables) -> dict[tuple[str, str], float]:
     }
 
 
+def _since(last: Stall, gave_up: float) -> dict[str, float]:
+    """Return for how long tasks had run when the driver gave up, if they still ran after that."""
+    return {
+        each.key: each.executing_for - (last.at - gave_up)
+        for each in last.processing
+        if each.executing_for is not None and last.at > gave_up
+    }
+
+
 def _tasks(
-    stall: Stall, begun: Mapping[tuple[str, str], float]
+    stall: Stall, begun: Mapping[tuple[str, str], float], until: Mapping[str, float]
 ) -> tuple[HangingTask, ...]:
+    """Return the tasks that were assigned.
+
+    Args:
+        begun: When those began whose worker did not answer, by worker and key.
+        until: For how long tasks had run by the end of the hang, where a later report says so.
+    """
     found = []
     for each in stall.processing:
         worker = each.worker or ""
         answer = stall.answers.get(worker, WorkerAnswer())
         known = answer.tasks.get(each.key, TaskOnWorker())
         start = begun.get((worker, each.key)) if answer.failed else None
+        lasted = each.executing_for
+        if start is not None and start <= stall.at:
+            lasted = stall.at - start
+        elif lasted is not None:
+            lasted = max(lasted, until.get(each.key, 0.0))
         found.append(
             HangingTask(
                 key=each.key,
                 prefix=each.prefix or "",
                 worker=worker,
-                executing_for=each.executing_for
-                if start is None or start > stall.at
-                else stall.at - start,
+                executing_for=lasted,
                 state=known.state,
                 waits_for=known.waits_for,
                 stack=frames_of_call_stack(answer.stacks.get(each.key, ())),

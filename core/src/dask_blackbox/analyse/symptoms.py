@@ -78,6 +78,11 @@ _LATE = "what did not happen in time"
 _ANY_FAILURE = frozenset({"AssertionError", "Exception", "RuntimeError", "SystemExit"})
 """Classes of exceptions that people raise for any reason."""
 
+_COUNTED = re.compile(
+    r"(?<![-\w./:])(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?|missing|lost|skipped|incomplete)\b",
+    re.IGNORECASE,
+)
+
 
 def lacks_something(exception: str, message: str) -> bool:
     """Return whether an exception reports that a value is absent, incomplete or late."""
@@ -133,3 +138,9 @@ def reported_symptom(exception: str, message: str) -> str:
     if (_CLASSES.search(name) and name not in _ANY_FAILURE) or _NOTHING.search(message):
         return "what was missing"
     return _LATE if _WAITS.search(message) else "what failed"
+
+
+def number_of_failures(text: str) -> int | None:
+    """Return how many failures a text counts ("3 of 12 files failed"); None: it does not."""
+    counted = _COUNTED.search(text)
+    return None if counted is None else int(counted["number"])

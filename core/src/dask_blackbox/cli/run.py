@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # heavy
 
 import fcntl
 import os
+import re
 import termios
 import threading
 import time
@@ -157,6 +158,92 @@ def _text(line: bytes) -> str:
     return last[:_LONGEST].decode(errors="replace")
 
 
+class LogsOfDask:
+    """How commands of Dask's ended that the run starts and whose output it puts into files.
+
+    A worker that does not accept its options, or whose preload fails, is no part of any cluster:
+    only its own log has the reason.
+
+    Args:
+        pid: The process of which they are descendants.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._logs: dict[int, Path] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._look_often, daemon=True)
+
+    def start(self) -> None:
+        """Start to look for such commands."""
+        self._thread.start()
+
+    def endings(self) -> list[tuple[float, str]]:
+        """Return how those ended that have exited with an error: lines, and when written."""
+        self._stopped.set()
+        self._thread.join(_DRAINING)
+        found = list[tuple[float, str]]()
+        for path in {
+            path: None for pid, path in self._logs.items() if not _command_of(pid)
+        }:
+            with contextlib.suppress(OSError, ValueError):
+                found += [(path.stat().st_mtime, line) for line in _ending_of(path)]
+        return found
+
+    def _look_often(self) -> None:
+        while not self._stopped.wait(_OFTEN):
+            for pid in _descendants(self._pid):
+                if pid not in self._logs and _OF_DASK.search(_command_of(pid)):
+                    with contextlib.suppress(OSError):
+                        log = Path(f"/proc/{pid}/fd/2").resolve(strict=True)
+                        if log.is_file() and len(self._logs) < _MOST_LOGS:
+                            self._logs[pid] = log
+
+
+_OFTEN = 0.2  # seconds; Python takes longer to read the options of a command of Dask's
+_MOST_LOGS = 200
+_OF_DASK = re.compile(r"\bdask[ -](?:worker|scheduler|spec)\b|\bdistributed\.cli\b")
+_OF_A_COMMAND = ("/dask/__main__.py", "/dask/cli.py", "/distributed/cli/")
+_LINKS = ("The above exception was the", "During handling of the above")
+_TAIL = 65_536
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Yield the processes that descend from one; none where the system does not list them."""
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, children.read_text().split()):
+                yield child
+                yield from _descendants(child)
+
+
+def _command_of(pid: int) -> str:
+    """Return the command line of a process; empty if there is no such process any more."""
+    try:
+        return (
+            Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+        )
+    except OSError:
+        return ""
+
+
+def _ending_of(log: Path) -> list[str]:
+    """Return the traceback, or the refused options, that a log of a command ends with."""
+    with log.open("rb") as file:
+        file.seek(max(log.stat().st_size - _TAIL, 0))
+        lines = file.read(_TAIL).decode(errors="replace").splitlines()
+    begins = [n for n, line in enumerate(lines) if line == _TRACEBACK]
+    usages = [n for n, line in enumerate(lines) if line.startswith("Usage: ")]
+    while begins:
+        start = begins.pop()
+        before = next((line for line in reversed(lines[:start]) if line.strip()), "")
+        if begins and before.startswith(_LINKS):
+            continue
+        text = "\n".join(lines[start:])
+        return lines[start:] if any(each in text for each in _OF_A_COMMAND) else []
+    return [line for line in lines[usages[-1] :] if line.strip()] if usages else []
+
+
 _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 
 
@@ -270,6 +357,8 @@ def _run(
         report("command-not-started", {"argv": list(command), **why})
         return code
     output.started()
+    logs = LogsOfDask(process.pid)
+    logs.start()
     report("command-started", {"pid": process.pid, "argv": list(command)})
 
     def passed_on(number: int, frame: object) -> None:
@@ -285,8 +374,9 @@ def _run(
     meanwhile()
     code = process.wait()
     lines = output.ended()
+    endings = logs.endings()
     if code:  # of one that succeeded nobody asks
-        keep(lines)
+        keep([*endings, *lines])
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # from here on: nobody is left to get it
     return code

@@ -245,7 +245,7 @@ class Stall(Event, frozen=True, kw_only=True):
         states: Number of wanted tasks by state.
         queued: Tasks in the scheduler's queue.
         processing: Some tasks that are assigned to workers.
-        unrunnable: Some tasks that no worker may run.
+        unrunnable: Some tasks that no worker may run; without workers, queued ones, too.
         waiting: Some tasks that wait for others.
         taken: Some locks and semaphores of the scheduler without a free lease, and how many
             leases they have.

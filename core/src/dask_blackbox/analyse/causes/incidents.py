@@ -206,7 +206,8 @@ def _outcome_text(case: Case) -> str:
             (each.exception, each.message) == (exception.exception, exception.message)
             for each in case.failures
         )
-        name = class_of((case.outcome.passed_on or exception).exception)
+        last = case.outcome.passed_on or case.outcome.then or exception
+        name = class_of(last.exception)
         failure = case.blame.failure
         did = "raised"
         if of_task and failure is not None and failure.killed:

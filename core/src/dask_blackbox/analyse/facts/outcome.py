@@ -18,10 +18,16 @@ from dask_blackbox.analyse.driver_output import (
     last_error_before,
     printed_failures,
 )
-from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.frames import (
+    EXCEPTION_LINKS,
+    failed_while_handling,
+    last_frame,
+    user_frame,
+)
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
+from dask_blackbox.analyse.symptoms import number_of_failures
 from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,
@@ -61,6 +67,7 @@ CLOCKS = 1.0
 """Seconds by which the clocks of driver and scheduler may differ if unknown."""
 
 _INTERRUPT = "KeyboardInterrupt"
+_DASK = ("/distributed/", "/dask/")
 _PRINTED = 5.0
 _UNCAUGHT = 1
 """The exit code of a Python process that an exception ends."""
@@ -83,6 +90,7 @@ class Outcome:
         survived: Those of them that the driver handled, and that did not end its work.
         passed_on: What the driver itself raised, where it only got the exit code of a program
             that had ended with `exception`.
+        then: What the driver raised after `exception`: its clean-up failed, or it counts errors.
         exit: The call of `sys.exit`, where that ended it.
         exit_code: Of the process.
         by: Who ended the run from outside, and why, where a host or a person did.
@@ -99,6 +107,7 @@ class Outcome:
     received: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     survived: tuple[DriverCallFailed, ...] = ()
     passed_on: DriverException | None = None
+    then: DriverException | None = None
     exit: DriverExit | None = None
     exit_code: int | None = None
     by: Stopped | None = None
@@ -143,6 +152,10 @@ def outcome_of(run: RunTables) -> Outcome:
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
     exception = _with_handled(of_program or exception, received)
+    refused = _refused_before_cleanup(exception, received)
+    refused = refused or _counted_errors(run, exception, received)
+    then = exception if refused is not None else None
+    exception = refused or exception
     exit_call = _exit_call(run, ending.exit_code)
     own = _identities(exception, exit_call)
     last: tuple[float, Source] = (ending.ended, "process-end")
@@ -169,6 +182,7 @@ def outcome_of(run: RunTables) -> Outcome:
         clocks=_clocks(run),
         exception=exception,
         passed_on=ending.exception if of_program is not None else None,
+        then=then,
         call=raised[-1].call if raised else None,
         received=received,
         survived=tuple(each for each in received if each.identity not in not_handled),
@@ -199,6 +213,53 @@ def _with_handled(
                 chain_ids=(*exception.chain_ids, each.identity),
             )
     return exception
+
+
+def _refused_before_cleanup(
+    exception: DriverException | None, received: tuple[DriverCallFailed, ...]
+) -> DriverException | None:
+    """Return what Dask had refused where the driver's `finally:` or `except:` then failed, too.
+
+    What a call had received from the cluster is not meant: that is known by its identity.
+    """
+    if exception is None:
+        return None
+    first = failed_while_handling(exception.traceback)
+    before = exception.traceback.rpartition(EXCEPTION_LINKS[1])[0].rstrip()
+    inner, known = last_frame(before), {each.identity for each in received}
+    of_dask = inner is not None and any(each in inner.file for each in _DASK)
+    if first is None or not of_dask or known & {*exception.chain_ids}:
+        return None
+    frame = user_frame(before)
+    return msgspec.structs.replace(
+        exception,
+        exception=first[0],
+        message=first[1],
+        traceback=before,
+        file=None if frame is None else frame.file,
+        line=None if frame is None else frame.line,
+        function=None if frame is None else frame.function,
+        chain=exception.chain[1:],
+        handled=(),
+    )
+
+
+def _counted_errors(
+    run: RunTables,
+    exception: DriverException | None,
+    received: tuple[DriverCallFailed, ...],
+) -> DriverException | None:
+    """Return the error of Dask's that a driver handled as often as it then says that it failed.
+
+    What tasks raised is known by their keys.
+    """
+    number = None if exception is None else number_of_failures(exception.message)
+    if not number or len(received) < number:
+        return None
+    last = received[-number:]
+    kinds = {(each.exception, each.message.partition("\n")[0]) for each in last}
+    of_tasks = {each.key for each in last} & {*run.errors["key"]}
+    return None if len(kinds) > 1 or of_tasks else _as_exception(last[-1])
 
 
 def _kind(run: RunTables) -> OutcomeKind:

@@ -135,11 +135,11 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
         innocent = not_holding_the_lock(death.running, death.when_killed)
         return _without_suspicion(tasks, innocent)
     waited = {each.key for each in tasks if each.waited}
-    quiet = _quiet(tasks)
-    # Sources that contradict each other exonerate no task.
-    if len(waited | quiet) == len(tasks):
-        return tasks
-    return _without_suspicion(tasks, waited | quiet)
+    # One of them needed the memory: a source that exonerates all says nothing.
+    sources = [keys for keys in (waited, _quiet(tasks)) if len(keys) < len(tasks)]
+    innocent = set[str]().union(*sources)
+    # Sources that contradict each other exonerate no task, either.
+    return _without_suspicion(tasks, innocent)
 
 
 def not_holding_the_lock(

@@ -22,6 +22,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     TLS_WITHOUT_CONTEXT,
 )
 from dask_blackbox.analyse.signatures.python import (
+    AUTHORITY_REFUSED,
     CERTIFICATE_NOT_VERIFIED,
     OPEN_FILES_EXHAUSTED,
     TLS_MET_PLAIN_TEXT,
@@ -568,29 +569,30 @@ _CUT = _TlsFailure(
 def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     """Yield that workers could not join a scheduler because the right certificates are missing."""
     failed = lines_of(case.run, TLS_HANDSHAKE_FAILED, by=["scheduler"])
-    hang = case.hang
-    nobody = not len(case.run.workers)
-    position = case.driver_position
-    waited = (
-        case.raised("WorkerStartTimeoutError")
-        or (hang is not None and not hang.workers)
-        or (position is not None and position.in_client("wait_for_workers"))
-    )
-    if not len(failed) or not nobody or not waited:
+    if not len(failed) or len(case.run.workers) or not case.lacked_workers:
         return
     last = failed.row(-1, named=True)
+    # The end that checks a certificate tells the other one why it refuses it.
+    refused = AUTHORITY_REFUSED.search(last["message"])
     yield TLS_MISCONFIGURED.found(
-        "Workers failed to join: their TLS handshake failed",
+        "Workers failed to join: they do not trust the scheduler's certificate"
+        if refused
+        else "Workers failed to join: their TLS handshake failed",
         cause=(
             f"The scheduler saw {counted(len(failed), 'TLS handshake')} fail, and no "
-            "worker ever joined: it does not trust their certificates, or they don't "
-            "use TLS."
+            "worker ever joined: "
+            + (
+                "the workers refused its certificate, because another authority has issued "
+                "it than the one of their `--tls-ca-file` (unknown CA)."
+                if refused
+                else "it does not trust their certificates, or they don't use TLS."
+            )
         ),
         remedy=(
             "Start the workers with certificates of the scheduler's own authority "
             "(`--tls-ca-file`, `--tls-cert`, `--tls-key`) and a `tls://` address."
         ),
-        confidence="medium",
+        confidence="high" if refused else "medium",
         evidence=(
             case.line_evidence(last),
             *case.exception_evidence(),

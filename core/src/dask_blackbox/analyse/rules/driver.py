@@ -28,7 +28,6 @@ from dask_blackbox.analyse.exception_context import (
     thread_that_blocked_the_driver,
     thread_that_was_missed,
 )
-from dask_blackbox.analyse.exception_origin import number_of_failures
 from dask_blackbox.analyse.explanations import (
     driver_exception_text,
     explained_exception,
@@ -42,6 +41,7 @@ from dask_blackbox.analyse.frames import (
     end_of,
     raised_at_end,
     raised_by_a_library,
+    raised_by_a_check,
     raised_on_purpose,
     raised_outside_dask,
     root_of_chain,
@@ -54,6 +54,7 @@ from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.analyse.side_effects import submits_after
+from dask_blackbox.analyse.symptoms import number_of_failures
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -313,7 +314,7 @@ def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
     if class_of(exception.exception) in _MISTAKES:
         return False
     return (
-        raised_on_purpose(exception.traceback)
+        raised_by_a_check(exception.traceback)
         and case.outcome.call is None
         and case.outcome.source != "test"
         and "finished" in case.run.tasks["outcome"]

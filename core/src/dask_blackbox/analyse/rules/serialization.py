@@ -13,6 +13,7 @@ from dask_blackbox.analyse.frames import (
     cause_of_last,
     raised_at_end,
     raised_in_user_code,
+    raised_on_purpose,
     read_by_the_driver,
     root_of_chain,
     user_frame,
@@ -37,7 +38,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     PICKLE_FAILED,
 )
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
-from dask_blackbox.events import GraphFailed, GraphUpdated
+from dask_blackbox.events import DriverCallFailed, GraphFailed, GraphUpdated
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     article,
@@ -227,9 +228,13 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
         return
     if not case.search_exception(GRAPH_NOT_DESERIALIZED.pattern):
         return
-    root = root_of_chain(case.exception.traceback)
+    root, trace = root_of_chain(case.exception.traceback), case.exception.traceback
+    logged = lines_of(case.run, NOT_DESERIALIZED, by=["scheduler"])
+    if root is None and len(logged):  # the driver handled the exception
+        trace = str(logged["message"][-1])
+        root = raised_at_end(trace)
     because = f"{class_of(root[0])}: {short(root[1], 160)}" if root else None
-    frame = _frame(case.exception.traceback) if root else None
+    frame = _frame(trace) if root else None
     at = f", at {frame}" if frame else ""
     if frame and frame.code:
         at += f" ({as_code(short(frame.code, 100))})"
@@ -337,6 +342,11 @@ def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or case.blame.failure is not None:
         return
+    call = _refused_call(case)
+    if call is not None:
+        refused = NOT_SERIALIZED.match(call.message)
+        yield _unpicklable_result_text(case, call, refused["type"] if refused else "")
+        return
     if exception is None or case.only_waited or case.raised("KeyboardInterrupt"):
         yield from _lost_result_findings(case)
         return
@@ -347,6 +357,28 @@ def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
         yield _unpicklable_result_text(case, exception, refused["type"])
     else:
         yield _could_not_be_read(case, exception)
+
+
+_REQUESTS = ("Future.result", "Client.gather")
+
+
+def _refused_call(case: Case) -> DriverCallFailed | None:
+    """Return the driver's last request for a result that could not be sent, if it handled that.
+
+    It then exits, or raises that something failed, and received nothing else in between.
+    """
+    exception, received = case.exception, case.outcome.received
+    if exception is not None and read_by_the_driver(exception.traceback):
+        return None  # it was not handled
+    last = received[-1] if received else None
+    if last is None or last.call not in _REQUESTS:
+        return None
+    gave_up = (
+        exception is None
+        or last.identity in exception.chain_ids
+        or raised_on_purpose(exception.traceback)
+    )
+    return last if gave_up and NOT_SERIALIZED.match(last.message) else None
 
 
 def _lost_result_findings(case: Case) -> Iterator[Finding]:
@@ -397,7 +429,7 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
 
 
 def _unpicklable_result_text(
-    case: Case, exception: DriverException, kind: str
+    case: Case, exception: DriverException | DriverCallFailed, kind: str
 ) -> Finding:
     suspects = _that_returned(case, kind)
     if not suspects and (holders := _that_may_hold(case)):
@@ -441,7 +473,7 @@ def _unpicklable_result_text(
     )
 
 
-def _place(exception: DriverException, done: str) -> str:
+def _place(exception: DriverException | DriverCallFailed, done: str) -> str:
     """Return a sentence on where something was submitted or requested; empty if unknown."""
     at = code_line(exception, f" It was {done} at ")
     return f"{at} in {exception.function}." if at else ""

@@ -171,7 +171,7 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if found is not None:
         yield found
         return
-    missing = lines and _no_workers_joined(case) and not _started_for_another(case)
+    missing = lines and case.lacked_workers and not _started_for_another(case)
     if failed is None and not missing:
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
@@ -227,7 +227,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     unreached = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if unreached and case.recorded_cluster:
         return None
-    waited = bool(unreached) or _no_workers_joined(case)
+    waited = bool(unreached) or case.lacked_workers
     waited = waited or (not len(case.run.workers) and bool(_failed_commands(case)))
     if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
@@ -435,15 +435,6 @@ def _lines(case: Case) -> list[dict[str, object]]:
         for each in lines.tail(20).to_dicts()
         if each["role"] != "driver" or not own or own not in each["message"]
     ]
-
-
-def _no_workers_joined(case: Case) -> bool:
-    """Return whether the driver ended because there were no workers."""
-    hang = case.hang
-    if hang is not None and not hang.workers and not case.deaths:
-        return True
-    never_seen = case.only_waited and not len(case.run.workers)
-    return (case.raised("WorkerStartTimeoutError") or never_seen) and not case.deaths
 
 
 def _plugin(lines: list[Row]) -> str | None:
@@ -1366,8 +1357,12 @@ def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
 
 
 def _no_workers_finding(case: Case, hang: Hang) -> Finding:
+    prefixes = dict.fromkeys(case.prefix_of(each.key) for each in hang.unrunnable)
+    of = f" of {quoted(prefixes)}" if prefixes else ""
+    if len(hang.unrunnable) < hang.wanted:
+        of = of and f",{of} and perhaps others,"
     return NO_VALID_WORKER.found(
-        f"No worker was left, and {counted(hang.wanted, 'task')} waited",
+        f"No worker was left, and {counted(hang.wanted, 'task')}{of} waited",
         cause=(
             f"{counted(len(case.run.workers), 'worker')} joined and all left in an "
             "orderly way (retired, scaled down or closed) while tasks were still "

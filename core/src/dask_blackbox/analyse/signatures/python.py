@@ -93,6 +93,11 @@ TLS_REFUSED = Signature(
     "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
     source="tls",
 )
+AUTHORITY_REFUSED = Signature(
+    r"(?i)alert.unknown.ca",
+    "[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca (_ssl.c:1006)",
+    source="tls",
+)
 PROGRAM_FAILED = Signature(
     (
         r"\ACommand '(?P<command>(?s:.+))' (?:returned non-zero exit status (?P<status>\d+)"

@@ -52,7 +52,6 @@ _FINAL_EVENTS = 5.0
 _POLLING = 0.01
 
 _lock = threading.Lock()
-_REFUSAL_BYTES = 4_000
 _attached: dict[str, Attach] = {}
 
 REPORTED_EXIT = "reported_exit"
@@ -381,32 +380,6 @@ def report_test(test: str, when: str, error: BaseException) -> None:
     with guard("a test that failed"):
         fields = {"test": test, "when": when, **_process(), **described(error)}
         _send_event(_shared_link(), "test-failed", fields)
-
-
-def report_refusal() -> None:
-    """Report why this command of Dask's did not accept its options.
-
-    It has just printed that to a file of its own, such as a worker's log.
-    """
-    with guard("why a command did not start"):
-        lines = _refusal(Path("/dev/fd/2"))
-        if lines:
-            _shared_link()
-        for line in lines:
-            if (tap := _tap.own) is not None:
-                tap.print_line(line)
-
-
-def _refusal(stderr: Path) -> list[str]:
-    """Return the usage and the error at the end of what was printed, if that is in a file."""
-    sys.stderr.flush()
-    if not stderr.is_file():
-        return []
-    with stderr.open("rb") as file:
-        file.seek(max(stderr.stat().st_size - _REFUSAL_BYTES, 0))
-        lines = file.read(_REFUSAL_BYTES).decode(errors="replace").splitlines()
-    usages = [n for n, line in enumerate(lines) if line.startswith("Usage: ")]
-    return [line for line in lines[usages[-1] :] if line.strip()] if usages else []
 
 
 def report_exit(message: object, frame: FrameType | None) -> None:

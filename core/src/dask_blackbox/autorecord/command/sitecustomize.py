@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _PROCESSES = "DASK_BLACKBOX_PROCESSES"
 """Ids of the command's Python processes from the first to this one, which inherit it."""
-_STDERR = "DASK_BLACKBOX_STDERR"
 """The file that is the standard error of the first of them."""
 
 
@@ -56,16 +55,7 @@ def _watch() -> None:
             "dask_blackbox.autorecord.command.command_process"
         )
         failed = isinstance(status, int) and bool(status)
-        if failed and _prints_elsewhere():
-            try:
-                from dask_blackbox.autorecord.command.command_process import (
-                    report_refusal,
-                )
-
-                report_refusal()
-            except Exception:
-                pass
-        elif failed and command_process is not None:
+        if failed and command_process is not None:
             command_process.report_code(int(status), sys._getframe(1))  # noqa: SLF001 - as below
         elif status is not None and not isinstance(status, int):
             try:
@@ -77,22 +67,6 @@ def _watch() -> None:
         leave(status)
 
     sys.exit = reported_exit
-
-
-def _stderr() -> str:
-    """Return which file this process's standard error is."""
-    try:
-        file = os.fstat(2)
-    except OSError:
-        return ""
-    return "%d:%d" % (file.st_dev, file.st_ino)
-
-
-def _prints_elsewhere() -> bool:
-    """Return whether this is a command of Dask's whose errors go to a file of their own."""
-    if not _is_of_dask(getattr(sys, "orig_argv", ())):
-        return False
-    return os.environ.get(_STDERR) != _stderr()
 
 
 def _send_the_last_lines() -> None:
@@ -230,8 +204,6 @@ def _watch_tests() -> None:
 if os.environ.get("DASK_BLACKBOX_CONTROL"):
     _above = os.environ.get(_PROCESSES, "")
     os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
-    if not _above:
-        os.environ[_STDERR] = _stderr()
     _watch()
     _send_the_last_lines()
     _watch_programs()

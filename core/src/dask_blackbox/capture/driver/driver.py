@@ -271,17 +271,6 @@ class DriverTap:
         if self._threads:
             self._watch_threads()
 
-    def print_line(self, text: str) -> None:
-        """Take a line of standard error that was printed before this listened."""
-        self._tap.take(
-            time.time(),
-            "driver",
-            "stderr",
-            logging.WARNING,
-            text,
-            threading.get_ident(),
-        )
-
     def _watch_threads(self) -> None:
         before = threading.excepthook
 

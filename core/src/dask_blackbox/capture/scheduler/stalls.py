@@ -147,9 +147,7 @@ class StallWatch:
             "states": self._states(),
             "queued": len(self._ours(scheduler.queued)),
             "processing": self._processing(workers),
-            "unrunnable": [
-                restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
-            ],
+            "unrunnable": self._unrunnable(),
             "waiting": self._waiting(),
             "taken": self._taken(),
         }
@@ -191,6 +189,14 @@ class StallWatch:
                     }
                 )
         return found
+
+    def _unrunnable(self) -> list[dict[str, object]]:
+        """Return a few tasks that no worker may run; without workers, queued ones are such."""
+        scheduler = self._scheduler
+        tasks = self._ours(scheduler.unrunnable)
+        if not scheduler.workers:
+            tasks += self._ours(scheduler.queued)
+        return [restricted(ts) for ts in tasks[:_FEW]]
 
     def _waiting(self) -> list[dict[str, object]]:
         """Return a few waiting tasks and the states of what they wait for."""
