@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox.capture.driver.driver import code_of, describe_exception
-from dask_blackbox.driver.own_code import described, found_here
+from dask_blackbox.capture.own_modules import found_here
+from dask_blackbox.driver.own_code import described
 
 
 def test_a_file_beside_the_script_is_found_and_not_imported(

@@ -910,3 +910,209 @@ def test_scattered_data_that_was_lost_comes_before_a_count_of_what_is_left(
     assert found.title.startswith(lost) == named
     assert (found.rule == "data-lost") == named
     assert ("the only copy of 'ndarray-1', had died" in found.cause) == named
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "first"),
+    [
+        ("first pass failed (TimeoutError), once more", [], False),
+        ("first pass failed (ValueError), once more", [], True),
+    ],
+)
+def test_a_line_on_an_earlier_wait_is_no_reason_of_a_later_one(
+    line: str, more: list[Piece], *, first: bool
+) -> None:
+    waits = [
+        an_event(
+            "driver-call-failed", "driver", at=at, call="Future.result", pid=1,
+            exception="TimeoutError", message="timed out after 2 s.", identity=str(at),
+        )
+        for at in (6.0, 12.0)
+    ]  # fmt: skip
+    logged = a_log_line(
+        line, at=6.1, role="driver", source="driver", logger="job", level=30
+    )
+    error = msgspec.structs.replace(
+        an_exception("TimeoutError", "timed out after 2 s."), chain_ids=("12.0",)
+    )
+    run = a_run(WORKER, *waits, logged, *more, failed_with(error, at=12.1))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert any(line in each.text for each in found.evidence) == first
+
+
+def test_a_line_with_a_short_text_of_a_failure_quotes_it_with_its_class() -> None:
+    bad = a_failed_task("accrue-7", "KeyError", "'SEK'", at=5.0)
+    handled = an_event(
+        "driver-call-failed", "driver", at=5.1, call="Client.gather",
+        exception="KeyError", message="'SEK'", key="accrue-7", identity="1", pid=1,
+    )  # fmt: skip
+    line = a_log_line(
+        "month end stopped: KeyError: 'SEK'",
+        at=5.2, role="driver", source="driver", logger="stderr", level=20,
+    )  # fmt: skip
+    ended = an_exception("SystemExit", "month end failed to end")
+    run = a_run(WORKER, bad, handled, line, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "task-exception"
+    assert found.title.startswith("KeyError in 'accrue': 'SEK'; then SystemExit")
+
+
+@pytest.mark.parametrize(
+    ("name", "failed", "first"),
+    [("'airport'", 1, False), ("'VM-7'", 1, True), ("'airport'", 4, True)],
+    ids=["another", "the same", "most failed"],
+)
+def test_a_name_that_no_failed_piece_of_many_has_is_not_lacking_for_it(
+    name: str, failed: int, *, first: bool
+) -> None:
+    polled = [a_task(f"poll-{n}") for n in range(4)]
+    bad = [
+        a_failed_task(f"poll-9{n}", "Silent", f"no answer from VM-7 to {n}", at=5.0)
+        for n in range(failed)
+    ]
+    received = [
+        an_event(
+            "driver-call-failed", "driver", at=19.0, call="Future.result", pid=1,
+            exception="Silent", message=f"no answer from VM-7 to {n}", key=f"poll-9{n}",
+            identity=str(n),
+        )
+        for n in range(failed)
+    ]  # fmt: skip
+    run = a_run(
+        WORKER, *polled, *bad, *received,
+        failed_with(an_exception("KeyError", name), at=20),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("Silent in 'poll'") == first
+
+
+@pytest.mark.parametrize(
+    ("code", "finished", "rule"),
+    [(1, False, "worker-exit"), (1, True, "driver-exception"), (0, False, None)],
+)
+def test_an_exit_code_without_a_result_that_went_with_its_worker_is_that_workers_end(
+    code: int, rule: str | None, *, finished: bool
+) -> None:
+    after = [a_task("melt-9", start=8.0)] if finished else []
+    run = a_run(
+        *a_killed_task(received=9.0), *after, a_task("pour-1", start=12.0),
+        failed_with(None, exit_code=code, at=20) if code else a_graph(at=13),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert (None if found is None else found.rule) == rule
+
+
+def printed(*lines: str, at: float) -> list[Piece]:
+    """Return lines of the driver's standard error."""
+    return [
+        a_log_line(
+            line, at=at + n / 1000, seq=round(at * 1000) + n, role="driver",
+            source="driver", pid=1, logger="stderr", level=20,
+        )
+        for n, line in enumerate(lines)
+    ]  # fmt: skip
+
+
+def test_a_driver_that_counts_the_errors_that_it_printed_is_not_blamed_on_a_task() -> (
+    None
+):
+    own = [
+        "ERROR by_gear could not be made",
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 55, in by_gear',
+        "    table.groupby('gear_code')",
+        "KeyError: 'gear_code'",
+    ]
+    second = [
+        "ERROR front_page could not be made",
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 75, in front_page',
+        "    read('by_gear.json')",
+        "FileNotFoundError: by_gear.json",
+    ]
+    ended = an_exception(
+        "SystemExit",
+        "bulletin of 2026-02-16 failed: 2 of 5 parts are missing",
+        traceback=f"{RAISES}SystemExit",
+    )
+    run = a_run(
+        WORKER, a_task("publish-1"), EARLIER, RECEIVED, a_graph(at=7),
+        *printed(*own, at=8.0), *printed(*second, at=9.0), failed_with(ended, at=10),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "driver-exception"
+    assert "KeyError: 'gear_code'" in found.title
+
+
+def test_of_several_kinds_a_driver_counts_the_one_that_is_as_frequent() -> None:
+    handled = a_failed_task("rate-1", "KeyError", "no rate for 2019", at=3.0)
+    bad = [
+        a_failed_task(f"level-{n}", "ValueError", f"volume {n}", at=5.0 + n / 10)
+        for n in range(4)
+    ]
+    ended = an_exception(
+        "SystemExit", "4 of 8 tanks failed", traceback=f"{RAISES}SystemExit"
+    )
+    run = a_run(WORKER, handled, *bad, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.subject.prefix == "level"
+
+
+def test_a_worker_that_died_of_memory_died_at_the_task_that_needed_it() -> None:
+    message = "Attempted to run task 'sheet-1' on 1 different workers"
+    mib = 2**20
+    running = [
+        {"key": "sheet-1", "start": START + 2, "thread": 1, "cpu": 0.02},
+        {"key": "cool-5", "start": START + 8, "thread": 2, "cpu": 0.08},
+    ]
+    exit_report = an_event(
+        "worker-certificate", "tcp://w1", at=12.1, pid=100, exit_code=-15,
+        asked_to_close=False, executing=running, limit_exceeded=True,
+        memory=[
+            [START + at, (60 if at < 9 else 60 + (at - 8) * 90) * mib]
+            for at in range(2, 13)
+        ],
+    )  # fmt: skip
+    killed = [
+        a_failed_task(
+            key,
+            "distributed.scheduler.KilledWorker",
+            message,
+            at=12.2,
+            outcome="killed",
+        )
+        for key in ("sheet-1", "cool-5")
+    ]
+    line = "Worker tcp://w1 (pid=100) exceeded 95% memory budget. Restarting..."
+    said = a_log_line(
+        line, at=12.0, role="nanny", source="tcp://w1", pid=90,
+        logger="distributed.nanny.memory", level=30,
+    )  # fmt: skip
+    received = [
+        an_event(
+            "driver-call-failed", "driver", at=13.0, call="Future.result", pid=1,
+            exception="KilledWorker", message=message, key=key, identity=key,
+        )
+        for key in ("sheet-1", "cool-5")
+    ]  # fmt: skip
+    ended = an_exception("SystemExit", "2 sheets lost", traceback=f"{RAISES}SystemExit")
+    run = a_run(
+        WORKER, said,
+        a_departure(at=12.05, processing=["sheet-1", "cool-5"]), exit_report, *killed,
+        *received, failed_with(ended, at=14),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert "while running 'cool'" in found.title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -136,3 +137,29 @@ def test_what_the_job_cancels_of_its_own_is_no_work_of_dasks() -> None:
 
     assert found is not None
     assert found.rule == "driver-exception"
+
+
+def test_work_that_is_cancelled_is_the_reason_of_what_is_raised_from_none() -> None:
+    message = "level-3 cancelled for reason: stale inputs."
+    cancelled = an_event(
+        "driver-call-failed", "driver", at=9.0, call="Future.result", pid=1,
+        exception="distributed.client.FutureCancelledError", message=message,
+        key="level-3", identity="7",
+    )  # fmt: skip
+    shown = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 12, in main\n'
+        '    raise RuntimeError("the run failed") from None\n'
+        "RuntimeError: the run failed\n"
+    )
+    error = msgspec.structs.replace(
+        an_exception("RuntimeError", "the run failed", traceback=shown),
+        chain_ids=("9",),
+        handled=(f"distributed.client.FutureCancelledError: {message}",),
+    )
+    run = a_run(a_worker(), a_graph(), cancelled, ended_with(error))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "cancelled"
+    assert "stale inputs" in found.cause

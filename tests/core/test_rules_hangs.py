@@ -1716,3 +1716,98 @@ def test_a_driver_that_closes_its_client_gave_up_unless_it_sends_more_work(
     graph = an_event("graph-updated", "Client-2", at=graph_at, graph=2, tasks=1)
 
     assert verdict(waiting_for_a_lock(over, closed, graph)).rule == rule
+
+
+def test_a_hang_is_what_was_reported_before_the_driver_gave_up() -> None:
+    before = a_stall(
+        a_task_at("outer-1", executing_for=58),
+        at=90.0,
+        told=what_w1_reports({"outer-1": IN_A_SERVICE}),
+    )
+    # It closes its client, which releases what it had waited for.
+    after = an_event(
+        "stall", at=104.0, lasted=74, workers=1, statuses={"closing": 1},
+        states={"processing": 1}, told={},
+        processing=[{"key": "inner-1", "prefix": "inner", "worker": "tcp://w1"}],
+    )  # fmt: skip
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=100.0, call="Future.result", key="outer-1",
+        exception="TimeoutError", message="timed out after 10 s.", identity="1", pid=1,
+    )  # fmt: skip
+    error = msgspec.structs.replace(TIMED_OUT, chain_ids=("1",))
+    run = a_run(
+        a_worker(), a_graph(), before, gave_up, after, failed_with(error, at=105)
+    )
+    hang = Case(run).hang
+
+    assert hang is not None
+    assert [each.key for each in hang.tasks] == ["outer-1"]
+    assert hang.statuses == {"running": 1}
+
+
+@pytest.mark.parametrize(
+    ("left", "rule"),
+    [(101.0, "stalled"), (95.0, "worker-exit")],
+    ids=["after", "before"],
+)
+def test_workers_that_the_driver_closes_after_it_gave_up_were_there(
+    left: float, rule: str
+) -> None:
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=100.0, call="Future.result", key="fetch-1",
+        exception="TimeoutError", message="timed out after 10 s.", identity="1", pid=1,
+    )  # fmt: skip
+    error = msgspec.structs.replace(TIMED_OUT, chain_ids=("1",))
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.1, pid=1, boot="b"),
+        an_event("scheduler-info", "tcp://s", at=0.2, pid=10, boot="b"),
+        a_worker("tcp://w2", pid=200), a_worker(),
+        a_death("tcp://w2", pid=200, exit_code=1, at=3.0, executing=["old-1"]),
+        a_task("old-1", start=4.0), a_graph(), stall, gave_up,
+        a_departure("tcp://w1", at=left, closing="nanny-close"),
+        failed_with(error, at=105),
+    )  # fmt: skip
+
+    assert verdict(run).rule == rule
+
+
+def test_what_asserts_that_all_is_there_after_a_wait_that_timed_out_is_the_hang() -> (
+    None
+):
+    asserts = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 12, in main\n'
+        '    assert len(done) == 8, f"only {len(done)} of 8"\n'
+        "AssertionError: only 7 of 8\n"
+    )
+    gave_up = an_event(
+        "driver-call-failed", "driver", at=100.0, call="wait", exception="TimeoutError",
+        identity="1", pid=1,
+    )  # fmt: skip
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+    )
+    error = an_exception("AssertionError", "only 7 of 8", traceback=asserts)
+
+    found = verdict(hung(stall, gave_up, error=error))
+
+    assert found.rule == "stalled"
+    assert found.retry_advice != "code"
+
+
+def test_without_workers_the_tasks_that_are_queued_are_named() -> None:
+    stall = an_event(
+        "stall", at=80.0, lasted=60, workers=0, statuses={}, states={"queued": 1},
+        unrunnable=[{"key": "price-1"}],
+    )  # fmt: skip
+    run = a_run(
+        a_worker(), a_graph(), a_task("match-1"), a_departure(at=10, closing="scale"),
+        stall, failed_with(TIMED_OUT, at=90),
+    )  # fmt: skip
+
+    assert verdict(run).title == "No worker was left, and 1 task of 'price' waited"

@@ -1204,3 +1204,61 @@ def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_time
 
     assert found is not None
     assert found.rule == "driver-exception"
+
+
+def test_a_scheduler_of_a_cluster_of_subprocesses_is_named_with_what_it_printed() -> (
+    None
+):
+    prefix = "2026-11-27 22:01:17,071 - distributed.deploy.subprocess - ERROR - "
+    lines = [
+        f"{prefix}Traceback (most recent call last):",
+        f'  File "{SITE}/dask/__main__.py", line 11, in <module>',
+        "    main()",
+        f'  File "{SITE}/distributed/cli/dask_spec.py", line 63, in main',
+        "    asyncio_run(run())",
+        "TypeError: expected str, got 'int'",
+    ]
+    message = (
+        "Cluster failed to start: Scheduler failed to start and exited with code 1"
+    )
+    found = verdict(
+        *(
+            a_log_line(
+                line, at=5.0, seq=n, role="driver", source="driver", logger="stderr"
+            )
+            for n, line in enumerate(lines)
+        ),
+        failed_with(an_exception("RuntimeError", message), at=6.0),
+        recorded=False,
+    )
+
+    assert found.rule == "worker-start-failed"
+    assert found.title == (
+        "A scheduler failed to start: TypeError: expected str, got 'int'"
+    )
+
+
+def test_a_module_is_where_the_driver_has_it_though_it_handled_the_error() -> None:
+    message = "No module named 'strapping'"
+    found_here = {"module": "strapping", "file": "/jobs/strapping.py"}
+    bad = [
+        a_failed_task(f"level-{n}", "ModuleNotFoundError", message, at=5.0)
+        for n in range(2)
+    ]
+    received = [
+        an_event(
+            "driver-call-failed", "driver", at=6.0, call="Future.result", pid=1,
+            exception="ModuleNotFoundError", message=message, key=f"level-{n}",
+            identity=str(n), found=found_here,
+        )
+        for n in range(2)
+    ]  # fmt: skip
+    shown = (
+        'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    sys.exit(bad)\n'
+        "SystemExit: 2 of 2 tanks failed"
+    )
+    ended = an_exception("SystemExit", "2 of 2 tanks failed", traceback=shown)
+
+    found = verdict(a_worker(), a_graph(), *bad, *received, failed_with(ended))
+
+    assert found.rule == "module-not-shipped"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
+    START,
     Piece,
     a_failed_task,
     a_graph,
@@ -517,3 +519,149 @@ def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> 
 
     assert found.rule == "graph-not-serializable"
     assert "sqlite3.Connection" in found.title
+
+
+@pytest.mark.parametrize(
+    ("own", "rule"),
+    [
+        (None, "result-not-serializable"),
+        ("SystemExit: 1 of 8 tanks failed", "result-not-serializable"),
+        ("ZeroDivisionError: division by zero", "driver-exception"),
+    ],
+)
+def test_a_result_that_could_not_be_sent_is_the_reason_where_the_driver_handled_it(
+    own: str | None, rule: str
+) -> None:
+    refused = an_event(
+        "driver-call-failed", "driver", at=8.0, call="Future.result", pid=1,
+        exception="TypeError", message=REFUSED, key="open-1", identity="1",
+    )  # fmt: skip
+    name, _, message = (own or "").partition(": ")
+    line = "raise SystemExit(bad)" if name == "SystemExit" else "1 / 0"
+    shown = f'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    {line}\n{own}'
+    ended = an_exception(name, message, traceback=shown) if own else None
+    found = verdict(
+        a_worker(), a_graph(), a_task("open-1", typename="_thread.lock"), refused,
+        failed_with(ended, exit_code=None if own else 3),
+    )  # fmt: skip
+
+    assert found.rule == rule
+    assert ("'open' (lock)" in found.title) == (rule == "result-not-serializable")
+
+
+def test_a_graph_that_was_not_read_is_the_reason_where_the_driver_counts_its_errors() -> (
+    None
+):
+    unread = "Error during deserialization of the task graph. This frequently"
+    handled = [
+        an_event(
+            "driver-call-failed", "driver", at=8.0 + n / 10, call="Future.result", pid=1,
+            exception="RuntimeError", message=unread, key=f"level-{n}", identity=str(n),
+        )
+        for n in range(3)
+    ]  # fmt: skip
+    logged = a_log_line(
+        "Failed to deserialize <memory at 0x7f>\nTraceback (most recent call last):\n"
+        '  File "/jobs/gauges.py", line 9, in __setstate__\n'
+        "    raise RuntimeError(name)\nRuntimeError: gauge 3 is elsewhere",
+        role="scheduler", source="scheduler",
+    )  # fmt: skip
+    earlier = a_failed_task("rate-1", "KeyError", "no rate for 2019", at=3)
+    ended = an_exception("SystemExit", "3 of 3 tanks failed")
+    found = verdict(
+        a_worker(), a_graph(), earlier, logged, *handled, failed_with(ended)
+    )
+
+    assert found.rule == "graph-not-deserializable"
+    assert "gauge 3 is elsewhere" in found.title
+
+
+def test_what_dask_refused_is_the_reason_though_the_clean_up_failed_too() -> None:
+    reported = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 87, in publish\n    client.map(book.smooth)\n'
+        '  File "/v/lib/python3.12/site-packages/distributed/client.py", line 7, in '
+        "_graph_to_futures\n    expr = serialize(dsk)\n"
+        "TypeError: cannot pickle 'sqlite3.Connection' object\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 92, in publish\n    os.replace(part, final)\n'
+        "FileNotFoundError: curves.json.part\n"
+    )
+    error = an_exception(
+        "FileNotFoundError", "curves.json.part", chain=("TypeError",),
+        traceback=reported,
+    )  # fmt: skip
+    caught = a_failed_task("probe-1", "ConnectionError", "mill does not answer", at=3)
+
+    found = verdict(a_worker(), a_graph(), caught, failed_with(error))
+
+    assert found.rule == "graph-not-serializable"
+    assert "then it raised FileNotFoundError" in found.evidence[0].text
+
+
+def test_workers_that_do_not_trust_the_scheduler_are_why_nothing_could_be_scattered() -> (
+    None
+):
+    waited = an_exception("TimeoutError", "No valid workers found")
+    handshake = a_log_line(
+        "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote "
+        "'tls://10.0.0.2:41234': [SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca",
+        role="scheduler", source="scheduler", level=30,
+    )  # fmt: skip
+
+    found = verdict(handshake, failed_with(waited))
+
+    assert (found.rule, found.confidence) == ("tls-misconfigured", "high")
+    assert "do not trust the scheduler's certificate" in found.title
+
+
+# Scheduler files
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "remedy"),
+    [
+        (-86_400.0, "which was written 1 d 00 h before the run began", "Remove the"),
+        (5.0, "which was written during the run", "Check that a scheduler runs at"),
+    ],
+)
+def test_a_scheduler_file_of_before_is_named_where_nothing_listens(
+    written: float, said: str, remedy: str
+) -> None:
+    file = {"path": "/jobs/scheduler.json", "written": START + written}
+    call = an_event(
+        "driver-call-failed", "driver", at=9.0, call="Client.start", pid=1,
+        exception="OSError", identity="1", scheduler_file=file,
+        message="Timed out trying to connect to tcp://10.0.0.1:8786 after 4 s",
+    )  # fmt: skip
+    error = msgspec.structs.replace(
+        an_exception(
+            "OSError",
+            "Timed out trying to connect to tcp://10.0.0.1:8786 after 4 s",
+            chain=["ConnectionRefusedError"],
+        ),
+        chain_ids=("1",),
+    )
+    found = verdict(call, failed_with(error), recorded=False)
+
+    assert found.rule == "cannot-connect"
+    assert found.title.endswith("tcp://10.0.0.1:8786, the address in scheduler.json")
+    assert said in found.cause
+    assert found.remedy.startswith(remedy)
+
+
+def test_a_driver_that_waits_for_a_scheduler_file_is_named_with_it() -> None:
+    blocked = an_event(
+        "driver-stood", "driver", at=15.0, pid=1, lasted=10.0,
+        stack=['  File "/jobs/nightly.py", line 2, in <module>\n    Client()\n'],
+        connecting=[
+            {"address": None, "lasted": 10.0, "scheduler_file": {"path": "/jobs/s.json"}}
+        ],
+    )  # fmt: skip
+    found = verdict(blocked, aborted(at=20.0, exit_code=-15), recorded=False)
+
+    assert found.rule == "cannot-connect"
+    assert found.title == (
+        "The driver waited for the scheduler file /jobs/s.json, which did not exist"
+    )

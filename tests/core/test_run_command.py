@@ -420,6 +420,42 @@ def test_a_workers_options_that_were_refused_in_a_log_of_its_own_are_named(
     )
 
 
+_STARTS_A_SITE = """
+import os
+import subprocess
+import sys
+from distributed import Client, LocalCluster
+
+if __name__ == "__main__":
+    with open("site_settings.py", "w") as file:
+        file.write("raise LookupError('no vessel register')")
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        script = (
+            f"PYTHONPATH=. {sys.executable} -m dask worker {cluster.scheduler_address} "
+            "--preload site_settings.py > worker.log 2>&1"
+        )
+        with Client(cluster) as client:
+            subprocess.run(["bash", "-c", script])
+            raise RuntimeError("no workers")
+"""
+
+
+def test_why_a_worker_of_a_site_ended_is_read_from_its_log(
+    homes: Callable[[], Home], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_STARTS_A_SITE)
+    home = homes()
+
+    ended(home, begin_command(home, *run_of(home, sys.executable, str(script))))
+
+    verdict = card_in(home).verdict
+    assert verdict is not None
+    assert verdict.rule == "worker-start-failed"
+    assert "LookupError: no vessel register" in verdict.title
+    assert "site_settings.py:1" in verdict.cause
+
+
 @pytest.mark.parametrize(
     ("send", "code", "says"),
     [

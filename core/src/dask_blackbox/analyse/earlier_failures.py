@@ -707,7 +707,6 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     )
     if not (
         _is_lacked_later(case, first)
-        or _exits_without(case, first)
         or _is_missed(case, first, {len(killed)})
         or _is_restarted_after(case, verdict, first)
         or _ended_upon(case, first)
@@ -752,6 +751,9 @@ def _is_lacked_later(case: Case, earlier: TaskFailure) -> bool:
     """
     if not _ended_with(case, is_absence):
         return False
+    of_key = case.run.tasks.filter(FINISHED & (pl.col("key") == earlier.key))
+    if len(of_key):
+        return False  # it was done after all
     failure = case.blame.failure
     if failure is None:
         return not case.outcome.call
@@ -783,19 +785,6 @@ def _began_after(case: Case, failure: TaskFailure, earlier: TaskFailure) -> bool
     alike = case.run.tasks.filter(pl.col("prefix") == failure.prefix)
     began = (alike["start"].dt.epoch("us") / 1e6).min()
     return isinstance(began, float) and earlier.at <= began + CLOCKS
-
-
-def _exits_without(case: Case, failure: TaskFailure) -> bool:
-    """Return whether the driver chose an exit code of its own without a killed task's result.
-
-    Many jobs expect the exceptions of their tasks; no job expects its workers to die.
-    """
-    if case.outcome.kind != "exit-code" or not case.outcome.exit_code:
-        return False
-    of_key = case.run.tasks.filter(pl.col("key") == failure.key)
-    received = {each.key for each in case.outcome.survived}
-    finished = "finished" in of_key["outcome"]
-    return case.exception is None and failure.key in received and not finished
 
 
 def _ended_upon(case: Case, failure: TaskFailure) -> bool:

@@ -30,6 +30,17 @@ INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
 """Begins the title of a stall that somebody ended."""
 
 
+def wanted_tasks(case: Case, hang: Hang) -> str:
+    """Return how many tasks waited, and of which prefixes, where that is known."""
+    number, known = counted(hang.wanted, "task"), hang.unrunnable
+    prefixes = dict.fromkeys(case.prefix_of(each.key) for each in known)
+    if not prefixes:
+        return number
+    if len(known) < hang.wanted:
+        return f"{number}, of {quoted(prefixes)} and perhaps others,"
+    return f"{number} of {quoted(prefixes)}"
+
+
 def how_it_ended(case: Case, hang: Hang) -> str:
     """Return a sentence on how long nothing moved, and what ended it."""
     stalled = f"No task finished for {duration(hang.lasted)}"

@@ -92,10 +92,11 @@ def own_module(case: Case, name: str) -> OwnModule | None:
 
 def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:
     """Return where the driver had the module of its exception; empty if it had not."""
-    found = case.exception.found if case.exception is not None else {}
-    module = found.get("module", "")
-    same = module and module.partition(".")[0] == name.partition(".")[0]
-    return found if same else {}
+    known = [each.found for each in case.outcome.received if each.found]
+    if case.exception is not None:
+        known.append(case.exception.found)
+    top = name.partition(".")[0]
+    return next((e for e in known if e.get("module", "").partition(".")[0] == top), {})
 
 
 def package_of(case: Case, module: str) -> str:

@@ -14,10 +14,12 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import NamedTuple
 
 from .bytecode import code_hash, signed
+from .exceptions import message_of
 from .user_frames import is_foreign, is_ours
 
 """Packages of dask-blackbox and of its hosts, which may be installed for development."""
@@ -113,3 +115,93 @@ def _file_of(module: object) -> str | None:
     if not isinstance(file, str) or not file.endswith(".py") or is_ours(file):
         return None
     return None if is_foreign(file) else file
+
+
+_MISSING_MODULE = re.compile(
+    r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
+    r"<module|\bmodule) '(?P<name>[\w.]+)'"
+)
+_LONGEST_CHAIN = 20
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+_found: dict[str, dict[str, str]] = {}
+
+
+def missing_there(error: BaseException) -> dict[str, str] | None:
+    """Return where this process has the module that an exception reports as missing.
+
+    Returns:
+        As `found_here`; None if no module is missing.
+    """
+    name = _missing(error)
+    if name is None:
+        return None
+    if name not in _found and len(_found) < _MOST:
+        _found[name] = found_here(name)
+    return _found.get(name, {})
+
+
+def _missing(error: BaseException) -> str | None:
+    """Return the module that an exception, or one in its chain, reports as missing."""
+    current: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if current is None:
+            return None
+        # If the class of a task's exception could not be unpickled, only its text is known.
+        if found := _MISSING_MODULE.search(message_of(current)):
+            return found["name"]
+        current = current.__cause__ or current.__context__
+    return None
+
+
+def found_here(name: str) -> dict[str, str]:
+    """Return where this process would import a module from, without importing it.
+
+    Args:
+        name: Of the module, with its packages.
+
+    Returns:
+        `module`, `file`, and, if it is installed, `package` and `version`; nothing if
+        this process does not have it either.
+    """
+    spec = _spec_of(name)
+    if spec is None:
+        return {}
+    places = [spec.origin, *(spec.submodule_search_locations or ())]
+    file = next((str(place) for place in places if place), "")
+    found = {"module": name, "file": file}
+    if any(part in file for part in _INSTALLED):
+        found |= _distribution_of(name.partition(".")[0])
+    return found
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Return the spec of a module, found step by step: nothing is imported."""
+    path: list[str] | None = None
+    spec: ModuleSpec | None = None
+    words = name.split(".")
+    for number in range(len(words)):
+        whole = ".".join(words[: number + 1])
+        spec = PathFinder.find_spec(whole, path)
+        if spec is None:
+            spec = getattr(sys.modules.get(whole), "__spec__", None)
+        if spec is None:
+            return None
+        path = list(spec.submodule_search_locations or ())
+    return spec
+
+
+def _distribution_of(top: str) -> dict[str, str]:
+    from importlib.metadata import (
+        PackageNotFoundError,
+        packages_distributions,
+        version,
+    )
+
+    for package in (*packages_distributions().get(top, ()), top):
+        try:
+            return {"package": package, "version": version(package)}
+        except PackageNotFoundError:
+            continue
+    return {"package": top, "version": ""}

@@ -9,14 +9,13 @@ script.  The driver looks it up when a module that a worker lacks has ended the 
 
 from __future__ import annotations
 
-import re
-import sys
 import threading
 import traceback
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
+from dask_blackbox.capture.exceptions import message_of
+from dask_blackbox.capture.own_modules import missing_there
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
@@ -71,13 +70,7 @@ class DriverCodeReporter:
                 self._report(dict(facts))
 
 
-_MISSING_MODULE = re.compile(
-    r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
-    r"<module|\bmodule) '(?P<name>[\w.]+)'"
-)
-_LONGEST_CHAIN = 20
 _LONGEST_REFUSAL = 500
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -86,9 +79,9 @@ def described(error: BaseException) -> dict[str, Any]:
 
     fields = describe_exception(error)
     with guard("the driver's own module"):
-        name = _missing(error)
-        if name is not None:
-            fields["found"] = found_here(name)
+        found = missing_there(error)
+        if found is not None:
+            fields["found"] = found
         elif (refusal := _refusal_of_pickle(error)) is not None:
             fields["found"] = {"refusal": refusal}
     return fields
@@ -108,78 +101,6 @@ def _refusal_of_pickle(error: BaseException) -> str | None:
             try:
                 cloudpickle.dumps(frame.f_locals["o"])  # type: ignore[no-untyped-call]
             except Exception as refusal:  # noqa: BLE001 - of the user's own class
-                text = f"{type(refusal).__name__}: {_text_of(refusal)}"
+                text = f"{type(refusal).__name__}: {message_of(refusal)}"
                 return text[:_LONGEST_REFUSAL]
     return None
-
-
-def _missing(error: BaseException) -> str | None:
-    """Return the module that an exception, or one in its chain, reports as missing."""
-    current: BaseException | None = error
-    for _ in range(_LONGEST_CHAIN):
-        if current is None:
-            return None
-        # If the class of a task's exception could not be unpickled, only its text is known.
-        if found := _MISSING_MODULE.search(_text_of(current)):
-            return found["name"]
-        current = current.__cause__ or current.__context__
-    return None
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a `__str__` of the user's own
-        return ""
-
-
-def found_here(name: str) -> dict[str, str]:
-    """Return where this process would import a module from, without importing it.
-
-    Args:
-        name: Of the module, with its packages.
-
-    Returns:
-        `module`, `file`, and, if it is installed, `package` and `version`; nothing if
-        this process does not have it either.
-    """
-    spec = _spec_of(name)
-    if spec is None:
-        return {}
-    places = [spec.origin, *(spec.submodule_search_locations or ())]
-    file = next((str(place) for place in places if place), "")
-    found = {"module": name, "file": file}
-    if any(part in file for part in _INSTALLED):
-        found |= _distribution_of(name.partition(".")[0])
-    return found
-
-
-def _spec_of(name: str) -> ModuleSpec | None:
-    """Return the spec of a module, found step by step: nothing is imported."""
-    path: list[str] | None = None
-    spec: ModuleSpec | None = None
-    words = name.split(".")
-    for number in range(len(words)):
-        whole = ".".join(words[: number + 1])
-        spec = PathFinder.find_spec(whole, path)
-        if spec is None:
-            spec = getattr(sys.modules.get(whole), "__spec__", None)
-        if spec is None:
-            return None
-        path = list(spec.submodule_search_locations or ())
-    return spec
-
-
-def _distribution_of(top: str) -> dict[str, str]:
-    from importlib.metadata import (
-        PackageNotFoundError,
-        packages_distributions,
-        version,
-    )
-
-    for package in (*packages_distributions().get(top, ()), top):
-        try:
-            return {"package": package, "version": version(package)}
-        except PackageNotFoundError:
-            continue
-    return {"package": top, "version": ""}

@@ -22,6 +22,8 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
         main: Whether it was raised in the main thread.
         address: Of the scheduler that a client was still trying to reach.
         scheduler_file: Where such a client looked for the address, if it was given a file.
+        found: If a module was missing on a worker: where the driver has it, as in
+            `driver-exception`; absent if none was missing.
     """
 
     kind: ClassVar[str] = "driver-call-failed"
@@ -36,6 +38,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     main: bool | None = None
     address: str | None = None
     scheduler_file: SchedulerFile | None = None
+    found: dict[str, str] | None = None
 
 
 class DriverClosing(Event, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from dask_blackbox.analyse.hang_texts import (
     evidence_of_hang,
     evidence_of_stack,
     how_it_ended,
+    wanted_tasks,
     idle_share,
     log_evidence,
 )
@@ -150,7 +151,7 @@ def _stalls(case: Case) -> Iterator[Finding]:
             f"{duration(longest.executing_for or 0)}; '{short(longest.prefix, 40)}' "
             f"was still running{', and blocked its worker' if longest.silent else ''}"
             if longest
-            else f"No worker was left, and {counted(hang.wanted, 'task')} waited"
+            else f"No worker was left, and {wanted_tasks(case, hang)} waited"
             if not hang.workers and case.deaths
             else f"No task ran for {duration(hang.lasted)}: "
             f"{counted(hang.wanted, 'task')} waited, and none was running"

@@ -31,7 +31,11 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
-from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.hang_texts import (
+    evidence_of_hang,
+    how_it_ended,
+    wanted_tasks,
+)
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
@@ -1357,12 +1361,8 @@ def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
 
 
 def _no_workers_finding(case: Case, hang: Hang) -> Finding:
-    prefixes = dict.fromkeys(case.prefix_of(each.key) for each in hang.unrunnable)
-    of = f" of {quoted(prefixes)}" if prefixes else ""
-    if len(hang.unrunnable) < hang.wanted:
-        of = of and f",{of} and perhaps others,"
     return NO_VALID_WORKER.found(
-        f"No worker was left, and {counted(hang.wanted, 'task')}{of} waited",
+        f"No worker was left, and {wanted_tasks(case, hang)} waited",
         cause=(
             f"{counted(len(case.run.workers), 'worker')} joined and all left in an "
             "orderly way (retired, scaled down or closed) while tasks were still "

@@ -34,6 +34,7 @@ from ..files import (
     remember_directory,
 )
 from ..logs import cut
+from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_ours, place_of
 from .patches import Patches
 from .reused_keys import ReusedKeys
@@ -199,6 +200,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "main": threading.current_thread() is threading.main_thread(),
                 "address": _address_of(owner),
                 "scheduler_file": scheduler_file_of(owner),
+                "found": missing_there(error),
                 **place_of(innermost_user_frame(sys._getframe(1))),
             },
         )
