@@ -182,3 +182,34 @@ def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_reports_what_hung
         set(e) <= {"failed", "process"} for s in stalls for e in s["told"].values()
     )
     assert all(e["failed"] for s in stalls for e in s["told"].values())
+
+
+def _reported(dask_scheduler: Any) -> bool:
+    return bool(_watch(dask_scheduler)._reported)
+
+
+def _price(number: int) -> int:
+    return number
+
+
+def test_without_workers_the_tasks_that_wait_are_named(tmp_path: Path) -> None:
+    settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=tmp_path / "store", job="nobody") as rec,
+    ):
+        client.submit(_price, 1).result()
+        cluster.scale(0)
+        until(lambda: not client.scheduler_info()["workers"], "no workers")
+        waiting = client.map(_price, range(10, 20))
+        until(lambda: client.run_on_scheduler(_reported), "the stall")
+        client.cancel(waiting)
+
+    [stall, *_] = details(Run.open(rec.card.links["recording"]), "stall")
+    keys = [each["key"] for each in stall["unrunnable"]]
+    assert keys
+    assert all(key.startswith("_price-") for key in keys)

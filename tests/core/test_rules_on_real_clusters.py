@@ -1,4 +1,4 @@
-"""A few of the cases of tests/recordings, reported on real clusters; make.py tells them all."""
+"""A few of the cases of tests/recordings, reported on real clusters; make.py runs all of them."""
 
 from __future__ import annotations
 

@@ -420,6 +420,39 @@ def test_a_workers_options_that_were_refused_in_a_log_of_its_own_are_named(
     )
 
 
+_READS_A_FILE_OF_YESTERDAY = """
+import json
+import os
+import socket
+import time
+from distributed import Client
+
+with socket.socket() as nobody:
+    nobody.bind(("127.0.0.1", 0))
+    address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+with open("scheduler.json", "w") as file:
+    json.dump({"type": "Scheduler", "address": address}, file)
+os.utime("scheduler.json", (time.time() - 90_000,) * 2)
+Client(scheduler_file="scheduler.json", timeout=1)
+"""
+
+
+def test_a_scheduler_file_of_an_earlier_run_is_named(
+    homes: Callable[[], Home], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_READS_A_FILE_OF_YESTERDAY)
+    home = homes()
+
+    ended(home, begin_command(home, *run_of(home, sys.executable, str(script))))
+
+    verdict = card_in(home).verdict
+    assert verdict is not None
+    assert verdict.rule == "cannot-connect"
+    assert verdict.title.endswith("the address in scheduler.json")
+    assert "which was written 1 d 01 h before the run began" in verdict.cause
+
+
 _STARTS_A_SITE = """
 import os
 import subprocess

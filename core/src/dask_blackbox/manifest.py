@@ -170,6 +170,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not. If Dask could
             not name a task by its inputs: what pickle says of them (`refusal`).
+        cleanup: Whether it was raised in a `finally:`, while another exception was on its way.
     """
 
     exception: str
@@ -185,6 +186,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     key: str | None = None
     plugin: str | None = None
     found: dict[str, str] = {}
+    cleanup: bool = False
 
 
 StopReason = Literal[

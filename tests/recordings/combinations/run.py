@@ -239,6 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="at once")
     parser.add_argument("--only", nargs="*", default=[], help="words of combinations")
     parser.add_argument("--judge", action="store_true", help="with the current rules")
     parser.add_argument("--list", action="store_true")
@@ -254,7 +255,7 @@ def main() -> None:
         return
     scripts = _scripts()
     if not args.judge:
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(args.jobs) as pool:
             list(pool.map(lambda parts: _record(scripts, args.store, parts), chosen))
     results = list(_judged(scripts, args.store, chosen))
     for each in results:

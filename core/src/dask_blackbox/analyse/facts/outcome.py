@@ -22,6 +22,7 @@ from dask_blackbox.analyse.frames import (
     EXCEPTION_LINKS,
     failed_while_handling,
     last_frame,
+    raised_at_end,
     user_frame,
 )
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
@@ -152,7 +153,7 @@ def outcome_of(run: RunTables) -> Outcome:
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
     exception = _with_handled(of_program or exception, received)
-    refused = _refused_before_cleanup(exception, received)
+    refused = _raised_before_cleanup(exception, received)
     refused = refused or _counted_errors(run, exception, received)
     then = exception if refused is not None else None
     exception = refused or exception
@@ -215,20 +216,26 @@ def _with_handled(
     return exception
 
 
-def _refused_before_cleanup(
+def _raised_before_cleanup(
     exception: DriverException | None, received: tuple[DriverCallFailed, ...]
 ) -> DriverException | None:
-    """Return what Dask had refused where the driver's `finally:` or `except:` then failed, too.
+    """Return what had been raised where the driver's clean-up then failed, too.
 
-    What a call had received from the cluster is not meant: that is known by its identity.
+    In an `except:`, that is what Dask had refused: else the second one may be about what the
+    handler was to do instead.  What a call had received is known by its identity.
     """
     if exception is None:
         return None
-    first = failed_while_handling(exception.traceback)
     before = exception.traceback.rpartition(EXCEPTION_LINKS[1])[0].rstrip()
-    inner, known = last_frame(before), {each.identity for each in received}
-    of_dask = inner is not None and any(each in inner.file for each in _DASK)
-    if first is None or not of_dask or known & {*exception.chain_ids}:
+    if exception.cleanup:
+        first = raised_at_end(before)
+    else:
+        first = failed_while_handling(exception.traceback)
+        inner, known = last_frame(before), {each.identity for each in received}
+        of_dask = inner is not None and any(each in inner.file for each in _DASK)
+        if not of_dask or known & {*exception.chain_ids}:
+            return None
+    if first is None:
         return None
     frame = user_frame(before)
     return msgspec.structs.replace(
@@ -241,6 +248,7 @@ def _refused_before_cleanup(
         function=None if frame is None else frame.function,
         chain=exception.chain[1:],
         handled=(),
+        cleanup=False,
     )
 
 

@@ -122,7 +122,7 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
     )
     if len(tasks) < 2:  # noqa: PLR2004
         return tasks
-    if death.crashed:
+    if death.crashed or death.called_exit:
         # Where the thread of the fault is known, all others are innocent.
         found = any(each.faulted for each in tasks)
         return _without_suspicion(
@@ -193,7 +193,9 @@ def _task(
         key=task.key,
         seconds=seconds,
         cpu=task.cpu,
-        faulted=_faulted(task, stack, stacks) if death.crashed else None,
+        faulted=_faulted(task, stack, stacks)
+        if death.crashed or death.called_exit
+        else None,
         waited=_waited(task, seconds, stack),
         growth=_memory_growth(death, task) if of_memory else None,
     )

@@ -184,6 +184,11 @@ class WorkerExit:
         return self.signal in CRASHES
 
     @property
+    def called_exit(self) -> bool:
+        """Whether code that it ran ended its process, with the stacks of its threads."""
+        return bool(self.exit_code and self.exit_code > 0 and self.stack)
+
+    @property
     def running_on(self) -> tuple[str, ...]:
         """What it was executing, or, where that is unknown, what it had been given."""
         return self.executing or self.processing

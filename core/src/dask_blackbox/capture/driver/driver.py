@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import linecache
 import logging
 import os
 import platform
@@ -29,6 +30,7 @@ from .patches import Patches
 
 _LONGEST = 20_000
 _SHORT = 2_000
+_MOST_LINES = 5_000  # of a file that is parsed
 _WARNING_FRAMES = 10  # from what shows a warning to what warns
 _MOST_THREADS, _LINES = 20, 190  # threads that exceptions end, and lines of each
 _REGISTERING = ("register_plugin", "register_worker_plugin")
@@ -147,7 +149,33 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         **where,
         "key": _key_of(error),
         "plugin": _plugin_of(error),
+        "cleanup": _in_a_finally(error),
     }
+
+
+def _in_a_finally(error: BaseException) -> bool:
+    """Return whether an exception was raised in a `finally:` that another one had entered.
+
+    Its traceback looks like that of one that is raised in an `except:`.
+    """
+    if error.__context__ is None or error.__cause__ is not None:
+        return False
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if is_foreign(file) or is_ours(file):
+            continue
+        lines = linecache.getlines(file, frame.f_globals)
+        if len(lines) > _MOST_LINES:
+            continue
+        try:
+            tree = ast.parse("".join(lines))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree):
+            for each in getattr(node, "finalbody", ()):
+                if each.lineno <= line <= (each.end_lineno or each.lineno):
+                    return True
+    return False
 
 
 def _plugin_of(error: BaseException) -> str | None:

@@ -1,7 +1,8 @@
-"""Python's stacks at a fault or a signal, in a file beside each ring of this process.
+"""Python's stacks at a fault, a signal or `os._exit`, in a file beside each ring of this process.
 
 Signals: SIGTERM, and the one that our part of a nanny sends before it kills a worker that does not
 answer.  `faulthandler` writes them without Python's global lock, which a frozen worker may hold.
+Nothing else is called when code ends its process by `os._exit`.
 
 `faulthandler` writes to one file.  Where several recordings share a process, each has a link to
 the same file, so that the end of one takes nothing from the others.
@@ -13,7 +14,7 @@ import faulthandler
 import os
 import signal
 import threading
-from typing import IO
+from typing import IO, Any, NoReturn
 
 FROZEN: int | None = getattr(signal, "SIGURG", None)
 """The signal before such a kill: a process that has no handler for it ignores it."""
@@ -23,6 +24,7 @@ _paths: list[str] = []
 _file: IO[str] | None = None
 _enabled = False
 _registered: list[int] = []  # signals
+_exit: Any = None  # `os._exit`, while it is wrapped
 
 
 def write_stacks_to(path: str, *, at_signals: bool) -> None:
@@ -71,6 +73,7 @@ def _begin(file: IO[str], *, at_signals: bool) -> None:
         faulthandler.enable(file, all_threads=True)
     if not at_signals:
         return
+    _wrap_exit(file)
     faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
     _registered.append(signal.SIGTERM)
     if FROZEN is not None and signal.getsignal(FROZEN) == signal.SIG_DFL:
@@ -78,7 +81,26 @@ def _begin(file: IO[str], *, at_signals: bool) -> None:
         _registered.append(FROZEN)
 
 
+def _wrap_exit(file: IO[str]) -> None:
+    """Have the stacks written before this process, but no child of it, ends itself."""
+    global _exit  # noqa: PLW0603 - as above
+    inner, pid = os._exit, os.getpid()
+
+    def exit_with_stacks(status: int) -> NoReturn:
+        try:
+            if os.getpid() == pid:
+                faulthandler.dump_traceback(file, all_threads=True)
+        except Exception:  # the file is closed: our part has ended
+            pass
+        inner(status)
+
+    _exit, os._exit = inner, exit_with_stacks
+
+
 def _end(file: IO[str]) -> None:
+    global _exit  # noqa: PLW0603 - as above
+    if _exit is not None:
+        os._exit, _exit = _exit, None
     while _registered:
         faulthandler.unregister(_registered.pop())
     if _enabled:
