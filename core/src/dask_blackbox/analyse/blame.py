@@ -104,6 +104,7 @@ def blame_of(
     gave_up: bool = False,
     printed: int = 0,
     from_a_call: bool = False,
+    handled: frozenset[str] = frozenset(),
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -119,6 +120,7 @@ def blame_of(
         gave_up: Whether the driver failed without what it had waited for in vain.
         printed: How many exceptions the driver itself had printed with their tracebacks.
         from_a_call: Whether a call to Dask had raised what ended the driver.
+        handled: Texts of what calls had raised, and the driver was handling as it failed.
     """
     failure, proven = failure_behind(
         exception,
@@ -129,6 +131,7 @@ def blame_of(
         idle=idle,
         printed=printed,
         from_a_call=from_a_call,
+        handled=handled,
     )
     proven = proven and certain
     killed = (failure is not None and failure.killed) or names_killed_worker(exception)

@@ -312,6 +312,7 @@ class Case:
             gave_up=self.gave_up_waiting,
             printed=number_of_printed_failures(self.run),
             from_a_call=self.outcome.call is not None,
+            handled=self.outcome.handled,
         )
 
     @cached_property

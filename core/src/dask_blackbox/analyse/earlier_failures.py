@@ -32,6 +32,7 @@ from dask_blackbox.analyse.exception_context import (
     errors_before,
     setup_failed_before,
 )
+from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.explanations import (
     explained_exception,
     explained_failure,
@@ -570,6 +571,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     if verdict.rule not in _RAISED or failure is not None:
         lines = [replace(each, root=None) for each in lines]
     found = [*lines, *_attempts(case), *_setups(case)]
+    found += _holding_attempts(case) if verdict.rule == "stalled" else ()
     found += _reused_keys(case)
     symptom = verdict.rule not in _RAISED or _ended_with(case, is_symptom)
     found += _killed(case, verdict)
@@ -894,6 +896,30 @@ def _attempts(case: Case) -> Iterator[_Earlier]:
         yield from _attempts_of(case, failure)
 
 
+def _holding_attempts(case: Case) -> Iterator[_Earlier]:
+    """Yield attempts that failed with the lock for which others waited ever since."""
+    retried = case.run.errors.filter(pl.col("outcome") == "retried").sort("at")
+    columns = ("key", "exception", "message", epoch("at"), "traceback")
+    for key, exception, message, at, trace in (
+        retried.select(columns).head(_MOST_TEXTS).iter_rows()
+    ):
+        held = not_released_by(case, at, trace or "")
+        if held and exception:
+            name, prefix = class_of(exception), case.prefix_of(key)
+            yield _Earlier(
+                at=at,
+                name=name,
+                text=f"An attempt of {quoted_key(key)} raised {name}: "
+                f"{short(message or '', 120)}. {held}",
+                message=message or "",
+                source="tasks",
+                headline=f"{name} in '{short(prefix, 40)}': {short(message or '', 80)}",
+                advice=advice_on_text(exception, message or ""),
+                line=code_line(user_frame(trace or "")),
+                spoils=True,
+            )
+
+
 def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
     if not is_leftover(*failure.raised[:2]) and not removed_by_itself(case, failure):
         return
@@ -1206,9 +1232,16 @@ def _received(case: Case, failure: TaskFailure) -> str:
 
 
 def _printed(case: Case) -> Iterator[_Earlier]:
+    of_tasks = {
+        (class_of(f.exception), f.message.partition("\n")[0]): f for f in case.failures
+    }
     for each in case.run.once(printed_failures):
         frame = user_frame(each.traceback)
         if each.traceback and frame is None:
+            continue
+        failure = of_tasks.get((each.exception, each.message))
+        if failure is not None and failure is not case.blame.failure:
+            yield _handled_failure(failure, "The driver had printed", each.text)
             continue
         of_worker = _ended_a_worker(case, each)
         where = (

@@ -106,7 +106,14 @@ def call_path(case: Case, failure: TaskFailure) -> Iterator[str]:
         yield f"It was raised in {way}"
     exception = case.exception
     if exception and exception.file and failure is case.blame.failure:
-        yield f"The driver requested it at {code_line(exception)}"
+        # It may have been handling it when it failed again.
+        received = (
+            each
+            for each in case.outcome.received
+            if each.file
+            and f"{class_of(each.exception)}: {each.message}" == str(failure)
+        )
+        yield f"The driver requested it at {code_line(next(received, exception))}"
 
 
 def exception_details(failure: TaskFailure) -> Iterator[str]:

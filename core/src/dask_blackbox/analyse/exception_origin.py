@@ -74,12 +74,14 @@ def failure_behind(
     idle: bool = False,
     printed: int = 0,
     from_a_call: bool = False,
+    handled: frozenset[str] = frozenset(),
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven.
 
     Args:
         printed: How many exceptions the driver itself had printed with their tracebacks.
         from_a_call: Whether a call to Dask had raised what ended the driver.
+        handled: Texts of what calls had raised, and the driver was handling as it failed.
         unreceived: Keys of the tasks of whose failure no call of the driver's received.
         idle: Whether the cluster had nothing to do when the driver gave up.
     """
@@ -95,7 +97,9 @@ def failure_behind(
         same = [failure for failure in dead if failure.key == key]
         return next(iter((same or dead)[-1:]), None), True
     at_home = raised_in_user_code(exception.traceback)
-    candidates = [f for f in failures if not at_home or _passes(exception, f)]
+    candidates = [
+        f for f in failures if not at_home or _passes(exception, f) or str(f) in handled
+    ]
     # A task that asked for others' work with a client of its own got their error, too.
     candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
     for leads_to in _LEADS:

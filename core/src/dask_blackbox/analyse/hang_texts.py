@@ -12,7 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition, shared_object_in
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
-from dask_blackbox.analyse.hangs import Hang, HangingTask
+from dask_blackbox.analyse.hangs import HELD, Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.events import ActorMethod
@@ -245,20 +245,20 @@ def _used_meanwhile(case: Case, hang: Hang, task: HangingTask) -> float | None:
     return float(used.median() or 0.0) / 100  # type: ignore[arg-type]
 
 
-HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
-"""What a task holds until it releases it, of what tasks share."""
-
-
-def not_released_by(case: Case, failure: TaskFailure) -> str:
+def not_released_by(case: Case, at: float, traceback: str) -> str:
     """Return a sentence on the lock that a task had taken when it failed; empty if on none.
 
     Others still waited for one when the run ended, at a line of the same function that comes
     before the one at which this task failed.
+
+    Args:
+        at: When it failed, epoch seconds.
+        traceback: What it raised.
     """
     hang = case.standstill
-    if hang is None or failure.at > hang.since + _SOON:
+    if hang is None or at > hang.since + _SOON:
         return ""
-    own = user_frames(failure.own_traceback)
+    own = user_frames(traceback)
     for task in hang.executing:
         shared, waits = shared_object_in(task.beyond), task.own_frame
         if shared is None or shared[0] not in HELD or waits is None:

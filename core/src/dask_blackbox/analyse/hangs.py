@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dask_blackbox.analyse.driver_position import shared_object_in
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -76,6 +77,20 @@ class HangingTask(HasStack):
         return Subject(key=self.key, prefix=self.prefix, worker=self.worker)
 
 
+HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
+"""What a task holds until it releases it, of what tasks share."""
+
+
+def _holder(busy: list[HangingTask]) -> HangingTask | None:
+    """Return the only running task that waits for no lock, where all others wait for one.
+
+    It probably holds it, and nothing moves before it does.
+    """
+    shared = [(task, shared_object_in(task.beyond)) for task in busy]
+    others = [task for task, what in shared if what is None or what[0] not in HELD]
+    return others[0] if len(others) == 1 < len(busy) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Hang:
     """What was blocked, and since when.
@@ -113,9 +128,12 @@ class Hang:
 
     @cached_property
     def executing(self) -> tuple[HangingTask, ...]:
-        """The tasks that were executing, the longest first."""
+        """The tasks that were executing, the longest first; before all, who may hold a lock."""
         busy = [task for task in self.tasks if task.executing_for is not None]
-        return tuple(sorted(busy, key=lambda task: -(task.executing_for or 0.0)))
+        first = _holder(busy)
+        return tuple(
+            sorted(busy, key=lambda e: (e is not first, -(e.executing_for or 0.0)))
+        )
 
     @property
     def longest(self) -> HangingTask | None:

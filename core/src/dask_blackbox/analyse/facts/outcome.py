@@ -114,6 +114,16 @@ class Outcome:
     by: Stopped | None = None
     signal: str | None = None
 
+    @property
+    def handled(self) -> frozenset[str]:
+        """What calls had raised, and the driver was handling as `exception` was raised."""
+        ids = () if self.exception is None else self.exception.chain_ids[1:]
+        return frozenset(
+            f"{class_of(each.exception)}: {each.message}"
+            for each in self.received
+            if each.identity in ids
+        )
+
     def is_after(self, at: float) -> bool:
         """Return whether a moment of the cluster lies after the decision, clocks considered."""
         return self.decided_at is not None and at > self.decided_at + self.clocks

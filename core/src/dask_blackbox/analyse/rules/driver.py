@@ -417,7 +417,7 @@ _RETURNED = "The job's function had returned by then"
 def _tasks_then(case: Case) -> str:
     if not case.recorded_cluster:
         return "No cluster was recorded: the error may have come from a task"
-    if not case.run.of(GraphUpdated):
+    if not case.run.of(GraphUpdated) and not len(case.run.tasks):
         return "No graph had reached a scheduler yet"
     if failures := case.unhandled_failures:
         return (

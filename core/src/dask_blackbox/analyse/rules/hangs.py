@@ -27,7 +27,6 @@ from dask_blackbox.analyse.frozen_workers import (
     what_froze,
 )
 from dask_blackbox.analyse.hang_texts import (
-    HELD,
     INTERRUPTED,
     awaited,
     busy_share,
@@ -39,7 +38,7 @@ from dask_blackbox.analyse.hang_texts import (
     idle_share,
     log_evidence,
 )
-from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
+from dask_blackbox.analyse.hangs import HELD, ENDED_BY_US, Hang, HangingTask
 from dask_blackbox.analyse.memory import failed_spill_before
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
@@ -239,6 +238,11 @@ def _shared(task: HangingTask | None) -> tuple[str, str] | None:
     return shared_object_in(task.beyond) if task else None
 
 
+def _waits_for_lock(task: HangingTask) -> bool:
+    shared = _shared(task)
+    return shared is not None and shared[0] in HELD
+
+
 def _others_of(hang: Hang) -> list[HangingTask]:
     """Return tasks that wait for something shared at other lines than the longest."""
     found: dict[str, HangingTask] = {}
@@ -419,6 +423,9 @@ def _who_waits_for_whom(
                 f"It waited for {shared[0]}{_line(longest)}, and no running task could "
                 f"{shared[1]}."
             )
+            waiting = [e for e in _others_of(hang) if _waits_for_lock(e)]
+            if waiting and not _waits_for_lock(longest):
+                sentences.append("It probably holds the lock that the others wait for.")
             if shared[0] in HELD and hang.taken:
                 sentences.append(
                     f"By then, all leases of {quoted(list(hang.taken))} were taken."

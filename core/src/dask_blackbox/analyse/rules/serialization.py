@@ -118,7 +118,7 @@ def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     yield GRAPH_NOT_SERIALIZABLE.found(
         f"{title}: {holds}" if holds else title,
         cause=(
-            f"Pickling raised {class_of(exception.exception)} before {this} reached the "
+            f"Pickling raised {why.partition(':')[0] or class_of(exception.exception)} before {this} reached the "
             "scheduler: "
             + (
                 f"an input of a task holds {article(what)} {what}."
@@ -144,7 +144,11 @@ def _refusal(exception: DriverException) -> tuple[str | None, str]:
     """
     trace = exception.traceback
     last = cause_of_last(trace)
-    if last and last[1].startswith(_DASKS) and not exception.message.startswith(_DASKS):
+    if (
+        last
+        and last[1].startswith((_DASKS, f"('{_DASKS}"))
+        and not exception.message.startswith((_DASKS, f"('{_DASKS}"))
+    ):
         # The job's own exception was raised for Dask's, and that for the refusal.
         last = cause_of_last(trace[: trace.rfind(_DASKS)]) or last
     name, why = last or ("", "")

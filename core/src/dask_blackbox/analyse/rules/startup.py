@@ -498,8 +498,13 @@ def _of_names(message: str) -> str:
     return message if taken is None else f"the name '{taken['name']}' {_NAME_TAKEN}"
 
 
+_NO_PORT_LEFT = re.compile(r"Could not start \w+ on host \S+ with port \[")
+
+
 def _port_text(message: str, who: str) -> str:
     """Return a sentence on a port that is in use, if a message says so; else nothing."""
+    if _NO_PORT_LEFT.search(message):
+        return f" Other processes listen on all these ports: the {who} needs one of its own."
     in_use = "in use" in message
     return f" Another process listens on the port of the {who}." if in_use else ""
 

@@ -373,7 +373,7 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
     covered = alike and same_failures(case.run, first).failed > len(others)
     if others and not (covered and set(by_prefix) == {first.prefix}):
         yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
-    if held := not_released_by(case, first):
+    if held := not_released_by(case, first.at, first.own_traceback):
         yield held
     if verdict:
         yield from _other_tests(case, first)
@@ -450,7 +450,7 @@ def _remedy_task_exception(
             "write to a temporary name and rename it, or overwrite it. Also fix the "
             f"cause of the worker's death: `dask blackbox rules {next(iter(dead))}`."
         )
-    if not_released_by(case, failure):
+    if not_released_by(case, failure.at, failure.own_traceback):
         look += ", and release what the task holds in a `finally:`, or by `with`"
     more = _remedy_of_worker(case, failure, only_worker)
     more = more or _remedy_of_first_failure(case, failure) or _fix(case, failure)
