@@ -1116,3 +1116,72 @@ def test_a_worker_that_died_of_memory_died_at_the_task_that_needed_it() -> None:
 
     assert found is not None
     assert "while running 'cool'" in found.title
+
+
+def test_an_exception_that_the_driver_prints_of_a_task_is_that_tasks() -> None:
+    bad = a_failed_task("parse-1", "InvalidOperation", "[ConversionSyntax]", at=5.0)
+    received = an_event(
+        "driver-call-failed", "driver", at=5.5, call="Future.result", pid=1,
+        exception="InvalidOperation", message="[ConversionSyntax]", key="parse-1",
+        identity="1",
+    )  # fmt: skip
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 64, in parse',
+        "    Decimal(text)",
+        "InvalidOperation: [ConversionSyntax]",
+    ]
+    ended = an_exception(
+        "SystemExit", "no price for nuit", traceback=f"{RAISES}SystemExit"
+    )
+    run = a_run(
+        WORKER, bad, received, a_graph(at=6), *printed(*lines, at=7.0),
+        failed_with(ended, at=20),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("InvalidOperation in 'parse'")
+    assert not any("in a program" in each.text for each in found.evidence)
+
+
+FALLS_BACK = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 70, in count_night\n    totals.compute()\n'
+    '  File "/venv/lib/python3.12/gzip.py", line 518, in read\n    raise EOFError\n'
+    "EOFError: Compressed file ended\n\n"
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 98, in main\n    publish_night_before()\n'
+    '  File "/jobs/nightly.py", line 80, in publish_night_before\n    open(path)\n'
+    "FileNotFoundError: tickets.json\n"
+)
+
+
+def test_a_task_that_failed_in_a_library_is_why_the_driver_came_to_what_failed_then() -> (
+    None
+):
+    bad = a_failed_task(
+        "read-9", "EOFError", "Compressed file ended", at=5.0,
+        traceback='Traceback:\n  File "/venv/lib/python3.12/gzip.py", line 518, in read\n',
+    )  # fmt: skip
+    received = an_event(
+        "driver-call-failed", "driver", at=5.5, call="Client.gather", pid=1,
+        exception="EOFError", message="Compressed file ended", key="sum-1",
+        identity="2", file="/jobs/nightly.py", line=70, function="count_night",
+    )  # fmt: skip
+    ended = msgspec.structs.replace(
+        an_exception(
+            "FileNotFoundError",
+            "tickets.json",
+            chain=["EOFError"],
+            traceback=FALLS_BACK,
+        ),
+        chain_ids=("1", "2"),
+    )
+    run = a_run(WORKER, bad, received, failed_with(ended, at=6))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert (found.rule, found.subject.key) == ("task-exception", "read-9")
+    assert "The driver requested it at /jobs/nightly.py:70" in found.cause

@@ -291,3 +291,41 @@ def test_what_a_driver_was_handling_as_it_exited_keeps_its_place() -> None:
     assert found.exception is not None
     place = (found.exception.file, found.exception.line, found.exception.function)
     assert place == ("/jobs/etl.py", 9, "load")
+
+
+CLEANS_UP = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 60, in trial_rate\n    a / b\n'
+    "ZeroDivisionError: division by zero\n\n"
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 69, in staging\n    os.rmdir(folder)\n'
+    "OSError: Directory not empty\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("cleanup", "ended_with"), [(True, "ZeroDivisionError"), (False, "OSError")]
+)
+def test_what_a_finally_raised_did_not_end_the_work(
+    ended_with: str, *, cleanup: bool
+) -> None:
+    error = msgspec.structs.replace(
+        an_exception(
+            "OSError",
+            "Directory not empty",
+            chain=["ZeroDivisionError"],
+            traceback=CLEANS_UP,
+        ),
+        cleanup=cleanup,
+    )
+    found = outcome(a_run(HERE, failed_with(error)))
+
+    assert found.exception is not None
+    assert found.exception.exception == ended_with
+    assert (found.then is not None) == cleanup
+    if cleanup:
+        assert (found.exception.line, found.exception.message) == (
+            60,
+            "division by zero",
+        )

@@ -1811,3 +1811,63 @@ def test_without_workers_the_tasks_that_are_queued_are_named() -> None:
     )  # fmt: skip
 
     assert verdict(run).title == "No worker was left, and 1 task of 'price' waited"
+
+
+WAITS_FOR_AN_EVENT = [
+    '  File "/jobs/nightly.py", line 40, in post_foreign\n\tEvent("rates").wait()\n',
+    f'  File "{LIB}/distributed/event.py", line 239, in wait\n\tself.client.sync()\n',
+]
+WAITS_FOR_A_LOCK = [
+    '  File "/jobs/nightly.py", line 33, in post\n\twith Lock("books"):\n',
+    f'  File "{LIB}/distributed/lock.py", line 90, in acquire\n\tself.client.sync()\n',
+]
+
+
+@pytest.mark.parametrize(
+    ("last", "named"),
+    [(WAITS_FOR_AN_EVENT, "foreign"), (WAITS_FOR_A_LOCK, "retail")],
+    ids=["one holds it", "all wait for it"],
+)
+def test_who_waits_for_no_lock_holds_the_one_that_the_others_wait_for(
+    last: list[str], named: str
+) -> None:
+    stacks = {
+        "retail-1": WAITS_FOR_A_LOCK,
+        "fees-1": WAITS_FOR_A_LOCK,
+        "foreign-1": last,
+    }
+    stall = a_stall(
+        *(
+            a_task_at(key, executing_for=58 - n)
+            for n, key in enumerate(("retail-1", "fees-1", "foreign-1"))
+        ),
+        told=what_w1_reports(stacks),
+    )
+
+    found = verdict(hung(stall))
+
+    assert found.title.startswith(f"'{named}' waited for")
+    assert ("probably holds the lock" in found.cause) == (named == "foreign")
+
+
+@pytest.mark.parametrize(("line", "first"), [(49, True), (30, False)])
+def test_an_attempt_that_failed_with_a_lock_begins_the_headline_of_who_waits_for_it(
+    line: int, *, first: bool
+) -> None:
+    raised = (
+        "Traceback (most recent call last):\n"
+        f'  File "/jobs/nightly.py", line {line}, in post\n    float(text)\n'
+        "ValueError: could not convert '--'\n"
+    )
+    retried = a_failed_task(
+        "retail-5", "ValueError", "could not convert '--'", at=5.0, outcome="retried",
+        traceback=raised,
+    )  # fmt: skip
+    stall = a_stall(
+        a_task_at("retail-1", executing_for=58),
+        told=what_w1_reports({"retail-1": WAITS_FOR_A_LOCK}),
+    )
+
+    found = verdict(hung(retried, stall))
+
+    assert found.title.startswith("ValueError in 'retail': could not convert") == first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import asyncio
 import pickle
 import subprocess
@@ -753,3 +754,33 @@ def test_an_exception_without_a_message_has_its_line_in_the_title() -> None:
     assert found.title == (
         "MemoryError in the driver: `order = np.argsort(points)` at n.py:52"
     )
+
+
+def fail(message: str) -> None:
+    raise OSError(message)
+
+
+def clean_up_in_a_finally() -> None:
+    try:
+        int("no curve")
+    finally:
+        fail("Directory not empty")
+
+
+def fall_back_in_an_except() -> None:
+    try:
+        int("no curve")
+    except ValueError:
+        fail("no file of yesterday")
+
+
+@pytest.mark.parametrize(
+    ("job", "cleanup"), [(clean_up_in_a_finally, True), (fall_back_in_an_except, False)]
+)
+def test_whether_a_finally_raised_is_recorded(
+    job: Callable[[], None], *, cleanup: bool
+) -> None:
+    with pytest.raises(OSError, match="Directory|yesterday") as raised:
+        job()
+
+    assert describe_exception(raised.value)["cleanup"] == cleanup

@@ -489,3 +489,23 @@ def test_what_the_last_task_took_at_once_was_not_left_by_tiny_ones() -> None:
     )
 
     assert "no result accounts" not in verdict(run).cause
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["stacks", "no stacks"])
+def test_whose_code_called_os_exit_is_separated_from_who_ran_beside_it(
+    *, written: bool
+) -> None:
+    stack = a_crash_of_two_threads("warp", "slow").partition("\n\n")[2]
+    dead = a_death(
+        "tcp://w1",
+        exit_code=66,
+        executing=["slow-1", "warp-1"],
+        stack=stack if written else "",
+    )
+    killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
+    found = verdict(a_run(a_worker(), a_graph(), dead, killed))
+
+    assert found.rule == "worker-exit"
+    named = "'warp'" if written else "'slow' or 'warp'"
+    assert found.title.endswith(f"while running {named}")
+    assert found.confidence == ("high" if written else "medium")
