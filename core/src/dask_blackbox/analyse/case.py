@@ -299,7 +299,11 @@ class Case:
             return Blame()
         return blame_of(
             self.exception,
-            failures_that_count(self.failures, self.outcome),
+            failures_that_count(
+                self.failures,
+                self.outcome,
+                frozenset(self.run.tasks.filter(FINISHED)["prefix"].drop_nulls()),
+            ),
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
             no_worker_left=self.no_worker_left,

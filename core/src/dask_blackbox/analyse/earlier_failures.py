@@ -43,6 +43,7 @@ from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
+    last_frame,
     raised_at_end,
     raised_on_purpose,
     root_of_chain,
@@ -166,6 +167,7 @@ _LEVEL = re.compile(
 )
 """What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
+_STARTING_A_PROGRAM = "/subprocess.py"
 _NAME_LACKED = re.compile(r"'(?P<name>[^']{3,})'")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _REPORTED = 1.0  # seconds between what a call raises and the line on it
@@ -302,6 +304,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         if each.headline
         and (lacking or each.spoils or re.search(_EXHAUSTED, each.message))
         and not _lacks_another(case, each)
+        and not _was_repeated(case, each)
     ]
     if not leading:
         return verdict
@@ -364,6 +367,13 @@ def _what_ended(case: Case) -> tuple[str, str] | None:
     if failure is not None:
         return failure.raised[:2]
     return None if exception is None else (exception.exception, exception.message)
+
+
+def _lacked_a_program(case: Case) -> bool:
+    """Return whether what ended the run is that a program could not be started."""
+    ended = case.blame.failure or case.exception
+    last = None if ended is None else last_frame(ended.traceback)
+    return last is not None and last.file.endswith(_STARTING_A_PROGRAM)
 
 
 def _what_made_it(case: Case) -> str:
@@ -490,6 +500,8 @@ def _once(found: list[_Earlier]) -> list[_Earlier]:
 def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
     """Return whether a test of class and message holds for what ended the run."""
     ended, exception = _what_ended(case), case.exception
+    if _lacked_a_program(case):
+        return False  # which no task makes
     if ended is None or test(*ended):
         return True  # of an exit code, nothing is known
     if case.blame.failure is not None or exception is None:
@@ -780,6 +792,24 @@ def _lacks_another(case: Case, earlier: _Earlier) -> bool:
     if 2 * len(alike) >= of_prefix["key"].n_unique():
         return False
     return not any(name["name"] in f"{each.key} {each.message}" for each in alike)
+
+
+def _was_repeated(case: Case, earlier: _Earlier) -> bool:
+    """Return whether the job sent all tasks like one that failed again, and they finished."""
+    prefix, at = earlier.prefix, earlier.at
+    if not prefix:
+        return False
+    graphs = [
+        (each.at, each.prefixes.get(prefix, 0)) for each in case.run.of(GraphUpdated)
+    ]
+    before = max((number for sent, number in graphs if sent <= at), default=0)
+    again = [sent for sent, number in graphs if sent > at and number >= before > 0]
+    if not again:
+        return False
+    done = case.run.tasks.filter(
+        FINISHED & (pl.col("prefix") == prefix) & (epoch("start") > again[0])
+    )
+    return done["key"].n_unique() >= before
 
 
 def _began_after(case: Case, failure: TaskFailure, earlier: TaskFailure) -> bool:
@@ -1448,6 +1478,7 @@ def _handled_failure(failure: TaskFailure, who: str, message: str) -> _Earlier:
         f"{uncapitalised(who)}: {short(message, 160)}",
         source="tasks",
         root=failure,
+        prefix=failure.prefix,
     )
 
 

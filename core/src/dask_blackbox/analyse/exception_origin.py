@@ -33,18 +33,32 @@ _QUOTABLE = 12
 _SOON = 5.0
 # Workers give times by the scheduler's clock, whose offset Dask estimates from heartbeats.
 _ESTIMATE = 0.5
+_SEVERAL = 3  # tasks of a kind that all failed
 _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
 
 
 def failures_that_count(
-    failures: tuple[TaskFailure, ...], outcome: Outcome
+    failures: tuple[TaskFailure, ...],
+    outcome: Outcome,
+    finished: frozenset[str] = frozenset(),
 ) -> tuple[TaskFailure, ...]:
     """Return the failures that may have ended the driver's work.
 
     Not those that came after that was decided, nor, where no exception ended it, those that the
-    driver had received and handled."""
+    driver had received and handled: but where no task of their kind finished, it handled nothing
+    else, and exited.
+
+    Args:
+        finished: Prefixes of which a task finished.
+    """
+    kinds = Counter(each.prefix for each in failures)
+    handled_all = {
+        prefix
+        for prefix, number in kinds.items()
+        if number >= _SEVERAL and prefix not in finished
+    }
     received = {each.key for each in outcome.survived if each.key}
     reached = {each.key for each in outcome.received if each.key}
     handled = outcome.exception is None
@@ -53,8 +67,14 @@ def failures_that_count(
         for failure in failures
         # What reached the driver came before it got there, whatever the clocks say.
         if (failure.key in reached or not outcome.is_after(_earliest(failure)))
-        and not (handled and failure.key in received)
-        and not (handled and outcome.has_survived(failure.exception, failure.message))
+        and not (
+            handled
+            and failure.prefix not in handled_all
+            and (
+                failure.key in received
+                or outcome.has_survived(failure.exception, failure.message)
+            )
+        )
     )
 
 
@@ -199,8 +219,12 @@ def _counted_in(message: str, failures: tuple[TaskFailure, ...]) -> TaskFailure:
     number = number_of_failures(message)
     if number in {None, len(failures)}:
         return failures[0]
-    kinds = Counter(each.prefix for each in failures)
-    return next((f for f in failures if kinds[f.prefix] == number), failures[0])
+    prefixes = Counter(each.prefix for each in failures)
+    raised = Counter(each.raised.name for each in failures)
+    return next(
+        (f for f in failures if number in (prefixes[f.prefix], raised[f.raised.name])),
+        failures[0],
+    )
 
 
 def _counts_failures(

@@ -225,6 +225,12 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
         because = (
             "the kernel's out-of-memory killer ended it (its kill counter increased)"
         )
+    elif name == "SIGKILL" and death.host_oom_kills == 0 and share < FULL:
+        slug = "worker-signalled"
+        because = (
+            "something outside Dask sent its process SIGKILL; not the kernel for lack of "
+            "memory, as its counter of such kills did not increase"
+        )
     elif name == "SIGKILL" and share >= FULL:
         slug, sure = "kernel-oom", "medium"
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"

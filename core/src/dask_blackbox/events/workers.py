@@ -149,9 +149,12 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
         close_reason: The reason that was given for that.
         when_killed: In what state it was when its nanny killed it; null: it was not killed.
         executing: The tasks that it was executing.
-        stack: Its Python stacks, written at a fault, a SIGTERM or before its nanny killed it.
+        stack: Its Python stacks, written at a fault, a SIGTERM, `os._exit` or before its nanny
+            killed it.
         memory: The last samples of its memory.
         oom_kills: How often the kernel killed a process of its cgroup for memory meanwhile.
+        host_oom_kills: How often it killed any process of its host for that; null: it does not
+            count.
         nanny: Address of its nanny.
         lines_overwritten: Log lines of its ring buffer that newer ones have replaced.
         observed_at: Epoch seconds at which its exit was observed (the event may be later).
@@ -173,6 +176,7 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
     stack: str = ""
     memory: tuple[MemorySample, ...] = ()
     oom_kills: int | None = None
+    host_oom_kills: int | None = None
     nanny: str | None = None
     lines_overwritten: int = 0
     observed_at: float | None = None

@@ -158,7 +158,9 @@ def outcome_of(run: RunTables) -> Outcome:
     handled = (
         _replaced_while_closing(run, received, ending.exception)
         if ending.exception is not None
-        else _handled_at_the_end(run, received) or _exited_for(run, received)
+        else _handled_at_the_end(run, received)
+        or _exited_for(run, received)
+        or _printed_as_it_exited(run, received)
     )
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
@@ -401,6 +403,24 @@ def _exited_for(
                 if each.identity == identity and each.pid == action.pid:
                     return each
     return None
+
+
+def _printed_as_it_exited(
+    run: RunTables, received: tuple[DriverCallFailed, ...]
+) -> DriverCallFailed | None:
+    """Return the last error of Dask's, if the driver printed its traceback and then exited.
+
+    It sent no work any more in between.
+    """
+    ending, printed = run.ending, run.once(printed_failures)
+    if ending is None or not ending.exit_code or not printed or not received:
+        return None
+    last, call = printed[-1], received[-1]
+    same = _is_among((call,), last.exception, last.message)
+    continued = any(graph.at > call.at for graph in run.of(GraphUpdated))
+    soon = 0 <= last.at - call.at <= CLOCKS
+    unsignalled = signal_of_driver(run) is None
+    return call if same and soon and unsignalled and not continued else None
 
 
 def _replaced_while_closing(

@@ -97,6 +97,7 @@ class WorkerExit:
         stack: Python's stacks of its threads, if they were written.
         last_lines: Its last log lines.
         oom_kills: How often the kernel killed for memory around then, in that cgroup.
+        host_oom_kills: How often it killed any process of its host for memory, if that is known.
         restarted_for_memory: Memory at which its nanny terminated it, if that is why.
         frozen_for: Seconds without heartbeat after which it was given up, if that is why.
         scheduler_silent_for: Seconds for which the scheduler itself did not run just before
@@ -136,6 +137,7 @@ class WorkerExit:
     stack: str = field(default="", repr=False)
     last_lines: tuple[str, ...] = field(default=(), repr=False)
     oom_kills: int = 0
+    host_oom_kills: int | None = None
     restarted_for_memory: int | None = None
     frozen_for: float | None = None
     scheduler_silent_for: float | None = None
@@ -185,8 +187,8 @@ class WorkerExit:
 
     @property
     def called_exit(self) -> bool:
-        """Whether code that it ran ended its process, with the stacks of its threads."""
-        return bool(self.exit_code and self.exit_code > 0 and self.stack)
+        """Whether code that it ran ended its process by `os._exit`; the stacks show which."""
+        return self.signal is None and "os._exit(" in self.stack
 
     @property
     def running_on(self) -> tuple[str, ...]:

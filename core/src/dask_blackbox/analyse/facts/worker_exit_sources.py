@@ -237,6 +237,9 @@ class _ExitSources:
         account.add_reported("stack", [each.stack for each in reports])
         account.add("last_lines", self._lines_before(address, pid, at))
         account.add_reported("oom_kills", [each.oom_kills for each in reports])
+        account.add_reported(
+            "host_oom_kills", [each.host_oom_kills for each in reports]
+        )
         self._add_memory_limit(account, address, pid, at)
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))

@@ -33,8 +33,11 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.events import (
     DriverCallFailed,
     DriverClosing,
+    ProgramFailed,
+    SchedulerClosing,
     SchedulerFile,
     SchedulerInfo,
+    SchedulerLost,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
@@ -126,6 +129,39 @@ def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
     )
 
 
+def _had_ended(
+    case: Case, address: str, exception: DriverException
+) -> Iterator[Finding]:
+    """Yield that a new client asked for a scheduler of an earlier step, which had ended."""
+    ended = [
+        each.at
+        for each in (*case.run.of(SchedulerClosing), *case.run.of(SchedulerLost))
+        if not case.outcome.is_after(each.at)
+    ]
+    refused = case.raised("ConnectionRefusedError")
+    if not ended and not refused:
+        return
+    file, at = _scheduler_file(case), code_line(exception, " at ")
+    name = "" if file is None else file.path.rpartition("/")[2]
+    yield CANNOT_CONNECT.found(
+        f"The driver could not connect to {address}: that scheduler had ended"
+        + (f", and {name} still named it" if name else ""),
+        cause=(
+            f"A scheduler ran at {address} earlier in this run, and nothing listens there any "
+            f"more. Then a new client{at} tried to connect to it.{_file_text(case, file)}"
+        ),
+        remedy=(
+            f"{_REMOVE_FILE} Do so between the steps of a run, too."
+            if file is not None
+            else "Pass the address of the scheduler that runs now, and start one before the "
+            "next client."
+        ),
+        confidence="high" if refused else "medium",
+        retry_advice="environment",
+        evidence=case.exception_evidence(),
+    )
+
+
 _REMOVE_FILE = (
     "Remove the scheduler file before the scheduler starts, and let the driver wait until it "
     "exists."
@@ -168,6 +204,7 @@ def _was_closed(case: Case, address: str) -> Iterator[Finding]:
     if exception is None or not re.search(_BEGINNING, exception.traceback):
         return
     if not closed:
+        yield from _had_ended(case, address, exception)
         return
     last = max(closed, key=lambda each: each.at)
     line = code_line(last, " at ")
@@ -435,6 +472,11 @@ def TLS_MISCONFIGURED(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
     failure_of_tls = _driver_tls_failure(case)
+    if failure_of_tls is not None and failure_of_tls.sure == "low":
+        # What answered is another service where the run's own scheduler did not start.
+        ended = (each.command for each in case.run.of(ProgramFailed))
+        if any("dask scheduler" in each or "dask-scheduler" in each for each in ended):
+            return
     if failure_of_tls is not None:
         yield TLS_MISCONFIGURED.found(
             failure_of_tls.title,

@@ -39,7 +39,12 @@ from dask_blackbox.analyse.hang_texts import (
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.analyse.side_effects import following, how_retired, names_exit_of
+from dask_blackbox.analyse.side_effects import (
+    brief_command,
+    following,
+    how_retired,
+    names_exit_of,
+)
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
@@ -231,11 +236,17 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     unreached = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if unreached and case.recorded_cluster:
         return None
-    waited = bool(unreached) or case.lacked_workers
+    waited = bool(unreached) or case.lacked_workers or _never_connected(case)
     waited = waited or (not len(case.run.workers) and bool(_failed_commands(case)))
     if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
     return next(_ends_of_commands(case), None)
+
+
+def _never_connected(case: Case) -> bool:
+    """Return whether a client of the driver failed as it connected, and no cluster was reached."""
+    connecting = case.search_exception(r"in _ensure_connected\n")
+    return bool(connecting) and not case.recorded_cluster
 
 
 def _ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
@@ -287,6 +298,9 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         asked = "\n".join(each.command for each in _failed_commands(case))
     who = "scheduler" if _OF_SCHEDULER.search(asked) else "worker"
     command = f"`{ended.program}`" if ended.program else f"A {who}'s command"
+    known = [e for e in _failed_commands(case) if f"dask {who}" in e.command]
+    if not ended.program and len(known) == 1:
+        command += f" (`{short(brief_command(known[0].command), 120)}`)"
     frame = user_frame(ended.traceback)
     where = f", at {frame}" if frame else ""
     look = (
@@ -1267,7 +1281,7 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
     asked = {*task.hosts, *task.workers}
     had = {
         worker.subject
-        for worker in case.run.of(WorkerAdded)
+        for worker in _workers_of_last_scheduler(case)
         if _has(worker, task.resources)
         and (not asked or asked & {worker.subject, worker.name})
     }
@@ -1360,6 +1374,14 @@ _KEEP_IT = (
 )
 
 
+def _workers_of_last_scheduler(case: Case) -> list[WorkerAdded]:
+    """Return the workers of the run's last scheduler; all where that is not recorded."""
+    added = case.run.of(WorkerAdded)
+    schedulers = [each.subject for each in case.run.of(SchedulerInfo)]
+    last = [each for each in added if schedulers and each.scheduler == schedulers[-1]]
+    return last or list(added)
+
+
 def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
     had = worker.resources or {}
     return all(had.get(name, 0) >= wanted for name, wanted in resources.items())
@@ -1436,7 +1458,7 @@ def _offered(case: Case, task: RestrictedTask) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
     if not task.resources:
         return _departed_worker(case, task)
-    workers = case.run.of(WorkerAdded)
+    workers = _workers_of_last_scheduler(case)
     for worker in reversed(workers):
         if _has(worker, task.resources):
             return f" any more: {case.name_of(worker.subject)}, which had it, left"

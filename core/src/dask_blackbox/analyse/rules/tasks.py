@@ -11,7 +11,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case, subject_of
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
-from dask_blackbox.analyse.driver_output import was_printed
+from dask_blackbox.analyse.driver_output import last_output, was_printed
 from dask_blackbox.analyse.exception_context import (
     call_path,
     dead_at,
@@ -623,11 +623,14 @@ def _by_function(errors: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 @documented("actor-lost")
 def ACTOR_LOST(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.exception is None:
-        return
     lost = case.run.of(ActorLost)
     known = (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
     match = any(case.search_exception(each.pattern) for each in known)
+    if case.exception is None and case.outcome.kind == "exit-code":
+        last = last_output(case.run) or ""  # the job printed it as it exited
+        match = any(each.search(last) for each in known)
+    if not case.failed or (case.exception is None and not match):
+        return
     if not match and not (lost and case.only_waited):
         return
     actor = _actor_of(case, lost)

@@ -25,7 +25,8 @@ from .worker_exit import (
     exit_report,
     forget_ring,
     leave_rings,
-    oom_kills,
+    oom_counts,
+    oom_kills_since,
     ring_folder,
     rings_of_dead_processes,
     save_exit_report,
@@ -64,7 +65,7 @@ class NannyCapture(NannyPlugin):
         self._killed: dict[str, object] | None = None
         self._sending: set[Any] = set()
         self._read: set[str] = set()
-        self._oom_kills = oom_kills() or 0
+        self._oom_counts = oom_counts()
         self._tap = LogTap(
             self._recording, "nanny", lambda role: str(nanny.address), self._take_line
         )
@@ -149,12 +150,12 @@ class NannyCapture(NannyPlugin):
         if killed is not None and exitcode in _CRASHES:
             # Stacks are written without a lock: that can fail, and it was about to be killed.
             exitcode = -signal.SIGKILL
-        kills = oom_kills() or 0
-        new_kills, self._oom_kills = kills - self._oom_kills, kills
+        new_kills = oom_kills_since(self._oom_counts)
+        self._oom_counts = oom_counts()
         facts: dict[str, Any] = {
             "asked_to_close": bool(reasons),
             "close_reason": reasons[0] if reasons else None,
-            "oom_kills": new_kills,
+            **new_kills,
             "when_killed": killed,
             "nanny": str(self._nanny.address),
             "at": time.time(),

@@ -62,6 +62,33 @@ def oom_kills(pid: int | str = "self") -> int | None:
     return None
 
 
+def oom_kills_of_host() -> int | None:
+    """Return how often the kernel killed for memory in all, if it counts that (Linux 4.13)."""
+    try:
+        with open("/proc/vmstat", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def oom_counts(pid: int | str = "self") -> tuple[int, int | None]:
+    """Return how often the kernel killed for memory, in the cgroup of `pid` and in all."""
+    return oom_kills(pid) or 0, oom_kills_of_host()
+
+
+def oom_kills_since(before: tuple[int, int | None]) -> dict[str, int | None]:
+    """Return how often the kernel has killed for memory since `oom_counts` was asked."""
+    own, host = oom_counts()
+    known = host is not None and before[1] is not None
+    return {
+        "oom_kills": own - before[0],
+        "host_oom_kills": host - before[1] if known else None,  # type: ignore[operator]
+    }
+
+
 def exit_report(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
     """Return the exit report of the process that wrote `ring`.
 

@@ -22,7 +22,8 @@ from .worker_exit import (
     exit_report,
     forget_ring,
     leave_rings,
-    oom_kills,
+    oom_counts,
+    oom_kills_since,
     save_exit_report,
 )
 
@@ -117,7 +118,7 @@ def watch(
     security: dict[str, object],
 ) -> None:
     """Wait for a process to die, and report its exit (the child's main function)."""
-    kills = oom_kills(pid) or 0
+    kills = oom_counts(pid)
     life = _Life(pid, handle)
     reason: str | None = None
     while True:
@@ -137,7 +138,7 @@ def watch(
             by="watcher",
             at=time.time(),
             asked_to_close=word == "gone",
-            oom_kills=(oom_kills() or 0) - kills,
+            **oom_kills_since(kills),
         )
         # The signal's handler has written a stack, and yet it was no signal that ended it.
         mild = facts["exit_code"] is None or facts["exit_code"] >= 0

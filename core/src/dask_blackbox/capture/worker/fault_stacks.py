@@ -89,6 +89,9 @@ def _wrap_exit(file: IO[str]) -> None:
     def exit_with_stacks(status: int) -> NoReturn:
         try:
             if os.getpid() == pid:
+                # Else it would look like the stacks at SIGTERM.
+                file.write(f"os._exit({status!r})\n\n")
+                file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)
         except Exception:  # the file is closed: our part has ended
             pass
