@@ -69,7 +69,10 @@ def test_each_recording_has_the_stacks_though_another_has_ended(
     assert finished.returncode == ended_by, finished.stderr
     assert not first.exists()
     for each in others:
-        assert "a_fault_of_the_users" in each.read_text()
+        written = each.read_text()
+        assert "a_fault_of_the_users" in written
+        # Else it would look like what is written at SIGTERM.
+        assert written.startswith("os._exit(66)") == (how == "os._exit")
 
 
 def test_nothing_stays_when_all_recordings_have_ended(tmp_path: Path) -> None:

@@ -1185,3 +1185,101 @@ def test_a_task_that_failed_in_a_library_is_why_the_driver_came_to_what_failed_t
     assert found is not None
     assert (found.rule, found.subject.key) == ("task-exception", "read-9")
     assert "The driver requested it at /jobs/nightly.py:70" in found.cause
+
+
+def test_of_kinds_with_their_own_prefixes_a_driver_counts_the_exception() -> None:
+    busy = a_failed_task("download-1", "PortalBusy", "503", at=3.0)
+    bad = [
+        a_failed_task(f"assess{name}-1", "InvalidOperation", "[Conversion]", at=5.0)
+        for name in ("law", "music", "trade")
+    ]
+    ended = an_exception("SystemExit", "3 of 8 failed", traceback=f"{RAISES}SystemExit")
+    run = a_run(WORKER, busy, *bad, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("InvalidOperation in 'assesslaw'")
+
+
+@pytest.mark.parametrize(
+    ("done", "rule"), [(0, "task-exception"), (1, "driver-exception")]
+)
+def test_an_exit_after_all_tasks_of_a_kind_had_failed_is_their_failure(
+    done: int, rule: str
+) -> None:
+    bad = [
+        a_failed_task(f"upload-{n}", "UploadError", f"branch {n} refused", at=5.0)
+        for n in range(3)
+    ]
+    received = [
+        an_event(
+            "driver-call-failed", "driver", at=6.0, call="Future.result", pid=1,
+            exception="UploadError", message=f"branch {n} refused", key=f"upload-{n}",
+            identity=str(n),
+        )
+        for n in range(3)
+    ]  # fmt: skip
+    finished = [a_task(f"upload-9{n}") for n in range(done)]
+    run = a_run(
+        WORKER, a_task("read-1"), *finished, *bad, *received,
+        failed_with(None, exit_code=1, at=20),
+    )  # fmt: skip
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("again", "first"), [(True, False), (False, True)], ids=["repeated", "only once"]
+)
+def test_a_stage_that_was_repeated_with_success_lacks_nothing(
+    *, again: bool, first: bool
+) -> None:
+    parsed = [an_event("graph-updated", "c", at=2.0, graph=1, prefixes={"parse": 2})]
+    bad = a_failed_task("parse-4", "ValueError", "3 claims without a number", at=5.0)
+    received = an_event(
+        "driver-call-failed", "driver", at=5.1, call="Future.result", pid=1,
+        exception="ValueError", message="3 claims without a number", key="parse-4",
+        identity="1",
+    )  # fmt: skip
+    line = a_log_line(
+        "attempt 1 failed: 3 claims without a number",
+        at=5.2, role="driver", source="driver", logger="stdout", level=20,
+    )  # fmt: skip
+    if again:
+        parsed += [
+            an_event("graph-updated", "c", at=6.0, graph=2, prefixes={"parse": 2}),
+            a_task("parse-7", start=6.5), a_task("parse-8", start=6.6),
+        ]  # fmt: skip
+    ended = an_exception("SystemExit", "no totals", traceback=f"{RAISES}SystemExit")
+    run = a_run(WORKER, *parsed, bad, received, line, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title.startswith("ValueError in 'parse'") == first
+
+
+def test_a_program_that_is_not_there_follows_from_no_task() -> None:
+    cloudy = a_failed_task("mask-1", "ValueError", "cloud cover is 87 %", at=5.0)
+    line = a_log_line(
+        "scene left out: cloud cover is 87 %",
+        at=5.2, role="driver", source="driver", logger="stdout", level=20,
+    )  # fmt: skip
+    raised = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in warp\n    subprocess.run(["gdalwarp"])\n'
+        '  File "/usr/lib/python3.12/subprocess.py", line 1955, in _execute_child\n'
+        "    raise child_exception_type(errno_num, err_msg, err_filename)\n"
+        "FileNotFoundError: [Errno 2] No such file or directory: 'gdalwarp'\n"
+    )
+    ended = an_exception(
+        "FileNotFoundError",
+        "[Errno 2] No such file or directory: 'gdalwarp'",
+        traceback=raised,
+    )
+    run = a_run(WORKER, a_task("mask-2"), cloudy, line, failed_with(ended, at=20))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert not found.title.startswith("ValueError")

@@ -15,6 +15,7 @@ from runs_from_rows import (
     Piece,
     a_departure,
     a_graph,
+    a_log_line,
     a_run,
     a_worker,
     aborted,
@@ -329,3 +330,60 @@ def test_what_a_finally_raised_did_not_end_the_work(
             60,
             "division by zero",
         )
+
+
+def a_printed_traceback(name: str, message: str, *, at: float) -> list[Piece]:
+    lines = (
+        "Traceback (most recent call last):",
+        '  File "/jobs/nightly.py", line 80, in payments',
+        "    client.gather(paid)",
+        f"{name}: {message}",
+    )
+    return [
+        a_log_line(
+            line, at=at + n / 1000, seq=n, role="driver", source="driver", pid=1,
+            logger="stderr", level=20,
+        )
+        for n, line in enumerate(lines)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("printed_at", "more", "is_it"),
+    [
+        (20.1, [], True),
+        (20.1, [a_graph(at=21)], False),
+        (25.0, [], False),
+    ],
+    ids=["as it exited", "it continued", "much later"],
+)
+def test_what_the_driver_prints_of_a_call_as_it_exits_ended_its_work(
+    printed_at: float, more: list[Piece], *, is_it: bool
+) -> None:
+    found = outcome(
+        a_run(
+            HERE, raised("7", at=20), *a_printed_traceback("ValueError", "no", at=printed_at),
+            a_log_line(
+                "stopped in 'payments'", at=25.1, seq=9, role="driver", source="driver",
+                pid=1, logger="stderr", level=20,
+            ),
+            *more, failed_with(None, exit_code=1, at=26),
+        )
+    )  # fmt: skip
+
+    assert (found.exception is not None) == is_it
+    assert (found.kind == "exception") == is_it
+
+
+def test_what_is_printed_last_before_an_exit_code_of_its_own_ended_the_work() -> None:
+    found = outcome(
+        a_run(
+            HERE,
+            *a_printed_traceback("TypeError", "Can only repartition", at=20.0),
+            an_event("driver-exit", "driver", at=20.1, pid=1, code=3),
+            failed_with(None, exit_code=3, at=20.2),
+        )
+    )
+
+    assert found.exception is not None
+    assert found.exception.exception == "TypeError"

@@ -1262,3 +1262,43 @@ def test_a_module_is_where_the_driver_has_it_though_it_handled_the_error() -> No
     found = verdict(a_worker(), a_graph(), *bad, *received, failed_with(ended))
 
     assert found.rule == "module-not-shipped"
+
+
+def test_an_actor_is_lost_where_the_driver_prints_that_as_it_exits() -> None:
+    lost = "Worker holding Actor was lost.  Status: error"
+    pieces = [*an_actor()[:-1], failed_with(None, exit_code=1, at=20.0)]
+    line = a_log_line(
+        f"ERROR depot no plan after 7 s: RuntimeError('{lost}')",
+        at=19.9, role="driver", source="driver", logger="stderr", level=20,
+    )  # fmt: skip
+
+    assert verdict(*pieces, line).rule == "actor-lost"
+    assert verdict(*pieces).rule != "actor-lost"
+
+
+def test_a_worker_of_an_earlier_cluster_is_none_that_had_a_resource() -> None:
+    added = [
+        an_event(
+            "worker-added", f"tcp://w{n}", at=at, name=str(n), host="h", pid=n,
+            nthreads=1, scheduler=scheduler, resources=resources,
+        )
+        for n, at, scheduler, resources in (
+            (1, 1.0, "inproc://s1", {"chem": 1}),
+            (2, 5.0, "tcp://s2", {"Chem": 1}),
+        )
+    ]  # fmt: skip
+    stall = an_event(
+        "stall", at=80.0, lasted=60, workers=1, statuses={"running": 1},
+        states={"no-worker": 1},
+        unrunnable=[{"key": "aroma-1", "resources": {"chem": 1}}],
+    )  # fmt: skip
+    found = verdict(
+        an_event("scheduler-info", "inproc://s1", at=0.5, pid=1),
+        an_event("scheduler-info", "tcp://s2", at=4.0, pid=1),
+        *added, *a_departure("tcp://w1", at=3.0), a_graph(), stall,
+        failed_with(TIMED_OUT, at=90),
+    )  # fmt: skip
+
+    assert found.rule == "no-valid-worker"
+    assert "the name 'Chem' is similar" in found.cause
+    assert "any more" not in found.cause

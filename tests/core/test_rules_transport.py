@@ -665,3 +665,75 @@ def test_a_driver_that_waits_for_a_scheduler_file_is_named_with_it() -> None:
     assert found.title == (
         "The driver waited for the scheduler file /jobs/s.json, which did not exist"
     )
+
+
+def test_a_scheduler_of_an_earlier_step_is_named_where_its_file_was_not_removed() -> (
+    None
+):
+    address = "tcp://10.0.0.1:8786"
+    text = f"Timed out trying to connect to {address} after 7 s"
+    file = {"path": "/jobs/current.json", "written": START + 3}
+    call = an_event(
+        "driver-call-failed", "driver", at=19.0, call="Client.start", pid=1,
+        exception="OSError", identity="1", scheduler_file=file, message=text,
+    )  # fmt: skip
+    shown = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 75, in start\n    Client(scheduler_file=f)\n'
+        f'  File "{SITE}/distributed/client.py", line 1417, in start\n    sync()\n'
+        f"OSError: {text}\n"
+    )
+    error = msgspec.structs.replace(
+        an_exception(
+            "OSError", text, chain=["ConnectionRefusedError"], traceback=shown
+        ),
+        chain_ids=("1",),
+    )
+    found = verdict(
+        an_event("scheduler-info", address, at=1.0, pid=10), a_worker(), a_graph(),
+        a_task(), call, failed_with(error),
+    )  # fmt: skip
+
+    assert (found.rule, found.confidence) == ("cannot-connect", "high")
+    assert found.title.endswith(
+        "that scheduler had ended, and current.json still named it"
+    )
+
+
+@pytest.mark.parametrize("started", [True, False], ids=["started", "did not start"])
+def test_what_answers_in_place_of_a_scheduler_that_did_not_start_is_no_tls(
+    *, started: bool
+) -> None:
+    closed = could_not_connect(
+        "distributed.comm.core.CommClosedError",
+        "in <TCP (closed)  local=tcp://127.0.0.1:1 remote=tcp://127.0.0.1:2>: Stream is closed",
+        "tornado.iostream.StreamClosedError: Stream is closed",
+        "tornado.iostream.StreamClosedError",
+    )
+    ended = [
+        an_event(
+            "program-failed", "driver", at=3.0, pid=1, program=7, code=1,
+            command="python -m dask scheduler --port 2",
+        ),
+        *(
+            a_log_line(
+                line, at=2.9, seq=n, role="driver", source="driver", logger="stderr"
+            )
+            for n, line in enumerate(
+                (
+                    "Traceback (most recent call last):",
+                    f'  File "{SITE}/dask/__main__.py", line 7, in main',
+                    "    run_cli()",
+                    f'  File "{SITE}/distributed/cli/dask_scheduler.py", line 245, in main',
+                    "    asyncio_run(run())",
+                    "OSError: [Errno 98] Address already in use",
+                )
+            )
+        ),
+    ]  # fmt: skip
+    found = verdict(*([] if started else ended), closed, recorded=False)
+
+    expected = "tls-misconfigured" if started else "worker-start-failed"
+    assert found.rule == expected
+    if not started:
+        assert "`python -m dask scheduler --port 2`" in found.cause

@@ -496,6 +496,7 @@ def test_whose_code_called_os_exit_is_separated_from_who_ran_beside_it(
     *, written: bool
 ) -> None:
     stack = a_crash_of_two_threads("warp", "slow").partition("\n\n")[2]
+    stack = f"os._exit(66)\n\n{stack}"
     dead = a_death(
         "tcp://w1",
         exit_code=66,
@@ -509,3 +510,24 @@ def test_whose_code_called_os_exit_is_separated_from_who_ran_beside_it(
     named = "'warp'" if written else "'slow' or 'warp'"
     assert found.title.endswith(f"while running {named}")
     assert found.confidence == ("high" if written else "medium")
+
+
+@pytest.mark.parametrize(
+    ("counted", "rule"),
+    [(None, "kernel-oom"), (1, "kernel-oom"), (0, "worker-signalled")],
+)
+def test_a_kill_while_memory_grew_is_the_kernels_unless_its_counter_shows_none(
+    counted: int | None, rule: str
+) -> None:
+    grown = [(5.0 + n / 2, (20 + 30 * n) * MIB) for n in range(11)]
+    dead = a_death(
+        "tcp://w1", exit_code=-9, executing=["wet-1"], memory=grown,
+        host_oom_kills=counted,
+    )  # fmt: skip
+    killed = raised_in("wet-1", killed_worker("wet-1"), at=11)
+    found = verdict(a_run(a_worker(), a_graph(), dead, killed))
+
+    assert found.rule == rule
+    assert ("its counter of such kills did not increase" in found.cause) == (
+        rule == "worker-signalled"
+    )

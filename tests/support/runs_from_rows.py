@@ -154,6 +154,7 @@ def a_death(
     stack: str = "",
     lines: Sequence[str] = (),
     oom_kills: int = 0,
+    host_oom_kills: int | None = None,
     asked: str | None = None,
     closing: str | None = None,
     lost_scattered: Sequence[str] = (),
@@ -180,6 +181,7 @@ def a_death(
         memory=[[START + when, rss] for when, rss in memory],
         stack=stack,
         oom_kills=oom_kills,
+        host_oom_kills=host_oom_kills,
     )
     said = [
         a_log_line(line, at=at - 0.02, source=address, pid=pid, level=20)

@@ -43,7 +43,7 @@ from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
-    last_frame,
+    lacked_a_program,
     raised_at_end,
     raised_on_purpose,
     root_of_chain,
@@ -167,7 +167,6 @@ _LEVEL = re.compile(
 )
 """What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
-_STARTING_A_PROGRAM = "/subprocess.py"
 _NAME_LACKED = re.compile(r"'(?P<name>[^']{3,})'")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _REPORTED = 1.0  # seconds between what a call raises and the line on it
@@ -372,8 +371,7 @@ def _what_ended(case: Case) -> tuple[str, str] | None:
 def _lacked_a_program(case: Case) -> bool:
     """Return whether what ended the run is that a program could not be started."""
     ended = case.blame.failure or case.exception
-    last = None if ended is None else last_frame(ended.traceback)
-    return last is not None and last.file.endswith(_STARTING_A_PROGRAM)
+    return ended is not None and lacked_a_program(ended.traceback)
 
 
 def _what_made_it(case: Case) -> str:

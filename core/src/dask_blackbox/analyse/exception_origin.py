@@ -14,6 +14,7 @@ from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
     came_from_a_task,
     classes_of,
+    lacked_a_program,
     lost_by_client,
     raised_in_a_wait_for_dask,
     raised_in_user_code,
@@ -145,6 +146,8 @@ def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> 
     Other things fail too: of what its own code raises, only what comes soon counts.
     """
     name, text = class_of(exception.exception), exception.traceback
+    if lacked_a_program(text):
+        return False  # no task makes it
     if idle and name.endswith("TimeoutError"):
         return True  # of a `Variable`, a `Queue` or an `Event`
     return name in _MISSING or (

@@ -351,6 +351,12 @@ def raised_on_purpose(traceback: str) -> bool:
     )
 
 
+def lacked_a_program(traceback: str) -> bool:
+    """Return whether what was raised is that a program could not be started."""
+    last = last_frame(traceback)
+    return last is not None and last.file.endswith("/subprocess.py")
+
+
 def raised_by_a_check(traceback: str) -> bool:
     """Return whether the user's own code raised this, or asserted the opposite."""
     last = last_frame(traceback)

@@ -39,7 +39,7 @@ _BEGUN = re.compile(
 
 
 _LACKS = re.compile(
-    r"\b(?:no|not|none|nan|nothing|only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
+    r"\b(?:no|not|none|nan|nothing|(?<!can )only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
     re.IGNORECASE,
 )
 """What is said of values that are there in part, or not at all."""

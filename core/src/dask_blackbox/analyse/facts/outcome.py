@@ -70,7 +70,6 @@ CLOCKS = 1.0
 _INTERRUPT = "KeyboardInterrupt"
 _DASK = ("/distributed/", "/dask/")
 _PRINTED = 5.0
-_UNCAUGHT = 1
 """The exit code of a Python process that an exception ends."""
 
 
@@ -173,7 +172,7 @@ def outcome_of(run: RunTables) -> Outcome:
     own = _identities(exception, exit_call)
     last: tuple[float, Source] = (ending.ended, "process-end")
     printed = None
-    if exception is None and exit_call is None:
+    if exception is None:
         printed = _printed_at_the_end(run, received)
     if printed is not None:
         exception, last = _as_printed(printed), (printed.at, "output")
@@ -240,7 +239,11 @@ def _raised_before_cleanup(
         return None
     before = exception.traceback.rpartition(EXCEPTION_LINKS[1])[0].rstrip()
     if exception.cleanup:
-        first = raised_at_end(before)
+        ids = exception.chain_ids[1:]
+        call = next((each for each in received if each.identity in ids), None)
+        first = (
+            raised_at_end(before) if call is None else (call.exception, call.message)
+        )
     else:
         first = failed_while_handling(exception.traceback)
         inner, known = last_frame(before), {each.identity for each in received}
@@ -510,7 +513,7 @@ def _printed_at_the_end(
     is not meant: the driver has received that, and continued.
     """
     ending = run.ending
-    if ending is None or ending.exit_code != _UNCAUGHT or signal_of_driver(run):
+    if ending is None or not ending.exit_code or signal_of_driver(run):
         return None
     failures = run.once(printed_failures)
     last = last_error_before(run, ending.ended + CLOCKS, within=_PRINTED)
