@@ -657,7 +657,14 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         kind = (prefix, exception)
         first = next(f for f in by_time if (f.prefix, f.exception) == kind)
         name = class_of(exception)
-        cancelled = ended is not None and first.at < ended + _DELAY
+        # A driver that sends more work after a failure cancels it for another reason.
+        cancelled = (
+            ended is not None
+            and first.at < ended + _DELAY
+            and not any(
+                first.at < each.at < ended for each in case.run.of(GraphUpdated)
+            )
+        )
         again = _is_met_again(case, first)
         waited = _ended_with(case, is_wait)
         starved = waited and _ended_thread(case, first)
