@@ -119,4 +119,5 @@ def test_a_client_that_is_being_made_is_reported_with_its_address() -> None:
     thread.join()
 
     connecting = [detail["connecting"] for _, detail in reported]
-    assert connecting == [[{"address": address, "lasted": 12.0}]]
+    known = {"address": address, "lasted": 12.0, "scheduler_file": None}
+    assert connecting == [[known]]

@@ -271,7 +271,7 @@ def _tasks(
     for each in stall.processing:
         worker = each.worker or ""
         answer = stall.answers.get(worker, WorkerAnswer())
-        known = answer.tasks.get(each.key, TaskOnWorker())
+        known = (answer.tasks or {}).get(each.key, TaskOnWorker())
         start = begun.get((worker, each.key)) if answer.failed else None
         lasted = each.executing_for
         if start is not None and start <= stall.at:

@@ -319,6 +319,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
         plugin: Class of the plugin that the driver was registering.
         found: Where the driver itself has a module that was missing: `module`, `file`,
             `package`, `version`.
+        cleanup: Whether a `finally:` raised it, while another exception was on its way.
         pid: Id of the process, under `dask blackbox run`.
         parents: Ids of the command's Python processes that it descends from.
     """
@@ -335,6 +336,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
     key: str | None = None
     plugin: str | None = None
     found: dict[str, str] = {}
+    cleanup: bool = False
     pid: int | None = None
     parents: tuple[int, ...] = ()
 

@@ -305,6 +305,7 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         key: Key of the task that it came from.
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: Where the driver itself has a module that was missing.
+        cleanup: Whether a `finally:` raised it, while another exception was on its way.
         pid: Process id of the driver.
         parents: Ids of the command's Python processes that it descends from.
         test: Id of the test.

@@ -222,14 +222,14 @@ class WorkerAnswer(Part, frozen=True, kw_only=True):
 
     Attributes:
         stacks: Frames of what it executes, by key; the innermost frame is last.
-        tasks: Its tasks, by key.
+        tasks: Its tasks, by key; null: it was closing.
         failed: Why it did not answer.
         process: State of its process, if it did not, and had sent no heartbeat for a while; null:
             its nanny did not answer either, or it has none.
     """
 
     stacks: dict[str, tuple[str, ...]] = {}
-    tasks: dict[str, TaskOnWorker] = {}
+    tasks: dict[str, TaskOnWorker] | None = {}
     failed: str | None = None
     process: ProcessState | None = None
 
