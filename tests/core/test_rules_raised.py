@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import asyncio
 import pickle
 import subprocess
 import traceback
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -780,7 +780,7 @@ def fall_back_in_an_except() -> None:
 def test_whether_a_finally_raised_is_recorded(
     job: Callable[[], None], *, cleanup: bool
 ) -> None:
-    with pytest.raises(OSError, match="Directory|yesterday") as raised:
+    with pytest.raises(OSError, match=r"Directory|yesterday") as raised:
         job()
 
     assert describe_exception(raised.value)["cleanup"] == cleanup

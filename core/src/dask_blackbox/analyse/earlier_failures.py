@@ -32,7 +32,6 @@ from dask_blackbox.analyse.exception_context import (
     errors_before,
     setup_failed_before,
 )
-from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.explanations import (
     explained_exception,
     explained_failure,
@@ -49,6 +48,7 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
+from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import read_page
@@ -82,7 +82,6 @@ from dask_blackbox.analyse.signatures.python import (
     OPEN_FILES_EXHAUSTED,
 )
 from dask_blackbox.analyse.symptoms import (
-    number_of_failures,
     is_absence,
     is_incomplete,
     is_leftover,
@@ -91,6 +90,7 @@ from dask_blackbox.analyse.symptoms import (
     is_symptom,
     is_wait,
     lacks_something,
+    number_of_failures,
     reported_symptom,
 )
 from dask_blackbox.events import (

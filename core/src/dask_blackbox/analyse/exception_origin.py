@@ -135,8 +135,9 @@ def failure_behind(
             return lacked, False  # what it was to make was missed
     counted = number_of_failures(exception.message)
     if counted and counted == printed and counted != len(failures):
-        return None, False  # it counts errors of its own
-    found = _failure_presumed(exception, failures, ended, from_a_call=from_a_call)
+        found = None  # it counts errors of its own
+    else:
+        found = _failure_presumed(exception, failures, ended, from_a_call=from_a_call)
     return found, False
 
 

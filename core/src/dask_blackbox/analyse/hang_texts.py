@@ -10,7 +10,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition, shared_object_in
-from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.hangs import HELD, Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life

@@ -34,11 +34,11 @@ from dask_blackbox.analyse.hang_texts import (
     evidence_of_hang,
     evidence_of_stack,
     how_it_ended,
-    wanted_tasks,
     idle_share,
     log_evidence,
+    wanted_tasks,
 )
-from dask_blackbox.analyse.hangs import HELD, ENDED_BY_US, Hang, HangingTask
+from dask_blackbox.analyse.hangs import ENDED_BY_US, HELD, Hang, HangingTask
 from dask_blackbox.analyse.memory import failed_spill_before
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
@@ -407,6 +407,24 @@ def _ended_by_us_finding(case: Case) -> Finding:
     )
 
 
+def _on_shared(
+    hang: Hang, longest: HangingTask, shared: tuple[str, str]
+) -> Iterator[str]:
+    """Yield what a task waited for that tasks share, and who waited beside it."""
+    yield (
+        f"It waited for {shared[0]}{_line(longest)}, and no running task could {shared[1]}."
+    )
+    others = _others_of(hang)
+    if any(map(_waits_for_lock, others)) and not _waits_for_lock(longest):
+        yield "It probably holds the lock that the others wait for."
+    if shared[0] in HELD and hang.taken:
+        yield f"By then, all leases of {quoted(list(hang.taken))} were taken."
+    for other in others[:2]:
+        yield (
+            f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}{_line(other)}."
+        )
+
+
 def _who_waits_for_whom(
     case: Case, hang: Hang, idle: float | None, threads: int
 ) -> str:
@@ -419,22 +437,7 @@ def _who_waits_for_whom(
             f"{duration(longest.executing_for or 0)} when last sampled{at}."
         )
         if shared := _shared(longest):
-            sentences.append(
-                f"It waited for {shared[0]}{_line(longest)}, and no running task could "
-                f"{shared[1]}."
-            )
-            waiting = [e for e in _others_of(hang) if _waits_for_lock(e)]
-            if waiting and not _waits_for_lock(longest):
-                sentences.append("It probably holds the lock that the others wait for.")
-            if shared[0] in HELD and hang.taken:
-                sentences.append(
-                    f"By then, all leases of {quoted(list(hang.taken))} were taken."
-                )
-            sentences += [
-                f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}"
-                f"{_line(other)}."
-                for other in _others_of(hang)[:2]
-            ]
+            sentences += _on_shared(hang, longest, shared)
         elif idle is not None:
             sentences.append(_idled(longest, idle))
         elif longest.silent:

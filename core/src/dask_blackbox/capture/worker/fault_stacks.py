@@ -14,7 +14,8 @@ import faulthandler
 import os
 import signal
 import threading
-from typing import IO, Any, NoReturn
+from collections.abc import Callable
+from typing import IO, NoReturn
 
 FROZEN: int | None = getattr(signal, "SIGURG", None)
 """The signal before such a kill: a process that has no handler for it ignores it."""
@@ -24,7 +25,7 @@ _paths: list[str] = []
 _file: IO[str] | None = None
 _enabled = False
 _registered: list[int] = []  # signals
-_exit: Any = None  # `os._exit`, while it is wrapped
+_exit: Callable[[int], NoReturn] | None = None  # `os._exit`, while it is wrapped
 
 
 def write_stacks_to(path: str, *, at_signals: bool) -> None:
@@ -83,7 +84,7 @@ def _begin(file: IO[str], *, at_signals: bool) -> None:
 
 def _wrap_exit(file: IO[str]) -> None:
     """Have the stacks written before this process, but no child of it, ends itself."""
-    global _exit  # noqa: PLW0603 - as above
+    global _exit
     inner, pid = os._exit, os.getpid()
 
     def exit_with_stacks(status: int) -> NoReturn:
@@ -101,9 +102,9 @@ def _wrap_exit(file: IO[str]) -> None:
 
 
 def _end(file: IO[str]) -> None:
-    global _exit  # noqa: PLW0603 - as above
+    global _exit
     if _exit is not None:
-        os._exit, _exit = _exit, None
+        os._exit, _exit = _exit, None  # type: ignore[assignment]
     while _registered:
         faulthandler.unregister(_registered.pop())
     if _enabled:
