@@ -302,7 +302,9 @@ class Case:
             failures_that_count(
                 self.failures,
                 self.outcome,
-                frozenset(self.run.tasks.filter(FINISHED)["prefix"].drop_nulls()),
+                frozenset(
+                    self.run.tasks.filter(FINISHED)["prefix"].unique().drop_nulls()
+                ),
             ),
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -298,9 +299,13 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 
 def number_of_printed_failures(run: RunTables) -> int:
     """Return how many exceptions the driver printed; of a chain, the last one counts."""
-    texts = [each.traceback for each in run.once(printed_failures) if each.traceback]
+    printed = run.once(printed_failures)
+    times = Counter(each.traceback for each in printed if each.traceback)
+    texts = sorted(times)  # one that another continues comes just before it
     return sum(
-        not any(other.startswith(f"{text}\n") for other in texts) for text in texts
+        times[text]
+        for text, following in pairwise([*texts, ""])
+        if not following.startswith(f"{text}\n")
     )
 
 

@@ -354,7 +354,9 @@ def raised_on_purpose(traceback: str) -> bool:
 def lacked_a_program(traceback: str) -> bool:
     """Return whether what was raised is that a program could not be started."""
     last = last_frame(traceback)
-    return last is not None and last.file.endswith("/subprocess.py")
+    if last is None or not last.file.endswith("/subprocess.py"):
+        return False
+    return last.function == "_execute_child"
 
 
 def raised_by_a_check(traceback: str) -> bool:

@@ -164,7 +164,8 @@ def hang_of(run: RunTables) -> Hang | None:
     if not stalls:
         return None
     # Once the driver has given up, it releases what it had waited for, and workers close.
-    before = [stall for stall in stalls if not outcome_of(run).is_after(stall.at)]
+    outcome = outcome_of(run)
+    before = [stall for stall in stalls if not outcome.is_after(stall.at)]
     last = (before or stalls)[-1]
     at, reported_after = last.at, last.lasted
     # What ends in the last moments ends because the run does, or because the driver gave up: it

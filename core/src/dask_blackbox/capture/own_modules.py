@@ -22,7 +22,6 @@ from .bytecode import code_hash, signed
 from .exceptions import message_of
 from .user_frames import is_foreign, is_ours
 
-"""Packages of dask-blackbox and of its hosts, which may be installed for development."""
 _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source

@@ -70,7 +70,6 @@ CLOCKS = 1.0
 _INTERRUPT = "KeyboardInterrupt"
 _DASK = ("/distributed/", "/dask/")
 _PRINTED = 5.0
-"""The exit code of a Python process that an exception ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +238,7 @@ def _raised_before_cleanup(
         return None
     before = exception.traceback.rpartition(EXCEPTION_LINKS[1])[0].rstrip()
     if exception.cleanup:
-        ids = exception.chain_ids[1:]
+        ids = exception.chain_ids[1:2]
         call = next((each for each in received if each.identity in ids), None)
         first = (
             raised_at_end(before) if call is None else (call.exception, call.message)

@@ -37,7 +37,6 @@ from dask_blackbox.events import (
     SchedulerClosing,
     SchedulerFile,
     SchedulerInfo,
-    SchedulerLost,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
@@ -133,15 +132,13 @@ def _had_ended(
     case: Case, address: str, exception: DriverException
 ) -> Iterator[Finding]:
     """Yield that a new client asked for a scheduler of an earlier step, which had ended."""
-    ended = [
-        each.at
-        for each in (*case.run.of(SchedulerClosing), *case.run.of(SchedulerLost))
-        if not case.outcome.is_after(each.at)
-    ]
+    closings = case.run.of(SchedulerClosing)
+    closed = any(not case.outcome.is_after(each.at) for each in closings)
     refused = case.raised("ConnectionRefusedError")
-    if not ended and not refused:
-        return
     file, at = _scheduler_file(case), code_line(exception, " at ")
+    # Else it may have been lost at work, and the job asked for it once more.
+    if not closed and (file is None or not refused):
+        return
     name = "" if file is None else file.path.rpartition("/")[2]
     yield CANNOT_CONNECT.found(
         f"The driver could not connect to {address}: that scheduler had ended"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, subject_of
@@ -39,7 +40,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.events import DriverCallFailed, GraphFailed, GraphUpdated
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     article,
     as_code,
@@ -112,14 +113,14 @@ def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     if not graph and (not sending or gathering):
         return
     what, why = _refusal(exception)
+    raised = why.partition(":")[0] or class_of(exception.exception)
     title = "The graph could not be pickled"
     holds = f"it holds {article(what)} {what}" if what else short(why, 90)
     this = "this graph" if case.run.of(GraphUpdated) else "anything"
     yield GRAPH_NOT_SERIALIZABLE.found(
         f"{title}: {holds}" if holds else title,
         cause=(
-            f"Pickling raised {why.partition(':')[0] or class_of(exception.exception)} before {this} reached the "
-            "scheduler: "
+            f"Pickling raised {raised} before {this} reached the scheduler: "
             + (
                 f"an input of a task holds {article(what)} {what}."
                 if what
@@ -349,7 +350,11 @@ def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     call = _refused_call(case)
     if call is not None:
         refused = NOT_SERIALIZED.match(call.message)
-        yield _unpicklable_result_text(case, call, refused["type"] if refused else "")
+        chain = () if exception is None else exception.chain_ids
+        found = _unpicklable_result_text(case, call, refused["type"] if refused else "")
+        # An exit code, or a message of the job's own, does not prove it.
+        sure: Confidence = "high" if call.identity in chain else "medium"
+        yield msgspec.structs.replace(found, confidence=sure)
         return
     if exception is None or case.only_waited or case.raised("KeyboardInterrupt"):
         yield from _lost_result_findings(case)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _PROCESSES = "DASK_BLACKBOX_PROCESSES"
 """Ids of the command's Python processes from the first to this one, which inherit it."""
-"""The file that is the standard error of the first of them."""
 
 
 def _hand_on() -> None:
