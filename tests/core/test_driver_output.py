@@ -8,7 +8,11 @@ import logging
 import dask
 import distributed  # registers its format of log lines
 import pytest
-from dask_blackbox.analyse.driver_output import last_output, was_printed
+from dask_blackbox.analyse.driver_output import (
+    last_output,
+    was_printed,
+    without_log_prefix,
+)
 from runs_from_rows import Piece, a_log_line, a_run
 
 
@@ -143,3 +147,34 @@ def test_an_exception_that_the_driver_printed_is_found_by_its_last_line() -> Non
     assert was_printed(run, "JSONDecodeError", "Expecting value")
     assert not was_printed(run, "JSONDecodeError", "Extra data")
     assert not was_printed(run, "KeyError", "Expecting value")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        logging.BASIC_FORMAT,
+        "%(levelname)s %(message)s",
+        "%(asctime)s %(levelname)s %(message)s",
+        "%(asctime)s %(name)s %(levelname)s %(message)s",
+        "%(asctime)s - %(name)s - %(levelname)s - %(message)s",
+        "[%(asctime)s] [%(levelname)s] %(message)s",
+        "%(asctime)s | %(levelname)-8s | %(message)s",
+        "%(asctime)s %(message)s",
+    ],
+)
+def test_a_quoted_log_line_begins_with_its_message(form: str) -> None:
+    record = logging.LogRecord("etl.load", logging.ERROR, "", 1, "no shops", (), None)
+
+    assert without_log_prefix(logging.Formatter(form).format(record)) == "no shops"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-03-29 02:00:00 is a nonexistent time",
+        "2026-03-29 has no rates",
+        "shop 12: ERROR 4711 of the till",
+    ],
+)
+def test_a_time_that_a_job_prints_of_its_data_is_quoted(line: str) -> None:
+    assert without_log_prefix(line) == line

@@ -295,16 +295,17 @@ def test_what_a_driver_handled_is_counted_in_the_evidence() -> None:
     assert "KeyError" not in found.cause
 
 
-def test_an_error_that_the_job_printed_begins_the_headline() -> None:
-    line = a_log_line(
-        "WARNING:shop:no rates: KeyError('EUR')", logger="stdout", level=20
-    )
+@pytest.mark.parametrize(
+    "prefix", ["WARNING:shop:", "2026-03-29 02:00:00,123 WARNING "]
+)
+def test_an_error_that_the_job_printed_begins_the_headline(prefix: str) -> None:
+    line = a_log_line(f"{prefix}no rates: KeyError('EUR')", logger="stdout", level=20)
     found = verdict(line, exception="KeyError")
 
     assert found.title.startswith(
         "A worker printed “no rates: KeyError('EUR')”; then KeyError in 'relabel'"
     )
-    assert "Before that, a worker had printed: WARNING:shop" in found.cause
+    assert f"Before that, a worker had printed: {prefix}no rates" in found.cause
 
 
 # What what was missing follows from

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.card import card_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import capital
 from runs_from_rows import (
@@ -208,6 +209,30 @@ def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     unlogged = verdict(a_worker(), failed_with(error))
     assert unlogged.rule == "worker-start-failed"
     assert unlogged.title.startswith("The worker plugin failed in its setup")
+
+
+def test_a_title_keeps_the_name_of_the_file_that_a_start_lacked() -> None:
+    path = (
+        "/mnt/shared/projects/rates/2026/deployments/nightly/images/worker/rates.toml"
+    )
+    message = f"[Errno 2] No such file or directory: '{path}'"
+    trace = (
+        f'Traceback:\n  File "{SITE}/distributed/client.py", line 1, in register_plugin\n'
+        '    x\n  File "/jobs/nightly.py", line 4, in setup\n    open(path)\n'
+        f"FileNotFoundError: {message}"
+    )
+    run = a_run(
+        a_worker(),
+        failed_with(an_exception("FileNotFoundError", message, traceback=trace)),
+    )
+    card = card_of(run, findings_in(run))
+
+    assert card.verdict is not None
+    assert card.verdict.title == card.headline
+    assert card.headline.endswith(
+        ": FileNotFoundError: …/worker/rates.toml does not exist"
+    )
+    assert path in card.verdict.cause
 
 
 def test_lines_on_a_failed_start_explain_why_nobody_arrived() -> None:

@@ -20,7 +20,11 @@ from dask_blackbox.analyse.signatures.distributed import (
     CONNECT_TIMED_OUT,
     PRELOAD_SET_UP,
 )
-from dask_blackbox.analyse.signatures.python import ASYNCIO_TASK_FAILED, THREAD_FAILED
+from dask_blackbox.analyse.signatures.python import (
+    ASYNCIO_TASK_FAILED,
+    LOG_TIME,
+    THREAD_FAILED,
+)
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables, epoch
 
@@ -37,6 +41,10 @@ _AT_EXIT = "resource_tracker: "
 _OF_OURS = r"^dask-blackbox\b|\bdask-blackbox continue[ds] without\b"
 # Older recordings hold the lines on our own preload.
 _OUR_PRELOAD = r"dask_blackbox_preload\b"
+# What `logging.basicConfig` and command-line programs print before a message.
+_LEVEL = re.compile(
+    r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
+)
 # The further lines of "Compute Failed".
 _OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
 
@@ -45,6 +53,12 @@ def last_output(run: RunTables) -> str | None:
     """Return the last line of the driver that is not Dask's; None if there is none."""
     own = _own_lines(run)
     return own["message"].to_list()[-1] if len(own) else None
+
+
+def without_log_prefix(line: str) -> str:
+    """Return a printed line without the time, logger and level that `logging` puts first."""
+    timed = LOG_TIME.match(line)
+    return line[timed.end() :] if timed else _LEVEL.sub("", line)
 
 
 def last_error_before(run: RunTables, at: float, *, within: float) -> str | None:

@@ -25,6 +25,7 @@ from dask_blackbox.analyse.driver_output import (
     last_output,
     own_lines,
     printed_failures,
+    without_log_prefix,
 )
 from dask_blackbox.analyse.exception_context import (
     HANDLED,
@@ -36,6 +37,8 @@ from dask_blackbox.analyse.explanations import (
     explained_exception,
     explained_failure,
     hint_on,
+    message_text,
+    printed_error,
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.suspects import suspects_of
@@ -162,10 +165,6 @@ _KINDS = frozenset(
 
 _RAISED = frozenset({"driver-exception", "task-exception"})
 _RAISED_IN_LINE = re.compile(r"\b(?P<name>[A-Z]\w*(?:Error|Exception))\b")
-_LEVEL = re.compile(
-    r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
-)
-"""What `logging.basicConfig` and command-line programs print before a message."""
 _INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
 _NAME_LACKED = re.compile(r"'(?P<name>[^']{3,})'")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
@@ -253,7 +252,7 @@ def _of_task(
         at=failure.at,
         name=name,
         message=message,
-        headline=f"{name} in '{short(failure.called, 40)}': {short_with_paths(message, 80)}",
+        headline=f"{name} in '{short(failure.called, 40)}': {message_text(name, message)}",
         advice=advice_on_text(failure.exception, failure.message, failure.bases),
         line=code_line(failure.frame),
         **more,
@@ -521,7 +520,7 @@ def _texts(case: Case, verdict: Finding) -> Iterator[str]:
 def _is_explained(earlier: _Earlier, texts: str) -> bool:
     if isinstance(earlier, _Program):
         return names_exit_of(earlier.program, texts)
-    message = _LEVEL.sub("", earlier.message)[:60]
+    message = without_log_prefix(earlier.message)[:60]
     if message and message in texts:
         return True
     if earlier.spoils:
@@ -948,7 +947,7 @@ def _holding_attempts(case: Case) -> Iterator[_Earlier]:
                 f"{short(message or '', 120)}. {held}",
                 message=message or "",
                 source="tasks",
-                headline=f"{name} in '{short(prefix, 40)}': {short(message or '', 80)}",
+                headline=f"{name} in '{short(prefix, 40)}': {message_text(name, message or '')}",
                 advice=advice_on_text(exception, message or ""),
                 line=code_line(user_frame(trace or "")),
                 spoils=True,
@@ -966,7 +965,7 @@ def _attempts_of(case: Case, failure: TaskFailure) -> Iterator[_Earlier]:
             text=f"An earlier attempt of the task had raised {name}: {short(message, 120)}",
             message=message,
             source="tasks",
-            headline=f"{name} in '{short(failure.called, 40)}': {short(message, 80)}",
+            headline=f"{name} in '{short(failure.called, 40)}': {message_text(name, message)}",
             advice=advice_on_text(exception, message),
             line=code_line(user_frame(traceback)),
             root=failure,
@@ -1044,7 +1043,7 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             ),
             message=message,
             source="driver",
-            headline=f"{name}{where}: {short(message, 80)} in {process}",
+            headline=f"{name}{where}: {message_text(name, message)} in {process}",
             advice=advice_on_text(each.exception or "", message, each.bases),
             line=line,
             root=root,
@@ -1254,7 +1253,7 @@ def _functions(case: Case) -> Iterator[_Earlier]:
             message=message,
             source="logs",
             headline=f"{name} in '{short(found['function'], 40)}' on a worker (`client.run`): "
-            f"{short(message, 80)}",
+            f"{message_text(name, message)}",
             advice=advice_on_text(raised[0], message),
             line=code_line(user_frame(row["message"])),
         )
@@ -1293,7 +1292,7 @@ def _printed(case: Case) -> Iterator[_Earlier]:
             text=f"{short(each.text, 160)} had been raised in {where}{at}",
             message=each.message,
             source="logs",
-            headline=f"{short(each.text, 80)} in {where}",
+            headline=f"{printed_error(each)} in {where}",
             advice=advice_on_text(each.exception, each.message),
             line=code_line(frame),
             rule="worker-start-failed" if of_worker else "",
@@ -1387,7 +1386,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
             # What the job calls information is no failure to it.
             headline=""
             if _INFORMATION.match(message)
-            else f"{who} printed “{short(_LEVEL.sub('', message), 80)}”",
+            else f"{who} printed “{short_with_paths(without_log_prefix(message), 80)}”",
             advice=_advice_on_line(message),
             rule="driver-exception" if waited and of_driver else "",
         )
@@ -1442,7 +1441,7 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             text=f"{who} had logged: {short(message, 160)}",
             message=message,
             source="logs",
-            headline=f"{who} logged “{short(message, 80)}”"
+            headline=f"{who} logged “{short_with_paths(message, 80)}”"
             if re.search(errors, message)
             else "",
             advice=_advice_on_line(message),

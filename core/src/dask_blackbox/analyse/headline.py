@@ -11,7 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.run_state import State, state_of
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, Finding
-from dask_blackbox.formatting import counted, duration, short, size
+from dask_blackbox.formatting import counted, duration, short, short_with_paths, size
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
@@ -41,7 +41,7 @@ def headline_of(
         silent: Seconds since the last sign of life of a run that has not ended.
     """
     if verdict is not None:
-        return short(verdict.title, _LONGEST)
+        return short_with_paths(verdict.title, _LONGEST)
     took = duration(numbers.get("duration", 0))
     if unrecorded is not None:
         return short(f"{state.capitalize()}, not recorded: {unrecorded}", _LONGEST)

@@ -16,7 +16,7 @@ from dask_blackbox.analyse.causes.mechanisms import (
     OUTCOME,
     STALL,
 )
-from dask_blackbox.analyse.driver_output import last_output
+from dask_blackbox.analyse.driver_output import last_output, without_log_prefix
 from dask_blackbox.analyse.run_state import exit_code_of_driver, signal_of_driver
 from dask_blackbox.analyse.side_effects import closings_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
@@ -178,7 +178,11 @@ def end_of_run(case: Case) -> str:
         if output and _repeats(output, case.exception):
             output = ""
         exited = f"the driver exited with code {code}"
-        return f"{exited}: “{short(output, 120)}”" if output else exited
+        return (
+            f"{exited}: “{short(without_log_prefix(output), 120)}”"
+            if output
+            else exited
+        )
     return _ENDED.get(case.state, "the run failed")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.driver_output import last_error_before
+from dask_blackbox.analyse.driver_output import PrintedFailure, last_error_before
 from dask_blackbox.analyse.explanations import data, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
@@ -24,7 +24,7 @@ from dask_blackbox.analyse.signatures.python import (
     PORT_IN_USE,
     PROGRAM_FAILED,
 )
-from dask_blackbox.formatting import class_of, short
+from dask_blackbox.formatting import class_of, short, short_with_paths
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
@@ -90,6 +90,32 @@ def driver_exception_text(exception: DriverException, message: str) -> str:
     return explanation.headline if explanation else in_one_line(message)
 
 
+def error_text(exception: str, message: str, longest: int = 80) -> str:
+    """Return an exception as a title shows it: its class, and what its message means.
+
+    Args:
+        exception: Its class, with or without its module.
+        message: Its text; may be empty.
+        longest: Characters of the message that are shown; paths lose their folders first.
+    """
+    text = message_text(exception, message, longest)
+    return f"{class_of(exception)}: {text}".rstrip(": ")
+
+
+def message_text(exception: str, message: str, longest: int = 80) -> str:
+    """Return the second part of `error_text`."""
+    meaning = explained(Context(exception=class_of(exception), message=message))
+    text = meaning.headline if meaning else in_one_line(message)
+    return short_with_paths(text, longest)
+
+
+def printed_error(failure: PrintedFailure) -> str:
+    """Return the same of what failed in the driver's output."""
+    if failure.exception:
+        return error_text(failure.exception, failure.message)
+    return short(failure.message, 80)
+
+
 _ALL = (
     *services.OF_PROGRAMS,
     *data.EXPLANATIONS,
@@ -124,12 +150,15 @@ __all__ = [
     "Context",
     "Explained",
     "driver_exception_text",
+    "error_text",
     "explained",
     "explained_exception",
     "explained_failure",
     "explained_origin",
     "failure_text",
     "in_one_line",
+    "message_text",
+    "printed_error",
 ]
 
 

@@ -16,6 +16,7 @@ from dask_blackbox.analyse.driver_output import (
     NOISE,
     PrintedFailure,
     last_output,
+    without_log_prefix,
 )
 from dask_blackbox.analyse.driver_position import (
     DriverPosition,
@@ -780,10 +781,11 @@ def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:
         else f"its own code called `sys.exit({code})` or raised `SystemExit({code})`, or "
         "it failed before the recorder was attached"
     )
-    output = f" Its last output: “{short(last, 200)}”." if last else ""
+    output = short(without_log_prefix(last or ""), 200)
+    printed = f" Its last output: “{output}”." if output else ""
     return (
         f"The driver ended with exit code {code}{took} without an exception: "
-        f"{how}. {then}.{output}"
+        f"{how}. {then}.{printed}"
     )
 
 

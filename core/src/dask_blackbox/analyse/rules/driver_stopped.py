@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_output import last_output
+from dask_blackbox.analyse.driver_output import last_output, without_log_prefix
 from dask_blackbox.analyse.driver_position import (
     DriverPosition,
     blocked_seconds,
@@ -424,7 +424,7 @@ def _then(case: Case) -> str:
     if (stall := case.stall()) is not None:
         sentences.append(stall)
     if last := last_output(case.run):
-        sentences.append(f"Its last output: “{short(last, 200)}”.")
+        sentences.append(f"Its last output: “{short(without_log_prefix(last), 200)}”.")
     return " ".join(sentences) or _nothing_had_failed(case)
 
 

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, subject_of
+from dask_blackbox.analyse.explanations import error_text
 from dask_blackbox.analyse.frames import (
     Frame,
     cause_of_last,
@@ -245,7 +246,8 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
         at += f" ({as_code(short(frame.code, 100))})"
     failed = case.run.of(GraphFailed)
     yield GRAPH_NOT_DESERIALIZABLE.found(
-        "The scheduler could not read the graph" + (f": {because}" if because else ""),
+        "The scheduler could not read the graph"
+        + (f": {error_text(*root, longest=160)}" if root else ""),
         cause=(
             "The driver sent a graph that the scheduler could not unpickle"
             + (f": {because}{at}. " if because else ". ")
@@ -502,7 +504,7 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
         else ""
     )
     return RESULT_NOT_SERIALIZABLE.found(
-        f"The driver could not read a result: {name}: {short(exception.message, 80)}",
+        f"The driver could not read a result: {error_text(name, exception.message)}",
         cause=(
             f"A worker sent a result, and unpickling it in the driver raised {name}: "
             f"{short(exception.message, 200)}. The task succeeded.{whose}"

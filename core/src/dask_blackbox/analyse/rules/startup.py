@@ -22,7 +22,7 @@ from dask_blackbox.analyse.driver_output import (
 )
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.exit_causes import lifetime_of
-from dask_blackbox.analyse.explanations import hint_on
+from dask_blackbox.analyse.explanations import error_text, hint_on, printed_error
 from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
@@ -102,7 +102,6 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     short,
-    short_with_paths,
     uncapitalised,
 )
 from dask_blackbox.manifest import DriverException
@@ -210,7 +209,7 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
 def _start_title(who: str, root: tuple[str, str] | None, preload: Frame | None) -> str:
     if root is None:
         return f"A {who} failed to start"
-    text = f"{root[0]}: {short(root[1], 80)}".rstrip(": ")
+    text = error_text(*root)
     if preload is None:
         return f"A {who} failed to start: {text}"
     where = code_line(preload, name_only=True)  # of a copy, in the worker's own folder
@@ -314,7 +313,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     waited = "" if _raised_by_a_command(case) else " The driver waited for it."
     port = _port_text(ended.message, who)
     return WORKER_START_FAILED.found(
-        f"A {who} failed to start: {short(ended.text, 80)}",
+        f"A {who} failed to start: {printed_error(ended)}",
         cause=(
             f"{command}, which the run itself had started, exited before it was ready: "
             f"{short(ended.text, 240).rstrip('.')}{where}.{port}{waited}"
@@ -339,7 +338,7 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
     where = f", at {frame}" if frame else ""
     look = f" Look at {code_line(frame)}." if frame else ""
     yield WORKER_START_FAILED.found(
-        f"The {named} failed in its setup: {root[0]}: {short(root[1], 80)}",
+        f"The {named} failed in its setup: {error_text(*root)}",
         cause=(
             f"The driver registered the {named} on workers that were running, and its "
             f"`setup` raised {root[0]}: {short(root[1], 200)}{where}. Workers that start "
@@ -363,7 +362,7 @@ def _cluster_finding(
     look = f"Look at {code_line(where)}, and at" if where else "Look at"
     hint = hint_on(summary)
     return WORKER_START_FAILED.found(
-        f"The cluster failed to start: {name}: {short_with_paths(summary, 80)}",
+        f"The cluster failed to start: {error_text(name, summary)}",
         cause=(
             f"The cluster object started its scheduler in the driver, which raised {what}"
             + (f", at {where}" if where else "")
@@ -392,7 +391,7 @@ def _cluster_object_finding(
     frame = user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
     return WORKER_START_FAILED.found(
-        f"A worker failed to start: {name}: {short(summary, 80)}".rstrip(": "),
+        f"A worker failed to start: {error_text(name, summary)}",
         cause=(
             "The cluster object started its workers in the driver, and starting one raised "
             f"{name}: {short(summary, 300)}".rstrip(": ")
@@ -1259,7 +1258,7 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
         return finding
     if finding.follows is not None:
         return finding
-    headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {short(ended.text, 80)}"
+    headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {printed_error(ended)}"
     return following(
         finding,
         headline,

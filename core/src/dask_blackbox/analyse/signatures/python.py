@@ -144,3 +144,13 @@ BUFFER_NOT_ALLOCATED = Signature(
     "Unable to allocate internal buffer.",
     source="python",
 )
+LOG_TIME = Signature(
+    (
+        r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:"
+        r"(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]+"
+        r"(?:[\w.-]+[\s:|-]+)?[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[\])]?[\s:|-]+|"
+        r"[.,]\d{3,6}(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]+)"
+    ),
+    "2026-11-26 15:48:06,984 geyser WARNING offset feed ends: KeyError('offset_mm')",
+    source="python",
+)
