@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
-from dask_blackbox import Run
+from dask_blackbox import Run, recording
+from distributed import Client, LocalCluster, Worker
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
@@ -144,3 +147,25 @@ def test_a_recording_survives_no_process_and_leaves_no_file(
     finished.home.quiet()
 
     assert finished.home.left_over() == []
+
+
+def _misjudge_the_clock(dask_worker: Worker) -> None:
+    dask_worker.periodic_callbacks["heartbeat"].stop()  # which estimates it anew
+    dask_worker.scheduler_delay += 60.0
+
+
+def test_no_task_stops_after_the_scheduler_has_received_its_result(
+    tmp_path: Path,
+) -> None:
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        with recording(client, store=tmp_path, job="clocks") as rec:
+            client.run(_misjudge_the_clock)
+            assert client.submit(len, "late", key="late-1").result() == 4
+            received = datetime.now(UTC)
+        run = Run.open(rec.card.links["recording"])
+
+    [start, stop] = run.tasks.select("start", "stop").row(0)
+    assert start <= stop <= received

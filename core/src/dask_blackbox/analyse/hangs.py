@@ -198,11 +198,7 @@ def hang_of(run: RunTables) -> Hang | None:
         waiting=last.waiting,
         taken=last.taken,
         tasks=_tasks(last, _begun_on_the_dead(run), _since(stalls[-1], gave_up)),
-        silent={
-            worker: answer.process
-            for worker, answer in last.answers.items()
-            if answer.failed is not None
-        },
+        silent=_silent(last, stalls[-1]),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
 
@@ -247,6 +243,23 @@ def _begun_on_the_dead(run: RunTables) -> dict[tuple[str, str], float]:
         if each.worker
         for task in each.executing
         if task.start is not None
+    }
+
+
+def _silent(stall: Stall, last: Stall) -> dict[str, ProcessState | None]:
+    """Return what was seen of the processes of workers that did not answer.
+
+    Their nannies look after a while, which may be in the last report, after the hang.
+    """
+    looked = {
+        worker: answer.process
+        for worker, answer in last.answers.items()
+        if answer.failed is not None
+    }
+    return {
+        worker: answer.process or looked.get(worker)
+        for worker, answer in stall.answers.items()
+        if answer.failed is not None
     }
 
 

@@ -24,26 +24,34 @@ if TYPE_CHECKING:
     from distributed.worker_state_machine import WorkerState
 
 
-def split(startstops: Any) -> tuple[float | None, ...]:
-    """Return start, stop and the seconds of compute, transfer, disk, deserialize."""
+def split(startstops: Any, received: float | None = None) -> tuple[float | None, ...]:
+    """Return start, stop and the seconds of compute, transfer, disk, deserialize.
+
+    Args:
+        startstops: Of a task, as its worker sends them.
+        received: When the scheduler received them. Workers misjudge its clock, by seconds
+            where they or it answer late; nothing ended later than this.
+    """
     if not startstops:
         return (None, None, 0.0, 0.0, 0.0, 0.0)
-    if len(startstops) == 1 and startstops[0]["action"] == "compute":  # by far the most
-        begin, end = startstops[0]["start"], startstops[0]["stop"]
-        return (begin, end, end - begin, 0.0, 0.0, 0.0)
     compute = transfer = disk = deserialize = 0.0
     begin, end = startstops[0]["start"], startstops[0]["stop"]
-    for part in startstops:
-        start, stop, action = part["start"], part["stop"], part["action"]
-        begin, end = min(begin, start), max(end, stop)
-        if action == "compute":
-            compute += stop - start
-        elif action == "transfer":
-            transfer += stop - start
-        elif action == "deserialize":
-            deserialize += stop - start
-        else:
-            disk += stop - start
+    if len(startstops) == 1 and startstops[0]["action"] == "compute":  # by far the most
+        compute = end - begin
+    else:
+        for part in startstops:
+            start, stop, action = part["start"], part["stop"], part["action"]
+            begin, end = min(begin, start), max(end, stop)
+            if action == "compute":
+                compute += stop - start
+            elif action == "transfer":
+                transfer += stop - start
+            elif action == "deserialize":
+                deserialize += stop - start
+            else:
+                disk += stop - start
+    if received is not None and end > received:
+        begin, end = begin - (end - received), received
     return (begin, end, compute, transfer, disk, deserialize)
 
 

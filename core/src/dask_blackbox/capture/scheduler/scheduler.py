@@ -310,7 +310,9 @@ class SchedulerCapture(SchedulerPlugin):
             self._actors[key] = worker
         group = ts.group
         fact = facts.get
-        begin, end, compute, transfer, disk, deserialize = split(startstops)
+        begin, end, compute, transfer, disk, deserialize = split(
+            startstops, time.time()
+        )
         self._put_task(
             (
                 str(key), group.prefix.name, group.name, worker, fact("thread"),
@@ -333,7 +335,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._put_task(
             (
                 text, prefix, ts.group.name, worker, facts.get("thread"),
-                *split(facts.get("startstops")), None, None, outcome,
+                *split(facts.get("startstops"), time.time()), None, None, outcome,
                 last_input,
             ),
         )  # fmt: skip
