@@ -202,7 +202,6 @@ def test_without_workers_the_tasks_that_wait_are_named(tmp_path: Path) -> None:
         Client(cluster) as client,
         recording(client, store=tmp_path / "store", job="nobody") as rec,
     ):
-        client.submit(_price, 1).result()
         cluster.scale(0)
         until(lambda: not client.scheduler_info()["workers"], "no workers")
         waiting = client.map(_price, range(10, 20))
