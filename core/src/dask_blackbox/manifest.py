@@ -171,6 +171,9 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
             `package` and `version` if it is installed); empty if it has not. If Dask could
             not name a task by its inputs: what pickle says of them (`refusal`).
         cleanup: Whether it was raised in a `finally:`, while another exception was on its way.
+        related_errors: Ids of errors that the driver had handled and that led to it, as its code
+            shows (`driver-call-failed` events have the same).
+        unrelated_errors: Ids of those that did not.
     """
 
     exception: str
@@ -187,6 +190,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     plugin: str | None = None
     found: dict[str, str] = {}
     cleanup: bool = False
+    related_errors: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
 
 
 StopReason = Literal[

@@ -54,6 +54,7 @@ def end_of(
 def exit_call(exception: SystemExit) -> dict[str, object]:
     """Return the fields of `DriverExit` of the exception that `sys.exit` raised."""
     from dask_blackbox.capture.driver.client_calls import identity_of
+    from dask_blackbox.capture.driver.handled_errors import errors_behind
     from dask_blackbox.driver.own_code import described
 
     fields = described(exception)
@@ -66,6 +67,7 @@ def exit_call(exception: SystemExit) -> dict[str, object]:
             for name in ("file", "line", "function")
             if name in fields
         },
+        **errors_behind(exception.__traceback__, _code_of(exception)),
     }
 
 

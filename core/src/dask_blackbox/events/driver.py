@@ -320,6 +320,8 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
         found: Where the driver itself has a module that was missing: `module`, `file`,
             `package`, `version`.
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
+        related_errors: Ids of errors that had been handled and led to it, as the code shows.
+        unrelated_errors: Ids of those that did not.
         pid: Id of the process, under `dask blackbox run`.
         parents: Ids of the command's Python processes that it descends from.
     """
@@ -337,6 +339,8 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
     plugin: str | None = None
     found: dict[str, str] = {}
     cleanup: bool = False
+    related_errors: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
     pid: int | None = None
     parents: tuple[int, ...] = ()
 

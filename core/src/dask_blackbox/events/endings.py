@@ -18,7 +18,8 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
         bases: Qualified names of the bases of that class, the nearest first.
         message: Its text, redacted and cut.
         key: Of the task that it came from, where that is known.
-        identity: Distinguishes the exception object from others of the process.
+        identity: Distinguishes the exception object from others of the process that exist.
+        id: Of this error; no other of the run has it.
         main: Whether it was raised in the main thread.
         address: Of the scheduler that a client was still trying to reach.
         scheduler_file: Where such a client looked for the address, if it was given a file.
@@ -35,6 +36,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     message: str = ""
     key: str | None = None
     identity: str | None = None
+    id: str = ""
     main: bool | None = None
     address: str | None = None
     scheduler_file: SchedulerFile | None = None
@@ -279,6 +281,9 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
         pid: Process id of the driver.
         code: The exit code.
         handling: Identity of the exception that was being handled; null: none was.
+        related_errors: Ids of errors that the driver had received and handled, and that led to
+            this exit: its code shows that.
+        unrelated_errors: Ids of those that did not.
     """
 
     kind: ClassVar[str] = "driver-exit"
@@ -286,6 +291,28 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
     pid: int | None = None
     code: int | None = None
     handling: str | None = None
+    related_errors: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
+
+
+class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
+    """A line of the driver's code that may have ended it by raising `SystemExit`.
+
+    No hook of Python's reports such an exception.
+
+    Attributes:
+        pid: Process id of the driver.
+        code: The exit code that the line gives; null: any other.
+        related_errors: As of `DriverExit`, if the driver ended there.
+        unrelated_errors: As of `DriverExit`, if the driver ended there.
+    """
+
+    kind: ClassVar[str] = "possible-exit"
+
+    pid: int | None = None
+    code: int | None = None
+    related_errors: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
 
 
 class TestFailed(DriverRaised, frozen=True, kw_only=True):
@@ -306,6 +333,8 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: Where the driver itself has a module that was missing.
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
+        related_errors: Ids of errors that had been handled and led to it, as the code shows.
+        unrelated_errors: Ids of those that did not.
         pid: Process id of the driver.
         parents: Ids of the command's Python processes that it descends from.
         test: Id of the test.

@@ -30,6 +30,7 @@ from dask_blackbox.capture.driver.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
+from dask_blackbox.capture.driver.handled_errors import errors_behind, possible_exits
 from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.capture.user_frames import innermost_user_frame, place_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
@@ -86,6 +87,7 @@ _tap = _OfProcess[DriverTap]()
 _position = _OfProcess[DriverPositionWatcher]()
 _calls = _OfProcess[DriverCalls]()
 _following = _OfProcess[bool]()
+_end_reported = _OfProcess[bool]()
 
 
 def _shared_link() -> Link:
@@ -122,6 +124,8 @@ def leave() -> None:
             return
         if _calls.newest is not None:
             _calls.newest.flush_held()
+        if not _end_reported.own:
+            _report_possible_exits(link)
         if _tap.newest is not None:
             _tap.newest.flush()
         deadline = time.monotonic() + _CALLING
@@ -131,6 +135,20 @@ def leave() -> None:
             time.sleep(_POLLING)
             link = _link.own or link  # another recorder may have taken over
         link.leave()
+
+
+def _report_possible_exits(link: Link) -> None:
+    """Report where the code may have raised `SystemExit`, of which no hook learns."""
+    with guard("the lines that may have ended the driver"):
+        for each in possible_exits():
+            fields = {
+                "pid": os.getpid(),
+                "code": each.code,
+                "file": each.place.file,
+                "line": each.place.line,
+                "function": each.function or "<module>",
+            }
+            _send_event(link, "possible-exit", fields | each.errors)
 
 
 def _lost() -> None:
@@ -316,6 +334,7 @@ def _until_drained(address: str) -> Iterator[None]:
 def report(error: BaseException) -> None:
     """Report the exception that ends this process, before its clusters close."""
     with guard("the driver's exception"):
+        _end_reported.set(True)
         link = _shared_link()
         note_causes(error)
         if _calls.newest is not None:
@@ -344,14 +363,16 @@ def report_code(code: int, frame: FrameType | None) -> None:
     with guard("the driver's exit"):
         if _link.newest is None or _is_a_worker():
             return
-        _send_exit(code, place_of(innermost_user_frame(frame)), sys.exception())
+        facts = place_of(innermost_user_frame(frame)) | errors_behind(frame, code)
+        _send_exit(code, facts, sys.exception())
 
 
 def _send_exit(
-    code: int, place: dict[str, object], handled: BaseException | None
+    code: int, facts: dict[str, object], handled: BaseException | None
 ) -> None:
+    _end_reported.set(True)
     fields = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
-    _send_event(_shared_link(), "driver-exit", fields | place)
+    _send_event(_shared_link(), "driver-exit", fields | facts)
     # The process ends because of it, and no hook learns of it.
     if handled is not None:
         report(handled)
@@ -368,8 +389,10 @@ def _report_raised_exit(error: SystemExit) -> None:
         if _is_a_worker():
             return
         if isinstance(error.code, int):
-            place = place_of(innermost_user_frame(trace.tb_frame))
-            _send_exit(error.code, place | {"line": trace.tb_lineno}, error.__context__)
+            facts = place_of(innermost_user_frame(trace.tb_frame))
+            facts |= {"line": trace.tb_lineno}
+            facts |= errors_behind(error.__traceback__, error.code)
+            _send_exit(error.code, facts, error.__context__)
         else:
             report(error)
 

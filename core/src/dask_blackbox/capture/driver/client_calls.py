@@ -36,6 +36,7 @@ from ..files import (
 from ..logs import cut
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_ours, place_of
+from .handled_errors import remember
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
@@ -197,6 +198,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "message": cut(message_of(error), _LONGEST),
                 "key": key,
                 "identity": identity_of(error),
+                "id": remember(error, sys._getframe(1), returned=name == "exception"),
                 "main": threading.current_thread() is threading.main_thread(),
                 "address": _address_of(owner),
                 "scheduler_file": scheduler_file_of(owner),

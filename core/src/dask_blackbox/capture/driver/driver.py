@@ -26,6 +26,7 @@ from ..process import ancestry, image_variables, installed
 from ..user_frames import is_foreign, is_ours
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
+from .handled_errors import errors_behind
 from .patches import Patches
 
 _LONGEST = 20_000
@@ -150,6 +151,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         "key": _key_of(error),
         "plugin": _plugin_of(error),
         "cleanup": _in_a_finally(error),
+        **errors_behind(error.__traceback__),
     }
 
 

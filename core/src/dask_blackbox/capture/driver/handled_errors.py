@@ -1,0 +1,950 @@
+"""Which of the errors that the driver had handled led to its end, as its source shows.
+
+A job that handles an error may still end because of it: the handler adds a name to a list, and
+another line exits if the list is not empty.  No exception links the two; the statements do.
+This module follows, in the syntax trees of the user's files, the names that a handler changes
+and those that the failed statements were to set, through assignments, conditions, arguments and
+returned values, up to the statement that ended the driver and the conditions that it is under.
+
+It follows names and not values, so it finds too much rather than too little: that an error did
+not lead to the end is the surer answer.  Only positions are kept of an error, and nothing of a
+source leaves the process but which errors these are.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from types import FrameType, TracebackType
+from typing import NamedTuple
+
+from ..user_frames import is_foreign, is_ours
+
+_FIRST, _NEWEST = 40, 60  # errors that are remembered
+_FRAMES, _DEEPEST = 10, 200  # of the user's, and in all
+_MOST_LINES = 5_000  # of a file that is parsed
+_ROUNDS = 12
+_MOST_EXITS = 10
+_DIRECT, _LATER = 2, 1
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SENDING = ("submit", "map", "compute", "persist", "retry", "scatter")
+_SUPPRESSING = ("suppress", "raises", "assertRaises")
+_MUTATORS = frozenset((
+    "append", "appendleft", "extend", "add", "update", "insert", "setdefault", "discard",
+    "remove", "pop", "popleft", "put", "put_nowait", "write", "writelines", "set", "clear",
+))  # fmt: skip
+_UNCHANGED = re.compile(r"(?i)_*(?:log|logger|logging|client|cluster|sys|os|time)\d*")
+"""Names of objects of which a method that returns nothing is not what a job continues with."""
+
+Key = tuple[str, str]
+"""A name within its scope, an attribute of whatever object, or what a function returns."""
+
+
+class Place(NamedTuple):
+    """A line of the user's that is being executed."""
+
+    file: str
+    line: int
+
+
+class _Handled(NamedTuple):
+    """An error that a call to Dask raised, or returned."""
+
+    id: str
+    classes: tuple[str, ...]
+    returned: bool
+    stack: tuple[Place, ...]
+
+
+_first: list[_Handled] = []
+_newest: deque[_Handled] = deque(maxlen=_NEWEST)
+_number = 0
+
+
+def remember(error: BaseException, frame: FrameType | None, *, returned: bool) -> str:
+    """Remember where the driver received an error, and return its id.
+
+    Args:
+        error: The error; no reference to it is kept.
+        frame: The innermost frame that it has not left.
+        returned: Whether a call returned it (`Future.exception`) instead of raising it.
+    """
+    global _number  # noqa: PLW0603 - one count for the process
+    _number += 1
+    classes = tuple(each.__name__ for each in type(error).__mro__)
+    identity = f"{os.getpid():x}.{_number}"
+    handled = _Handled(identity, classes, returned, _stack_of(frame))
+    if len(_first) < _FIRST:
+        _first.append(handled)
+    else:
+        _newest.append(handled)
+    return identity
+
+
+def errors_behind(
+    end: FrameType | TracebackType | None, code: int | None = None
+) -> dict[str, list[str]]:
+    """Return which of the remembered errors led to the end of the driver, and which did not.
+
+    Args:
+        end: The frame that ends the driver, or the traceback of the exception that does.
+        code: The exit code, if the driver ends with one.
+
+    Returns:
+        By `related_errors` and `unrelated_errors` the ids of errors; of others, nothing is known.
+    """
+    stack = (
+        _stack_of_traceback(end) if isinstance(end, TracebackType) else _stack_of(end)
+    )
+    if not stack or not (_first or _newest):
+        return {"related_errors": [], "unrelated_errors": []}
+    files = _Files()
+    return _found(files, [*_ends(files, stack, code)], code)
+
+
+class PossibleExit(NamedTuple):
+    """A line that raises `SystemExit`, which no hook of Python's reports.
+
+    Attributes:
+        place: The line.
+        function: Its function; empty: the module.
+        code: The exit code that it gives; None: any.
+        errors: What `errors_behind` returns of it.
+    """
+
+    place: Place
+    function: str
+    code: int | None
+    errors: dict[str, list[str]]
+
+
+def possible_exits() -> list[PossibleExit]:
+    """Return where the user's code may have ended the driver by raising `SystemExit`."""
+    files, found = _Files(), list[PossibleExit]()
+    names = {place.file for each in (*_first, *_newest) for place in each.stack}
+    for place, function, code in (e for n in sorted(names) for e in _exits(files, n)):
+        scope = files.at(place)
+        codes = {code} if scope is None or code is not None else {
+            *_codes_of_calls(files, scope, place.line), None,
+        }  # fmt: skip
+        for each in sorted(codes, key=lambda number: (number is None, number)):
+            errors = _found(files, [(place,)], each)
+            found.append(PossibleExit(place, function, each, errors))
+    return found[:_MOST_EXITS]
+
+
+def _found(
+    files: _Files, ends: list[tuple[Place, ...]], code: int | None
+) -> dict[str, list[str]]:
+    grades = dict[str, int]()
+    for each in (*_first, *_newest) if ends else ():
+        found = [_Flow(files, each).reaches(end, code) for end in ends]
+        known = [grade for grade in found if grade is not None]
+        if known:
+            grades[each.id] = max(known)
+    best = max(grades.values(), default=0)
+    return {
+        "related_errors": [e for e, grade in grades.items() if grade and grade == best],
+        "unrelated_errors": [e for e, grade in grades.items() if not grade],
+    }
+
+
+def _ends(
+    files: _Files, stack: tuple[Place, ...], code: int | None
+) -> Iterator[tuple[Place, ...]]:
+    """Yield where the driver ended: within a function that a library has called, perhaps.
+
+    A command of click's raises an exception of its own, which click makes an exit code of.
+    """
+    scope = files.at(stack[0])
+    path = [] if scope is None else _path(scope, stack[0].line)
+    last = path[-1] if path else None
+    value = last.value if isinstance(last, ast.Expr) else None
+    name = getattr(getattr(value, "func", None), "id", "")
+    if scope is None or not name or files.function(scope.file, name) is None:
+        yield stack
+        return
+    for place, _, given in _exits(files, scope.file):
+        if code is None or given is None or given == code:
+            yield (place,)
+
+
+def _exits(files: _Files, file: str) -> Iterator[tuple[Place, str, int | None]]:
+    """Yield the lines of a file that end the process, and with which code (None: any)."""
+    for scope in files.scopes(file):
+        for node in scope.statements:
+            value = getattr(
+                node, "exc" if isinstance(node, ast.Raise) else "value", None
+            )
+            call = value if isinstance(value, ast.Call) else None
+            kind = value if call is None else call.func
+            name = getattr(kind, "attr", None) or getattr(kind, "id", "")
+            raised = isinstance(node, ast.Raise) and name in ("SystemExit", "Exit")
+            if raised or (isinstance(node, ast.Expr) and call and name == "exit"):
+                given = call.args[0] if call and call.args else None
+                yield Place(file, node.lineno), scope.name, _code_given(given)
+
+
+def _code_given(node: ast.AST | None) -> int | None:
+    if node is None:
+        return 0
+    if isinstance(node, ast.JoinedStr):
+        return 1
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, int) else 1 if isinstance(value, str) else None
+
+
+def _codes_of_calls(files: _Files, scope: _Scope, line: int) -> set[int]:
+    """Return the exit codes that functions return which a line calls."""
+    path = _path(scope, line)
+    called = [
+        files.function(scope.file, each.func.id)
+        for expression in (_own_expressions(path[-1]) if path else ())
+        for each in ast.walk(expression)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
+    ]
+    return {
+        each.value.value
+        for function in called
+        if function is not None
+        for each in function.statements
+        if isinstance(each, ast.Return)
+        and isinstance(each.value, ast.Constant)
+        and isinstance(each.value.value, int)
+        and each.value.value
+    }
+
+
+def _stack_of(frame: FrameType | None) -> tuple[Place, ...]:
+    """Return the user's frames, the innermost first."""
+    places = list[Place]()
+    for _ in range(_DEEPEST):
+        if frame is None or len(places) == _FRAMES:
+            break
+        _add(places, frame, frame.f_lineno)
+        frame = frame.f_back
+    return tuple(places)
+
+
+def _stack_of_traceback(trace: TracebackType | None) -> tuple[Place, ...]:
+    places = list[Place]()
+    while trace is not None:
+        _add(places, trace.tb_frame, trace.tb_lineno)
+        trace = trace.tb_next
+    return tuple(reversed(places[-_FRAMES:]))
+
+
+def _add(places: list[Place], frame: FrameType, line: int | None) -> None:
+    name = frame.f_code.co_filename
+    if line is not None and not is_ours(name) and not is_foreign(name):
+        places.append(Place(name, line))
+
+
+# Sources
+
+
+class _Scope:
+    """A function that lies in no other one, or a module: where names mean the same.
+
+    Functions within a function, which share its names, belong to it.
+    """
+
+    def __init__(self, file: str, node: ast.AST) -> None:
+        self.node, self.file = node, file
+        self.name = getattr(node, "name", "")
+        self.id = f"{file}:{getattr(node, 'lineno', 0)}"
+        self.is_module = isinstance(node, ast.Module)
+        self.parameters = _parameters(node)
+        self.statements = [each for each in _inside(node) if isinstance(each, ast.stmt)]
+        declared = {
+            name
+            for each in self.statements
+            if isinstance(each, ast.Global)
+            for name in each.names
+        }
+        bound = {
+            each.id
+            for each in _inside(node)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        self.bound = (bound | {*self.parameters}) - declared
+
+    def key(self, name: str) -> Key:
+        """Return the key of a name in this scope."""
+        own = self.is_module or name in self.bound
+        return (self.id if own and not self.is_module else self.file, name)
+
+
+class _Files:
+    """The user's files that occur in stacks, parsed once each."""
+
+    def __init__(self) -> None:
+        self._scopes = dict[str, list[_Scope]]()
+
+    def scopes(self, file: str) -> list[_Scope]:
+        """Return the scopes of a file, its module last; none if it cannot be parsed."""
+        if file not in self._scopes:
+            self._scopes[file] = [*_scopes_of(file)]
+        return self._scopes[file]
+
+    def at(self, place: Place) -> _Scope | None:
+        """Return the scope of a line."""
+        for each in self.scopes(place.file):
+            if each.is_module or _covers(each.node, place.line):
+                return each
+        return None
+
+    def function(self, file: str, name: str) -> _Scope | None:
+        """Return the function of a file that has a name."""
+        others = [each for each in self._scopes if each != file]
+        scopes = (s for f in (file, *others) for s in self.scopes(f))
+        return next((s for s in scopes if s.name and s.name == name), None)
+
+
+def _scopes_of(file: str) -> Iterator[_Scope]:
+    lines = linecache.getlines(file)
+    if not lines or len(lines) > _MOST_LINES:
+        return
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    below: list[ast.AST] = [tree]
+    while below:
+        for node in ast.iter_child_nodes(below.pop()):
+            if isinstance(node, _FUNCTIONS):
+                yield _Scope(file, node)
+            elif isinstance(node, ast.stmt | ast.excepthandler):
+                below.append(node)
+    yield _Scope(file, tree)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is below a node, in the order of the source; of a module, no functions."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not (
+            isinstance(node, ast.Module | ast.ClassDef)
+            and isinstance(child, _FUNCTIONS)
+        ):
+            yield from _inside(child)
+
+
+def _parameters(node: ast.AST) -> list[str]:
+    if not isinstance(node, _FUNCTIONS):
+        return []
+    args = node.args
+    return [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+
+
+def _covers(node: ast.AST, line: int) -> bool:
+    end = getattr(node, "end_lineno", None)
+    return end is not None and getattr(node, "lineno", 0) <= line <= end
+
+
+def _path(scope: _Scope, line: int) -> list[ast.AST]:
+    """Return the statements and handlers around a line, the outermost first."""
+    path, node = list[ast.AST](), scope.node
+    while True:
+        below = [
+            each
+            for each in ast.iter_child_nodes(node)
+            if isinstance(each, ast.stmt | ast.excepthandler | ast.match_case)
+            and _covers_part(each, line)
+        ]
+        if not below:
+            return path
+        node = below[0]
+        path.append(node)
+
+
+def _covers_part(node: ast.AST, line: int) -> bool:
+    if isinstance(node, ast.match_case):
+        return any(_covers(each, line) for each in node.body)
+    return _covers(node, line)
+
+
+def _is_in(body: Iterable[ast.AST], line: int) -> bool:
+    return any(_covers(each, line) for each in body)
+
+
+def _own_expressions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions of a statement itself, without those of statements below it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+
+
+def _base(node: ast.AST) -> ast.AST:
+    while isinstance(node, ast.Subscript | ast.Starred):
+        node = node.value
+    return node
+
+
+# The flow of one error
+
+
+class _Flow:
+    """What an error changed, as far as it is known by names."""
+
+    def __init__(self, files: _Files, handled: _Handled) -> None:
+        self._files, self._handled = files, handled
+        self._changed = dict[Key, int]()
+        self._returned = dict[str, dict[object, int]]()  # by scope: constant, grade
+        self._reached = dict[str, int]()  # by scope: which of these are conditions only
+        self._since = dict[str, Place]()  # by scope: where it continued
+
+    def reaches(self, end: tuple[Place, ...], code: int | None) -> int | None:
+        """Return how closely the end depends on the error; None: nothing is known of that."""
+        caught = self._begin(end)
+        if caught is None:
+            return None
+        if caught == _DIRECT:
+            return _DIRECT
+        self._propagate()
+        return self._at_end(end, code)
+
+    def _begin(self, end: tuple[Place, ...]) -> int | None:
+        """Find what handled the error: `_DIRECT` if that ends the driver, None if nothing did."""
+        stack = self._handled.stack
+        for depth, place in enumerate(stack):
+            scope = self._files.at(place)
+            if scope is None:
+                return None
+            path = _path(scope, place.line)
+            self._since[scope.id] = place
+            found = (
+                self._returned_at(scope, path)
+                if self._handled.returned
+                else self._caught(scope, path, place.line, end)
+            )
+            if found is not None:
+                for above in stack[depth + 1 :]:
+                    if (outer := self._files.at(above)) is not None:
+                        self._since.setdefault(outer.id, above)
+                return found
+            if self._handled.returned:
+                return None
+        return None
+
+    def _returned_at(self, scope: _Scope, path: list[ast.AST]) -> int | None:
+        """Follow an error that a call returned: the branch is taken that is for errors."""
+        if not path:
+            return None
+        last = path[-1]
+        names = {
+            each.id
+            for expression in _own_expressions(last)
+            for each in ast.walk(expression)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        tests = [last] if isinstance(last, ast.If) else []
+        rest = [e for e in scope.statements if e.lineno > (last.end_lineno or 0)]
+        tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
+        if not tests:
+            for each in self._targets(scope, last):
+                self._mark(each, _DIRECT)
+            if isinstance(last, ast.Return):
+                self._returns(scope, last, _DIRECT)
+            return 0
+        taken = tests[0]
+        # What a result would have set is not set now.
+        holds = self._holds(taken.test)
+        if holds is None or _names_a_class(taken.test):
+            without = list[ast.stmt]()
+        else:
+            without = taken.orelse if holds else taken.body
+        while not holds and holds is not None:
+            if len(taken.orelse) != 1 or not isinstance(taken.orelse[0], ast.If):
+                break
+            taken = taken.orelse[0]
+            holds = self._holds(taken.test)
+        body = [*taken.body, *taken.orelse] if holds is None else taken.body
+        body = taken.orelse if holds is False else body
+        self._mark_below(scope, [*body, *without], _DIRECT)
+        return 0
+
+    def _holds(self, test: ast.AST) -> bool | None:
+        """Return whether a test holds of an error that a call returned; None: not known."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._holds(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            parts = [self._holds(each) for each in test.values]
+            decides = isinstance(test.op, ast.Or)
+            if decides in parts:
+                return decides
+            return None if None in parts else not decides
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            of_none = isinstance(test.comparators[0], ast.Constant) and (
+                test.comparators[0].value is None
+            )
+            if of_none and isinstance(test.ops[0], ast.Is | ast.IsNot):
+                return isinstance(test.ops[0], ast.IsNot)
+            return None
+        if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance":
+            return self._is_one_of(test.args[1]) if len(test.args) > 1 else None
+        return True if isinstance(test, ast.Name | ast.Call | ast.NamedExpr) else None
+
+    def _caught(
+        self, scope: _Scope, path: list[ast.AST], line: int, end: tuple[Place, ...]
+    ) -> int | None:
+        for node in reversed(path):
+            handlers: list[ast.excepthandler] = []
+            if isinstance(node, ast.Try | ast.TryStar) and _is_in(node.body, line):
+                handlers = [*node.handlers]
+                undone = [e for e in node.body if (e.end_lineno or 0) >= line]
+                undone += node.orelse
+            elif _suppresses(node) and isinstance(node, ast.With | ast.AsyncWith):
+                undone = [e for e in node.body if (e.end_lineno or 0) >= line]
+            else:
+                continue
+            handler = next((h for h in handlers if self._handles(h)), None)
+            if handlers and handler is None:
+                continue
+            if not handlers and not _suppresses(node):
+                continue
+            body = [] if handler is None else handler.body
+            if any(p.file == scope.file and _is_in(body, p.line) for p in end):
+                return _DIRECT
+            if body and isinstance(body[-1], ast.Raise):
+                continue  # it goes on as another exception
+            self._begin_at(scope, path, node, undone, body)
+            return 0
+        return None
+
+    def _handles(self, handler: ast.excepthandler) -> bool:
+        kind = getattr(handler, "type", None)
+        return kind is None or self._is_one_of(kind)
+
+    def _is_one_of(self, kind: ast.AST) -> bool:
+        """Return whether the error is of a class, or of one of several."""
+        kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+        for each in kinds:
+            name = getattr(each, "attr", None) or getattr(each, "id", "")
+            # Others than classes (`TRANSIENT`) may hold any.
+            if name in self._handled.classes or name.isupper() or name.islower():
+                return True
+        return False
+
+    def _begin_at(
+        self,
+        scope: _Scope,
+        path: list[ast.AST],
+        caught: ast.AST,
+        undone: list[ast.stmt],
+        body: list[ast.stmt],
+    ) -> None:
+        self._mark_below(scope, undone, _DIRECT)
+        self._mark_below(scope, body, _DIRECT)
+        if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
+            loops = [
+                n for n in path if isinstance(n, ast.For | ast.AsyncFor | ast.While)
+            ]
+            for each in loops[-1:]:
+                rest = [
+                    e
+                    for e in each.body
+                    if e.lineno > (getattr(caught, "end_lineno", 0) or 0)
+                ]
+                self._mark_below(scope, rest, _DIRECT)
+        # Where the work that failed was to return or to leave a loop, what comes after that
+        # is only executed because it failed.
+        if any(
+            isinstance(each, ast.Return | ast.Break)
+            for u in undone
+            for each in ast.walk(u)
+        ):
+            after = getattr(caught, "end_lineno", 0) or 0
+            self._mark((scope.id, f"after {after}"), _DIRECT)
+            for each in scope.statements:
+                if isinstance(each, ast.Return) and each.lineno > after:
+                    self._returns(scope, each, _LATER)
+
+    # Marking
+
+    def _mark(self, key: Key, grade: int) -> bool:
+        if self._changed.get(key, 0) >= grade:
+            return False
+        self._changed[key] = grade
+        return True
+
+    def _mark_below(self, scope: _Scope, body: Iterable[ast.AST], grade: int) -> bool:
+        """Mark what statements and those below them set, and what they return."""
+        found, below = False, [e for top in body for e in ast.walk(top)]
+        sent = {
+            name.id
+            for each in below
+            if _sends_work(each)
+            for name in ast.walk(each)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
+        for each in below:
+            if isinstance(each, ast.Expr | ast.Assign) and _mentions(each, sent):
+                continue  # it is about the work that was sent again
+            if isinstance(each, ast.stmt):
+                for key in self._targets(scope, each):
+                    found = self._mark(key, grade) or found
+            if isinstance(each, ast.Return):
+                found = self._returns(scope, each, grade) or found
+        return found
+
+    def _returns(
+        self, scope: _Scope, node: ast.Return, grade: int, *, reached: bool = True
+    ) -> bool:
+        """Note that a function returned this because of the error, or a value that is of it."""
+        if reached:
+            self._reached[scope.id] = max(grade, self._reached.get(scope.id, 0))
+        value = node.value.value if isinstance(node.value, ast.Constant) else ...
+        known = self._returned.setdefault(scope.id, {})
+        if known.get(value, 0) >= grade:
+            return False
+        known[value] = grade
+        return True
+
+    def _targets(self, scope: _Scope, node: ast.AST) -> Iterator[Key]:
+        """Yield what a statement itself sets or changes.
+
+        Work that is sent again has a result that does not come from the error.
+        """
+        if _sends_work(node):
+            return
+        for expression in _own_expressions(node):
+            for each in ast.walk(expression):
+                if isinstance(each, ast.Name) and isinstance(
+                    each.ctx, ast.Store | ast.Del
+                ):
+                    yield scope.key(each.id)
+                elif isinstance(each, ast.Attribute) and isinstance(
+                    each.ctx, ast.Store
+                ):
+                    yield (".", each.attr)
+                elif isinstance(each, ast.Subscript) and isinstance(
+                    each.ctx, ast.Store
+                ):
+                    yield from self._object(scope, each)
+                elif isinstance(each, ast.Call):
+                    yield from self._changed_by_call(scope, node, each)
+
+    def _object(self, scope: _Scope, node: ast.AST) -> Iterator[Key]:
+        base = _base(node)
+        if isinstance(base, ast.Name):
+            yield scope.key(base.id)
+        elif isinstance(base, ast.Attribute):
+            yield (".", base.attr)
+
+    def _changed_by_call(
+        self, scope: _Scope, statement: ast.AST, call: ast.Call
+    ) -> Iterator[Key]:
+        function = call.func
+        name = getattr(function, "attr", None) or getattr(function, "id", "")
+        called = self._files.function(scope.file, name)
+        if called is not None:
+            if called is not scope:
+                yield from self._changed_in(scope, called, call)
+        elif isinstance(function, ast.Attribute):
+            alone = isinstance(statement, ast.Expr) and statement.value is call
+            base = _base(function.value)
+            of = getattr(base, "attr", None) or getattr(base, "id", "")
+            if name in _MUTATORS or (alone and not _UNCHANGED.fullmatch(of)):
+                yield from self._object(scope, function.value)
+
+    def _changed_in(
+        self, scope: _Scope, called: _Scope, call: ast.Call
+    ) -> Iterator[Key]:
+        """Yield what a function of the same file changes that is not its own."""
+        own = set[str]()
+        for each in called.statements:
+            for expression in _own_expressions(each):
+                for node in ast.walk(expression):
+                    if isinstance(node, ast.Attribute) and isinstance(
+                        node.ctx, ast.Store
+                    ):
+                        yield (".", node.attr)
+                    base: ast.AST | None = None
+                    if isinstance(node, ast.Subscript) and isinstance(
+                        node.ctx, ast.Store
+                    ):
+                        base = _base(node)
+                    elif (
+                        isinstance(node, ast.Call)
+                        and isinstance(node.func, ast.Attribute)
+                        and node.func.attr in _MUTATORS
+                    ):
+                        base = _base(node.func.value)
+                    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        base = node
+                    if isinstance(base, ast.Attribute):
+                        yield (".", base.attr)
+                    elif isinstance(base, ast.Name):
+                        if base.id not in called.bound:
+                            yield (called.file, base.id)
+                        elif base is not node:
+                            own.add(base.id)
+        for parameter, argument in _arguments(called, call):
+            if parameter in own:
+                yield from self._object(scope, argument)
+
+    # Propagation
+
+    def _propagate(self) -> None:
+        files = {place.file for place in self._handled.stack}
+        scopes = [scope for file in sorted(files) for scope in self._files.scopes(file)]
+        for _ in range(_ROUNDS):
+            found = False
+            for scope in scopes:
+                for each in scope.statements:
+                    if not self._is_before(scope, each):
+                        found = self._step(scope, each) or found
+            found = self._to_callers() or found
+            if not found:
+                return
+
+    def _is_before(self, scope: _Scope, node: ast.stmt) -> bool:
+        """Return whether a statement was executed only before the error came."""
+        since = self._since.get(scope.id)
+        if since is None or (node.end_lineno or 0) >= since.line:
+            return False
+        around = [
+            each
+            for each in _path(scope, since.line)
+            if isinstance(each, ast.For | ast.AsyncFor | ast.While)
+        ]
+        return not any(each.lineno <= node.lineno for each in around)
+
+    def _step(self, scope: _Scope, node: ast.stmt) -> bool:
+        if isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Try
+        ):
+            return False
+        grade = max(
+            (self._grade(scope, each) for each in _own_expressions(node)), default=0
+        )
+        if not grade:
+            return False
+        found = False
+        if (parts := self._parts(scope, node)) is not None:
+            for target, of_part in parts:
+                for key in self._object(scope, target) if of_part else ():
+                    found = self._mark(key, of_part) or found
+            return found
+        for key in self._targets(scope, node):
+            found = self._mark(key, grade) or found
+        if isinstance(node, ast.Return):
+            found = self._returns(scope, node, grade, reached=False) or found
+        if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor):
+            found = self._mark_below(scope, [*node.body, *node.orelse], grade) or found
+            if node.body and isinstance(node.body[-1], _LEAVES):
+                for each in scope.statements:
+                    if isinstance(each, ast.Return) and each.lineno > (
+                        node.end_lineno or 0
+                    ):
+                        found = self._returns(scope, each, _LATER) or found
+        elif isinstance(node, ast.Match):
+            cases = [each for case in node.cases for each in case.body]
+            found = self._mark_below(scope, cases, grade) or found
+        return found
+
+    def _to_callers(self) -> bool:
+        """Let what a function changed in its arguments reach who called it."""
+        found = False
+        for inner, outer in itertools.pairwise(self._handled.stack):
+            called, scope = self._files.at(inner), self._files.at(outer)
+            path = [] if scope is None else _path(scope, outer.line)
+            if called is None or scope is None or not path:
+                continue
+            for call in _calls_of(path[-1], called.name):
+                for parameter, argument in _arguments(called, call):
+                    if grade := self._changed.get((called.id, parameter), 0):
+                        for key in self._object(scope, argument):
+                            found = self._mark(key, grade) or found
+        return found
+
+    def _parts(self, scope: _Scope, node: ast.stmt) -> list[tuple[ast.AST, int]] | None:
+        """Return the targets of `a, b = …` with the grade of each; None: not known apart."""
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            return None
+        target, value = node.targets[0], node.value
+        if not isinstance(target, ast.Tuple):
+            return None
+        number = len(target.elts)
+        if isinstance(value, ast.Tuple):
+            scopes = [(scope, value)]
+            common = 0
+        elif isinstance(value, ast.Call) and (called := self._called(scope, value)):
+            given = [e.value for e in called.statements if isinstance(e, ast.Return)]
+            scopes = [(called, e) for e in given if isinstance(e, ast.Tuple)]
+            common = self._reached.get(called.id, 0)
+            if len(scopes) != len(given):
+                return None
+        else:
+            return None
+        if not scopes or any(len(each.elts) != number for _, each in scopes):
+            return None
+        return [
+            (each, max(common, *(self._grade(s, e.elts[i]) for s, e in scopes)))
+            for i, each in enumerate(target.elts)
+        ]
+
+    def _called(self, scope: _Scope, call: ast.Call) -> _Scope | None:
+        name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+        return self._files.function(scope.file, name)
+
+    def _grade(self, scope: _Scope, node: ast.AST, code: int | None = None) -> int:
+        """Return how closely the value of an expression depends on the error."""
+        best = 0
+        for each in ast.walk(node):
+            if isinstance(getattr(each, "ctx", None), ast.Store):
+                continue
+            if isinstance(each, ast.Name):
+                best = max(best, self._changed.get(scope.key(each.id), 0))
+            elif isinstance(each, ast.Attribute):
+                best = max(best, self._changed.get((".", each.attr), 0))
+            elif isinstance(each, ast.Call):
+                name = getattr(each.func, "attr", None) or getattr(each.func, "id", "")
+                called = self._files.function(scope.file, name)
+                values = {} if called is None else self._returned.get(called.id, {})
+                for value, grade in values.items():
+                    if code is None or value is ... or value == code:
+                        best = max(best, grade)
+        return best
+
+    # The end
+
+    def _at_end(self, end: tuple[Place, ...], code: int | None) -> int:
+        scopes = [self._files.at(place) for place in end]
+        for (outer, scope), called in zip(
+            reversed([*zip(end, scopes, strict=True)][1:]),
+            reversed(scopes[:-1]),
+            strict=True,
+        ):
+            if scope is not None and called is not None:
+                self._pass_arguments(scope, outer.line, called)
+        self._propagate()
+        best, says = 0, False
+        for place, scope in zip(end, scopes, strict=True):
+            if scope is None:
+                break
+            grade, says = self._grade_at(scope, place.line, code)
+            best = max(best, grade)
+            if says or best:
+                break
+        last = scopes[-1]
+        if not says and not best and last is not None and last.name:
+            best = self._at_callers(last)
+        return best
+
+    def _at_callers(self, called: _Scope) -> int:
+        """Return how closely any call of a function depends on the error."""
+        best = 0
+        for scope in self._files.scopes(called.file):
+            for each in scope.statements:
+                if scope is not called and any(_calls_of(each, called.name)):
+                    best = max(best, self._grade_at(scope, each.lineno, None)[0])
+        return best
+
+    def _pass_arguments(self, scope: _Scope, line: int, called: _Scope) -> None:
+        path = _path(scope, line)
+        for call in _calls_of(path[-1], called.name) if path else ():
+            for parameter, argument in _arguments(called, call):
+                if grade := self._grade(scope, argument):
+                    self._mark((called.id, parameter), grade)
+
+    def _grade_at(self, scope: _Scope, line: int, code: int | None) -> tuple[int, bool]:
+        """Return how closely the execution of a line depends on the error.
+
+        And whether the line says on what it depends: else that is to be seen where it is called.
+        """
+        path = _path(scope, line)
+        if not path:
+            return 0, False
+        conditions = [
+            expression
+            for node in path[:-1]
+            if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor | ast.Match)
+            for expression in _own_expressions(node)
+        ]
+        own = [*_own_expressions(path[-1])]
+        best = max(
+            (self._grade(scope, each, code) for each in (*conditions, *own)), default=0
+        )
+        for (_, name), grade in self._changed.items():
+            if name.startswith("after ") and (scope.id, name) in self._changed:
+                best = max(best, grade if line > int(name[6:]) else 0)
+        guards = [] if conditions else [*_guards(scope, path)]
+        for guard in guards[-1:]:
+            best = max(best, self._grade(scope, guard.test, code))
+        names = [
+            each
+            for expression in own
+            for each in ast.walk(expression)
+            if isinstance(each, ast.Name) and each.id in scope.bound
+        ]
+        return best, bool(conditions or names or guards)
+
+
+def _guards(scope: _Scope, path: list[ast.AST]) -> Iterator[ast.If]:
+    """Yield the conditions before a line after which it would not have been reached."""
+    for node in (scope.node, *path[:-1]):
+        for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
+            if not isinstance(body, list) or not any(each in path for each in body):
+                continue
+            for each in body:
+                if each in path:
+                    break
+                if isinstance(each, ast.If) and isinstance(each.body[-1], _LEAVES):
+                    yield each
+
+
+def _sends_work(node: ast.AST) -> bool:
+    value = getattr(node, "value", None)
+    function = value.func if isinstance(value, ast.Call) else None
+    return isinstance(node, ast.Assign) and getattr(function, "attr", "") in _SENDING
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(e, ast.Name) and e.id in names for e in ast.walk(node))
+
+
+def _names_a_class(test: ast.AST) -> bool:
+    return any(getattr(each, "id", "") == "isinstance" for each in ast.walk(test))
+
+
+def _suppresses(node: ast.AST) -> bool:
+    return isinstance(node, ast.With | ast.AsyncWith) and any(
+        isinstance(each.context_expr, ast.Call)
+        and (
+            getattr(each.context_expr.func, "attr", None)
+            or getattr(each.context_expr.func, "id", "")
+        )
+        in _SUPPRESSING
+        for each in node.items
+    )
+
+
+def _calls_of(node: ast.AST, name: str) -> Iterator[ast.Call]:
+    for expression in _own_expressions(node):
+        for each in ast.walk(expression):
+            if isinstance(each, ast.Call) and name:
+                called = getattr(each.func, "attr", None) or getattr(
+                    each.func, "id", ""
+                )
+                if called == name:
+                    yield each
+
+
+def _arguments(called: _Scope, call: ast.Call) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the parameters of a function with what a call passes for them."""
+    names = called.parameters
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    yield from zip(names, call.args, strict=False)
+    for each in call.keywords:
+        if each.arg is not None:
+            yield each.arg, each.value

@@ -1,0 +1,366 @@
+"""Which handled errors led to the end of a driver, by its source.
+
+The sources are the ways in which jobs handle an error, go on, and end.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+from types import TracebackType
+from typing import Any, NoReturn
+
+import pytest
+from dask_blackbox.capture.driver import handled_errors
+
+JOBS: dict[str, tuple[str, set[str], set[str]]] = {
+    "a list of names, counted": (
+        """
+        def main():
+            failed = []
+            for name in ("a", "b"):
+                try:
+                    call(name)
+                except ValueError:
+                    failed.append(name)
+            if failed:
+                end(1)
+        main()
+        """,
+        {"a", "b"},
+        set(),
+    ),
+    "an expected error before another one that counts": (
+        """
+        def probe():
+            try:
+                return call("probe")
+            except ValueError as error:
+                log.warning("no probe: %s", error)
+                return None
+
+        def main():
+            limits = probe()
+            failed = []
+            try:
+                call("real")
+            except ValueError:
+                failed.append("real")
+            if failed:
+                end(1)
+        main()
+        """,
+        {"real"},
+        {"probe"},
+    ),
+    "a code that the handler returns": (
+        """
+        def step(name):
+            try:
+                call(name)
+            except ValueError:
+                return 3
+            return 0
+
+        def main():
+            try:
+                call("optional")
+            except ValueError:
+                pass
+            return step("needed")
+        end(main())
+        """,
+        {"needed"},
+        {"optional"},
+    ),
+    "a code that another branch returns": (
+        """
+        def main():
+            try:
+                call("first")
+            except ValueError:
+                print("the cache is cold")
+            done = [1, 2]
+            if len(done) < 3:
+                return 4
+            return 0
+        end(main())
+        """,
+        set(),
+        {"first"},
+    ),
+    "in the handler": (
+        """
+        try:
+            call("first")
+        except ValueError:
+            end(2)
+        """,
+        {"first"},
+        set(),
+    ),
+    "attempts that are used up": (
+        """
+        def load():
+            for _ in range(2):
+                try:
+                    return call("load")
+                except ValueError:
+                    print("again")
+            end(1)
+        load()
+        """,
+        {"load"},
+        set(),
+    ),
+    "a result that is missing later": (
+        """
+        def collect(names):
+            totals = {}
+            for name in names:
+                try:
+                    totals[name] = call(name)
+                except ValueError:
+                    continue
+            return totals
+
+        def report(totals):
+            end(totals["north"])
+
+        try:
+            call("hint")
+        except ValueError:
+            hint = None
+        report(collect(["north"]))
+        """,
+        {"north"},
+        {"hint"},
+    ),
+    "an attribute of the job": (
+        """
+        class Job:
+            def __init__(self):
+                self.errors, self.notes = [], []
+
+            def note(self, text):
+                self.notes.append(text)
+
+            def record(self, name):
+                self.errors.append(name)
+
+            def run(self):
+                for name, by in (("x", self.note), ("y", self.record)):
+                    pass
+                try:
+                    call("noted")
+                except ValueError:
+                    self.note("x")
+                try:
+                    call("recorded")
+                except ValueError:
+                    self.record("y")
+
+            @property
+            def ok(self):
+                return not self.errors
+
+        job = Job()
+        job.run()
+        if job.errors:
+            end(1)
+        """,
+        {"recorded"},
+        {"noted"},
+    ),
+    "results with a field, filtered": (
+        """
+        def run(name):
+            try:
+                value = call(name)
+                return {"name": name, "ok": True, "value": value}
+            except ValueError as error:
+                return {"name": name, "ok": False, "error": str(error)}
+
+        def main():
+            results = [run(name) for name in ("a", "b")]
+            bad = [each for each in results if not each["ok"]]
+            if not bad:
+                return
+            end(f"{len(bad)} of {len(results)} failed")
+        main()
+        """,
+        {"a", "b"},
+        set(),
+    ),
+    "a class that the handler is not for": (
+        """
+        def main():
+            failed = False
+            try:
+                try:
+                    call("a")
+                except KeyError:
+                    failed = True
+            except ValueError:
+                print("no matter")
+            if failed:
+                end(1)
+            end(2)
+        main()
+        """,
+        set(),
+        {"a"},
+    ),
+    "an argument that a function fills": (
+        """
+        def work(name, failed, skipped):
+            try:
+                call(name)
+            except ValueError:
+                (skipped if name == "s" else failed).append(name)
+
+        def skip(name, skipped):
+            try:
+                call(name)
+            except ValueError:
+                skipped.append(name)
+
+        def finish(skipped, failed):
+            print(len(skipped))
+            if failed:
+                end(1)
+
+        failed, skipped = [], []
+        skip("s", skipped)
+        skip("f", failed)
+        finish(skipped, failed)
+        """,
+        {"f"},
+        {"s"},
+    ),
+    "an error that a call returns": (
+        """
+        def main():
+            errors = []
+            for name in ("a",):
+                error = given(name)
+                if error is not None:
+                    errors.append((name, error))
+            if errors:
+                end(1)
+        main()
+        """,
+        {"a"},
+        set(),
+    ),
+    "work that is sent again": (
+        """
+        def main():
+            first, second, bad = ["a", "b"], {}, {}
+            for name in first:
+                error = given(name)
+                if error is None:
+                    print("good")
+                elif name == "a" and isinstance(error, KeyError):
+                    bad[name] = error
+                elif isinstance(error, ValueError):
+                    again = client.submit(name)
+                    second[again] = name
+                    first.append(again) if False else None
+            try:
+                call("c")
+            except ValueError as error:
+                bad["c"] = error
+            if bad:
+                end(4)
+        main()
+        """,
+        {"c"},
+        {"a", "b"},
+    ),
+    "an error that is suppressed": (
+        """
+        import contextlib
+        with contextlib.suppress(ValueError):
+            call("a")
+        rows = [1]
+        if len(rows) < 2:
+            end(1)
+        """,
+        set(),
+        {"a"},
+    ),
+    "a status that is set otherwise": (
+        """
+        def main():
+            status = 0
+            try:
+                warm = call("warm")
+            except ValueError:
+                warm = None
+            try:
+                call("load")
+            except ValueError:
+                status = 2
+            finally:
+                print("done")
+            return status
+        end(main())
+        """,
+        {"load"},
+        {"warm"},
+    ),
+}
+
+
+class _Ended(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_errors_that_led_to_the_end_are_found(
+    job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, related, unrelated = JOBS[job]
+    file = tmp_path / "job.py"
+    file.write_text(dedent(source))
+    monkeypatch.setattr(handled_errors, "_first", [])
+    names, found = dict[str, str](), dict[str, list[str]]()
+
+    def remembered(name: str, *, returned: bool) -> ValueError:
+        error = ValueError(name)
+        frame = sys._getframe(2)
+        names[handled_errors.remember(error, frame, returned=returned)] = name
+        return error
+
+    def call(name: str) -> NoReturn:
+        raise remembered(name, returned=False)
+
+    def given(name: str) -> ValueError:
+        return remembered(name, returned=True)
+
+    def end(code: object) -> NoReturn:
+        number = code if isinstance(code, int) else 1
+        found.update(handled_errors.errors_behind(sys._getframe(1), number))
+        raise _Ended
+
+    class Log:
+        def warning(self, *_: object) -> None:
+            pass
+
+    class Client:
+        def submit(self, name: str) -> str:
+            return name
+
+    space: dict[str, Any] = {
+        "call": call, "given": given, "end": end, "log": Log(),
+        "client": Client(), "__name__": "job",
+    }  # fmt: skip
+    with pytest.raises((_Ended, KeyError)) as raised:
+        exec(compile(file.read_text(), str(file), "exec"), space)
+    if not found:
+        trace: TracebackType | None = raised.tb
+        found.update(handled_errors.errors_behind(trace))
+    assert {names[each] for each in found["related_errors"]} == related
+    assert {names[each] for each in found["unrelated_errors"]} == unrelated
