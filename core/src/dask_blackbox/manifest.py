@@ -173,7 +173,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         cleanup: Whether it was raised in a `finally:`, while another exception was on its way.
         related_errors: Ids of errors that the driver had handled and that led to it, as its code
             shows (`driver-call-failed` events have the same).
-        unrelated_errors: Ids of those that did not.
+        missed_results: Ids of those that kept it from setting what it then used.
     """
 
     exception: str
@@ -191,7 +191,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     found: dict[str, str] = {}
     cleanup: bool = False
     related_errors: tuple[str, ...] = ()
-    unrelated_errors: tuple[str, ...] = ()
+    missed_results: tuple[str, ...] = ()
 
 
 StopReason = Literal[

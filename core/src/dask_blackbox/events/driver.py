@@ -321,7 +321,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
             `package`, `version`.
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
         related_errors: Ids of errors that had been handled and led to it, as the code shows.
-        unrelated_errors: Ids of those that did not.
+        missed_results: Ids of those that kept it from setting what it then used.
         pid: Id of the process, under `dask blackbox run`.
         parents: Ids of the command's Python processes that it descends from.
     """
@@ -340,7 +340,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
     found: dict[str, str] = {}
     cleanup: bool = False
     related_errors: tuple[str, ...] = ()
-    unrelated_errors: tuple[str, ...] = ()
+    missed_results: tuple[str, ...] = ()
     pid: int | None = None
     parents: tuple[int, ...] = ()
 

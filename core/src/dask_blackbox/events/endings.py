@@ -283,7 +283,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
         handling: Identity of the exception that was being handled; null: none was.
         related_errors: Ids of errors that the driver had received and handled, and that led to
             this exit: its code shows that.
-        unrelated_errors: Ids of those that did not.
+        missed_results: Ids of those that kept it from setting what it then used.
     """
 
     kind: ClassVar[str] = "driver-exit"
@@ -292,7 +292,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
     code: int | None = None
     handling: str | None = None
     related_errors: tuple[str, ...] = ()
-    unrelated_errors: tuple[str, ...] = ()
+    missed_results: tuple[str, ...] = ()
 
 
 class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
@@ -304,7 +304,7 @@ class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
         pid: Process id of the driver.
         code: The exit code that the line gives; null: any other.
         related_errors: As of `DriverExit`, if the driver ended there.
-        unrelated_errors: As of `DriverExit`, if the driver ended there.
+        missed_results: As of `DriverExit`, if the driver ended there.
     """
 
     kind: ClassVar[str] = "possible-exit"
@@ -312,7 +312,7 @@ class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
     pid: int | None = None
     code: int | None = None
     related_errors: tuple[str, ...] = ()
-    unrelated_errors: tuple[str, ...] = ()
+    missed_results: tuple[str, ...] = ()
 
 
 class TestFailed(DriverRaised, frozen=True, kw_only=True):
@@ -334,7 +334,7 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         found: Where the driver itself has a module that was missing.
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
         related_errors: Ids of errors that had been handled and led to it, as the code shows.
-        unrelated_errors: Ids of those that did not.
+        missed_results: Ids of those that kept it from setting what it then used.
         pid: Process id of the driver.
         parents: Ids of the command's Python processes that it descends from.
         test: Id of the test.

@@ -7,6 +7,7 @@ was decided can be its cause.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +24,7 @@ from dask_blackbox.analyse.frames import (
     failed_while_handling,
     last_frame,
     raised_at_end,
+    raised_by_a_check,
     user_frame,
 )
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
@@ -38,6 +40,7 @@ from dask_blackbox.events import (
     DriverRaised,
     DriverSignalled,
     GraphUpdated,
+    PossibleExit,
     SchedulerInfo,
     TestFailed,
 )
@@ -87,6 +90,8 @@ class Outcome:
         call: The call to Dask that raised it, where one did.
         received: All exceptions that calls to Dask raised in the driver, by time.
         survived: Those of them that the driver handled, and that did not end its work.
+        related: Those that it handled, and whose handlers led to its end: its code shows that.
+        missed: Those that kept it from setting what it then used: its code shows that.
         passed_on: What the driver itself raised, where it only got the exit code of a program
             that had ended with `exception`.
         then: What the driver raised after `exception`: its clean-up failed, or it counts errors.
@@ -105,6 +110,8 @@ class Outcome:
     call: str | None = None
     received: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     survived: tuple[DriverCallFailed, ...] = ()
+    related: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
+    missed: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     passed_on: DriverException | None = None
     then: DriverException | None = None
     exit: DriverExit | None = None
@@ -164,11 +171,15 @@ def outcome_of(run: RunTables) -> Outcome:
     of_program = _raised_by_its_program(run, exception)
     exception = _with_handled(of_program or exception, received)
     refused = _raised_before_cleanup(exception, received)
-    refused = refused or _counted_errors(run, exception, received)
-    then = exception if refused is not None else None
-    exception = refused or exception
     exit_call = _exit_call(run, ending.exit_code)
-    own = _identities(exception, exit_call)
+    related, missed = _by_its_code(run, received, exit_call)
+    first = _first_of_the_related(related, exception, refused or handled)
+    refused = refused or _counted_errors(run, exception, received)
+    if first is not None:
+        refused = _as_exception(first)
+    then = exception if refused is not None else None
+    own = _identities(exception if first else refused or exception, exit_call)
+    exception = refused or exception
     last: tuple[float, Source] = (ending.ended, "process-end")
     printed = None
     if exception is None:
@@ -177,14 +188,16 @@ def outcome_of(run: RunTables) -> Outcome:
         exception, last = _as_printed(printed), (printed.at, "output")
     at, source = next(_moments(run, received, own, exit_call), last)
     raised = [each for each in received if each.identity in own]
+    raised = raised if first is None else [first]
     # What ended another process of the command, or a thread, was not handled.
     not_handled = own | (
         _exceptions_of_processes(run) | _exceptions_of_threads(run)
         if ending.exit_code
         else frozenset()
     )
+    not_handled |= {each.identity for each in related if first is not None} - {None}
     return Outcome(
-        kind="exception" if handled is not None or printed else _kind(run),
+        kind="exception" if handled is not None or printed or first else _kind(run),
         decided_at=min(at, ending.ended),
         source=source,
         stopped_after=handled is not None
@@ -197,11 +210,64 @@ def outcome_of(run: RunTables) -> Outcome:
         call=raised[-1].call if raised else None,
         received=received,
         survived=tuple(each for each in received if each.identity not in not_handled),
+        related=related,
+        missed=missed,
         exit=exit_call,
         exit_code=ending.exit_code,
         by=ending.stopped,
         signal=signal_of_driver(run),
     )
+
+
+def _by_its_code(
+    run: RunTables,
+    received: tuple[DriverCallFailed, ...],
+    exit_call: DriverExit | None,
+) -> tuple[tuple[DriverCallFailed, ...], tuple[DriverCallFailed, ...]]:
+    """Return the errors whose handlers led to the end, and those that left something undone."""
+    ending = run.ending
+    if ending is None or signal_of_driver(run) is not None:
+        return (), ()
+    ends: list[DriverException | DriverExit | PossibleExit] = []
+    if ending.exception is not None:
+        ends = [ending.exception]
+    elif exit_call is not None:
+        ends = [exit_call]
+    elif ending.exit_code:
+        lines = run.of(PossibleExit)
+        exact = [each for each in lines if each.code == ending.exit_code]
+        ends = [*(exact or [each for each in lines if each.code is None])]
+    related = {each for end in ends for each in end.related_errors}
+    missed = {each for end in ends for each in end.missed_results} - related
+    return (
+        tuple(each for each in received if each.id in related),
+        tuple(each for each in received if each.id in missed),
+    )
+
+
+def _first_of_the_related(
+    related: tuple[DriverCallFailed, ...],
+    exception: DriverException | None,
+    known: DriverCallFailed | DriverException | None,
+) -> DriverCallFailed | None:
+    """Return the error for which the driver exited, or raised an exception of its own.
+
+    Of several, it is the first of the most frequent kind.  That work was cancelled says nothing
+    of why.
+    """
+    if known is not None or not related:
+        return None
+    if exception is not None:
+        own = {*exception.chain_ids}
+        exits = exception.exception.endswith("SystemExit")
+        if own & {each.identity for each in related[-1:]}:
+            return None
+        if not exits and not raised_by_a_check(exception.traceback):
+            return None
+    reasons = [e for e in related if not e.exception.endswith("CancelledError")]
+    kinds = Counter(each.exception for each in reasons or related)
+    most = max(kinds.values())
+    return next(e for e in reasons or related if kinds[e.exception] == most)
 
 
 def _with_handled(

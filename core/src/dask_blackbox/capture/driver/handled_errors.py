@@ -30,7 +30,9 @@ _FRAMES, _DEEPEST = 10, 200  # of the user's, and in all
 _MOST_LINES = 5_000  # of a file that is parsed
 _ROUNDS = 12
 _MOST_EXITS = 10
-_DIRECT, _LATER = 2, 1
+_HANDLER, _UNDONE, _LATER = 3, 2, 1
+"""How surely the end follows: from what the handler did, from what was not done because of the
+error, or only by a condition before it."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SENDING = ("submit", "map", "compute", "persist", "retry", "scatter")
@@ -90,20 +92,21 @@ def remember(error: BaseException, frame: FrameType | None, *, returned: bool) -
 def errors_behind(
     end: FrameType | TracebackType | None, code: int | None = None
 ) -> dict[str, list[str]]:
-    """Return which of the remembered errors led to the end of the driver, and which did not.
+    """Return which of the remembered errors led to the end of the driver.
 
     Args:
         end: The frame that ends the driver, or the traceback of the exception that does.
         code: The exit code, if the driver ends with one.
 
     Returns:
-        By `related_errors` and `unrelated_errors` the ids of errors; of others, nothing is known.
+        Ids of errors: `related_errors`, of which the handlers' own doing led to the end, and
+        `missed_results`, where what the failed statements were to set led to it.
     """
     stack = (
         _stack_of_traceback(end) if isinstance(end, TracebackType) else _stack_of(end)
     )
     if not stack or not (_first or _newest):
-        return {"related_errors": [], "unrelated_errors": []}
+        return {"related_errors": [], "missed_results": []}
     files = _Files()
     return _found(files, [*_ends(files, stack, code)], code)
 
@@ -148,10 +151,9 @@ def _found(
         known = [grade for grade in found if grade is not None]
         if known:
             grades[each.id] = max(known)
-    best = max(grades.values(), default=0)
     return {
-        "related_errors": [e for e, grade in grades.items() if grade and grade == best],
-        "unrelated_errors": [e for e, grade in grades.items() if not grade],
+        "related_errors": [e for e, grade in grades.items() if grade == _HANDLER],
+        "missed_results": [e for e, grade in grades.items() if grade == _UNDONE],
     }
 
 
@@ -405,13 +407,13 @@ class _Flow:
         caught = self._begin(end)
         if caught is None:
             return None
-        if caught == _DIRECT:
-            return _DIRECT
+        if caught == _HANDLER:
+            return _HANDLER
         self._propagate()
         return self._at_end(end, code)
 
     def _begin(self, end: tuple[Place, ...]) -> int | None:
-        """Find what handled the error: `_DIRECT` if that ends the driver, None if nothing did."""
+        """Find what handled the error: `_HANDLER` if that ends the driver, None if nothing did."""
         stack = self._handled.stack
         for depth, place in enumerate(stack):
             scope = self._files.at(place)
@@ -449,9 +451,9 @@ class _Flow:
         tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
         if not tests:
             for each in self._targets(scope, last):
-                self._mark(each, _DIRECT)
+                self._mark(each, _HANDLER)
             if isinstance(last, ast.Return):
-                self._returns(scope, last, _DIRECT)
+                self._returns(scope, last, _HANDLER)
             return 0
         taken = tests[0]
         # What a result would have set is not set now.
@@ -467,7 +469,8 @@ class _Flow:
             holds = self._holds(taken.test)
         body = [*taken.body, *taken.orelse] if holds is None else taken.body
         body = taken.orelse if holds is False else body
-        self._mark_below(scope, [*body, *without], _DIRECT)
+        self._mark_below(scope, without, _UNDONE)
+        self._mark_below(scope, body, _HANDLER)
         return 0
 
     def _holds(self, test: ast.AST) -> bool | None:
@@ -512,7 +515,7 @@ class _Flow:
                 continue
             body = [] if handler is None else handler.body
             if any(p.file == scope.file and _is_in(body, p.line) for p in end):
-                return _DIRECT
+                return _HANDLER
             if body and isinstance(body[-1], ast.Raise):
                 continue  # it goes on as another exception
             self._begin_at(scope, path, node, undone, body)
@@ -541,8 +544,8 @@ class _Flow:
         undone: list[ast.stmt],
         body: list[ast.stmt],
     ) -> None:
-        self._mark_below(scope, undone, _DIRECT)
-        self._mark_below(scope, body, _DIRECT)
+        self._mark_below(scope, undone, _UNDONE)
+        self._mark_below(scope, body, _HANDLER)
         if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
             loops = [
                 n for n in path if isinstance(n, ast.For | ast.AsyncFor | ast.While)
@@ -553,7 +556,7 @@ class _Flow:
                     for e in each.body
                     if e.lineno > (getattr(caught, "end_lineno", 0) or 0)
                 ]
-                self._mark_below(scope, rest, _DIRECT)
+                self._mark_below(scope, rest, _UNDONE)
         # Where the work that failed was to return or to leave a loop, what comes after that
         # is only executed because it failed.
         if any(
@@ -562,7 +565,7 @@ class _Flow:
             for each in ast.walk(u)
         ):
             after = getattr(caught, "end_lineno", 0) or 0
-            self._mark((scope.id, f"after {after}"), _DIRECT)
+            self._mark((scope.id, f"after {after}"), _HANDLER)
             for each in scope.statements:
                 if isinstance(each, ast.Return) and each.lineno > after:
                     self._returns(scope, each, _LATER)
@@ -586,8 +589,9 @@ class _Flow:
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
         }
         for each in below:
+            # Work that is sent again has a result that does not come from the error.
             if isinstance(each, ast.Expr | ast.Assign) and _mentions(each, sent):
-                continue  # it is about the work that was sent again
+                continue
             if isinstance(each, ast.stmt):
                 for key in self._targets(scope, each):
                     found = self._mark(key, grade) or found
@@ -609,12 +613,7 @@ class _Flow:
         return True
 
     def _targets(self, scope: _Scope, node: ast.AST) -> Iterator[Key]:
-        """Yield what a statement itself sets or changes.
-
-        Work that is sent again has a result that does not come from the error.
-        """
-        if _sends_work(node):
-            return
+        """Yield what a statement itself sets or changes."""
         for expression in _own_expressions(node):
             for each in ast.walk(expression):
                 if isinstance(each, ast.Name) and isinstance(
