@@ -25,7 +25,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
                 except ValueError:
                     failed.append(name)
             if failed:
-                end(1)
+                exit(1)
         main()
         """,
         {"a", "b"},
@@ -48,7 +48,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             except ValueError:
                 failed.append("real")
             if failed:
-                end(1)
+                exit(1)
         main()
         """,
         {"real"},
@@ -69,7 +69,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             except ValueError:
                 pass
             return step("needed")
-        end(main())
+        exit(main())
         """,
         {"needed"},
         set(),
@@ -85,7 +85,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             if len(done) < 3:
                 return 4
             return 0
-        end(main())
+        exit(main())
         """,
         set(),
         set(),
@@ -95,7 +95,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         try:
             call("first")
         except ValueError:
-            end(2)
+            exit(2)
         """,
         {"first"},
         set(),
@@ -108,7 +108,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
                     return call("load")
                 except ValueError:
                     print("again")
-            end(1)
+            exit(1)
         load()
         """,
         {"load"},
@@ -126,7 +126,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             return totals
 
         def report(totals):
-            end(totals["north"])
+            print(totals["north"])
 
         try:
             call("hint")
@@ -168,7 +168,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         job = Job()
         job.run()
         if job.errors:
-            end(1)
+            exit(1)
         """,
         {"recorded"},
         set(),
@@ -187,7 +187,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             bad = [each for each in results if not each["ok"]]
             if not bad:
                 return
-            end(f"{len(bad)} of {len(results)} failed")
+            exit(f"{len(bad)} of {len(results)} failed")
         main()
         """,
         {"a", "b"},
@@ -205,8 +205,8 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             except ValueError:
                 print("no matter")
             if failed:
-                end(1)
-            end(2)
+                exit(1)
+            exit(2)
         main()
         """,
         set(),
@@ -229,7 +229,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         def finish(skipped, failed):
             print(len(skipped))
             if failed:
-                end(1)
+                exit(1)
 
         failed, skipped = [], []
         skip("s", skipped)
@@ -248,10 +248,26 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
                 if error is not None:
                     errors.append((name, error))
             if errors:
-                end(1)
+                exit(1)
         main()
         """,
         {"a"},
+        set(),
+    ),
+    "a branch that is not taken, before an error of its own": (
+        """
+        def main():
+            try:
+                override = call("override")
+            except ValueError:
+                override = None
+            rows = {"a": 1}
+            if override is not None:
+                rows.update(override)
+            print(rows["b"])
+        main()
+        """,
+        set(),
         set(),
     ),
     "what stands in for the result": (
@@ -265,7 +281,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         def main():
             known = rates()
             totals = client.submit(known)
-            end(totals["CHF"])
+            print(totals["CHF"])
         main()
         """,
         {"rates"},
@@ -289,7 +305,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             good, bad = collect()
             print(good)
             if bad:
-                end(1)
+                exit(1)
         main()
         """,
         {"b"},
@@ -314,7 +330,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             except ValueError as error:
                 bad["c"] = error
             if bad:
-                end(4)
+                exit(4)
         main()
         """,
         {"c"},
@@ -327,7 +343,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             call("a")
         rows = [1]
         if len(rows) < 2:
-            end(1)
+            exit(1)
         """,
         set(),
         set(),
@@ -347,7 +363,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
             finally:
                 print("done")
             return status
-        end(main())
+        exit(main())
         """,
         {"load"},
         set(),
@@ -395,7 +411,7 @@ def test_errors_that_led_to_the_end_are_found(
             return name
 
     space: dict[str, Any] = {
-        "call": call, "given": given, "end": end, "log": Log(),
+        "call": call, "given": given, "exit": end, "log": Log(),
         "client": Client(), "__name__": "job",
     }  # fmt: skip
     with pytest.raises((_Ended, KeyError)) as raised:

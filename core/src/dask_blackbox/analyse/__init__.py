@@ -18,7 +18,11 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
-from dask_blackbox.analyse.earlier_failures import with_doubt, with_earlier_failures
+from dask_blackbox.analyse.earlier_failures import (
+    with_doubt,
+    with_earlier_failures,
+    with_end,
+)
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
@@ -172,6 +176,7 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
             if verdict.follows is None:
                 found = with_missing_file(case, verdict)
                 verdict = with_doubt(case, verdict) if found is verdict else found
+            verdict = with_end(case, verdict)
             return replace(resolution, verdict=verdict)
     return resolution
 

@@ -22,6 +22,7 @@ from dask_blackbox.analyse.blame import (
 from dask_blackbox.analyse.core_seconds import Loads
 from dask_blackbox.analyse.driver_output import (
     PrintedFailure,
+    last_output,
     number_of_printed_failures,
 )
 from dask_blackbox.analyse.driver_position import (
@@ -541,7 +542,9 @@ class Case:
         tests = [
             e.test for e in self.run.of(TestFailed) if own == (e.exception, e.message)
         ]
-        text = f"The test '{tests[0]}' failed with" if tests else "The driver raised"
+        handled = self.outcome.reason is not None
+        did = "The driver received and handled" if handled else "The driver raised"
+        text = f"The test '{tests[0]}' failed with" if tests else did
         text += f" {what}: {message}" if message else f" {what}"
         at = self.outcome.decided_at
         passed_on = self.outcome.passed_on
@@ -559,4 +562,8 @@ class Case:
         then = self.outcome.then
         if then is not None:
             text = f"{text[:400]}; then it raised {class_of(then.exception)}: {then.message}"
+        elif handled:
+            output = last_output(self.run)
+            text = f"{text[:400]}; then it exited with code {self.outcome.exit_code}"
+            text += f": “{short(output, 160)}”" if output else ""
         return (Evidence(text=text[:600], source="driver", at=at),)

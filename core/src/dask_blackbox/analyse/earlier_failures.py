@@ -219,6 +219,7 @@ class _Earlier:
         remedy: What helps against it; empty: nothing more than its line.
         prefix: Of the tasks that failed so.
         number: How many they were.
+        proved: The driver's code shows that what ended it followed from this.
     """
 
     at: float
@@ -236,6 +237,7 @@ class _Earlier:
     remedy: str = ""
     prefix: str = ""
     number: int = 1
+    proved: bool = False
 
 
 def _of_task(
@@ -300,12 +302,15 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         each
         for each in found
         if each.headline
-        and (lacking or each.spoils or re.search(_EXHAUSTED, each.message))
+        and (
+            lacking or each.spoils or each.proved or re.search(_EXHAUSTED, each.message)
+        )
         and not _lacks_another(case, each)
         and not _was_repeated(case, each)
     ]
     if not leading:
         return verdict
+    leading = [each for each in leading if each.proved] or leading
     at_once = [each for each in leading if each.at - leading[0].at <= _AT_ONCE]
     first = _most_telling(at_once)
     # A task that failed before may itself have met what its first attempt had begun.
@@ -330,6 +335,30 @@ def _tells(earlier: _Earlier) -> int:
     if earlier.name:
         return 2
     return 1 if isinstance(earlier, _Program) else 0
+
+
+def with_end(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict on an error that the driver had handled, with how it then ended.
+
+    That one led to the other is read from the code, name by name: probable, and no proof.
+    """
+    reason, then = case.outcome.reason, case.outcome.then
+    if reason is None:
+        return verdict
+    place = code_line(reason, " at ", name_only=True)
+    if then is not None and not then.exception.endswith("SystemExit"):
+        end = f"the driver raised {class_of(then.exception)}"
+    else:
+        line = code_line(case.outcome.exit, " at ", name_only=True)
+        end = f"the command exited with code {case.outcome.exit_code}{line}"
+    name = class_of(reason.exception)
+    return msgspec.structs.replace(
+        verdict,
+        title=f"{short_with_paths(verdict.title, 140)}; then {end}",
+        cause=f"{verdict.cause} The driver handled {name}{place}, and its code shows that this "
+        f"led to its end: {end}.",
+        confidence="low" if verdict.confidence == "low" else "medium",
+    )
 
 
 def with_doubt(case: Case, verdict: Finding) -> Finding:
@@ -673,8 +702,11 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             starved = leads and _ran_beside_the_hang(case, first)
         # What tasks were to deliver is not there: that follows from one that failed.
         lacked = case.blame.failure is None and _ended_with(case, is_absence)
+        proved = not (stalled or cancelled) and _led_to_the_end(case, first)
         missed = not (stalled or cancelled) and (
-            _is_missed(case, first, {number, len(failed)}) or _ended_upon(case, first)
+            proved
+            or _is_missed(case, first, {number, len(failed)})
+            or _ended_upon(case, first)
         )
         found = _of_task(
             first,
@@ -685,8 +717,16 @@ def _tasks(case: Case, verdict: Finding) -> Iterator[_Earlier]:
             spoils=missed,
             prefix=prefix or "",
             number=number,
+            proved=proved,
         )
         yield found if leads or lacked or missed else replace(found, headline="")
+
+
+def _led_to_the_end(case: Case, failure: TaskFailure) -> bool:
+    """Return whether the driver's code ties a failure that it had handled to what ended it."""
+    if case.exception is None or case.outcome.reason is not None:
+        return False  # such an error is the outcome itself
+    return case.outcome.led_to_the_end(failure.key, failure.exception, failure.message)
 
 
 def _ran_beside_the_hang(case: Case, failure: TaskFailure) -> bool:
@@ -728,6 +768,7 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         or _is_missed(case, first, {len(killed)})
         or _is_restarted_after(case, verdict, first)
         or _ended_upon(case, first)
+        or _led_to_the_end(case, first)
     ):
         return
     deaths = [each for each in case.deaths if first.key in each.executing]

@@ -2,6 +2,7 @@
 
 A planner starts it by hand at a terminal and watches the routes go by.
 """
+
 import math
 import random
 import time
@@ -50,7 +51,11 @@ def save(rows):
 def main():
     rows = []
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit="300MB",
     )
     client = Client(cluster)
     writer = ThreadPoolExecutor(1)

@@ -3,6 +3,7 @@
 The operations job brings the cluster up and leaves its address in shared/;
 this job looks there, settles all stalls and writes the bank's file.
 """
+
 import glob
 import json
 import logging
@@ -39,8 +40,14 @@ def yesterdays_leftovers():
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     os.makedirs(SHARED, exist_ok=True)
-    content = {"type": "Scheduler", "id": f"Scheduler-{uuid.uuid4()}", "address": f"tcp://127.0.0.1:{port}",
-               "services": {}, "started": time.time() - 86_000, "workers": {}}
+    content = {
+        "type": "Scheduler",
+        "id": f"Scheduler-{uuid.uuid4()}",
+        "address": f"tcp://127.0.0.1:{port}",
+        "services": {},
+        "started": time.time() - 86_000,
+        "workers": {},
+    }
     with open(os.path.join(SHARED, "cluster-20261126.json"), "w") as f:
         json.dump(content, f)
     os.utime(f.name, (time.time() - 86_000,) * 2)
@@ -51,15 +58,43 @@ def operations(run):
     common = dict(stdout=subprocess.DEVNULL, stderr=open("operations.log", "ab"))
     base = [sys.executable, "-m", "dask"]
     return [
-        subprocess.Popen([*base, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                          "--scheduler-file", run.address_file], **common),
-        subprocess.Popen([*base, "worker", "--scheduler-file", run.address_file, "--nworkers", "2",
-                          "--nthreads", "1", "--memory-limit", "300MB", "--no-dashboard"], **common),
+        subprocess.Popen(
+            [
+                *base,
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                run.address_file,
+            ],
+            **common,
+        ),
+        subprocess.Popen(
+            [
+                *base,
+                "worker",
+                "--scheduler-file",
+                run.address_file,
+                "--nworkers",
+                "2",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+            ],
+            **common,
+        ),
     ]
 
 
 def newest_cluster():
-    files = sorted(glob.glob(os.path.join(SHARED, "cluster-*.json")), key=os.path.getmtime)
+    files = sorted(
+        glob.glob(os.path.join(SHARED, "cluster-*.json")), key=os.path.getmtime
+    )
     if not files:
         raise FileNotFoundError("operations have left no address")
     return files[-1]

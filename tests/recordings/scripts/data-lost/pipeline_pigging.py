@@ -3,6 +3,7 @@
 The wall model of a pipe is sent to one worker and used by all the sections of that pipe.  Between pipes the workers
 are recycled, since the signal library keeps memory for itself.
 """
+
 import logging
 import time
 
@@ -36,10 +37,19 @@ class Inspection:
         self.model = client.scatter(WallModel(pipe, sections), hash=False)
 
     def run(self, number):
-        losses = [self.client.submit(measure_section, self.model, section, number,
-                                     key=f"measure-section-{self.pipe}-{number}-{section:02}")
-                  for section in range(self.sections)]
-        loss = self.client.submit(worst, losses, key=f"worst-{self.pipe}-{number}").result(timeout=25)
+        losses = [
+            self.client.submit(
+                measure_section,
+                self.model,
+                section,
+                number,
+                key=f"measure-section-{self.pipe}-{number}-{section:02}",
+            )
+            for section in range(self.sections)
+        ]
+        loss = self.client.submit(
+            worst, losses, key=f"worst-{self.pipe}-{number}"
+        ).result(timeout=25)
         log.info("pipe %s run %s: largest loss %.2f mm", self.pipe, number, loss)
         return loss
 
@@ -55,7 +65,9 @@ def recycle(client):
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     report = {}
     try:

@@ -1,4 +1,5 @@
 """Waiting times of outpatient clinics, by hour and clinic, for the monthly report."""
+
 import configparser
 import functools
 import io
@@ -47,7 +48,8 @@ def write_visits(folder, clinics):
         arrival = pd.date_range("2026-10-01 07:00", periods=4000, freq="5min")
         wait = rng.gamma(2.0, 11.0, 4000).round(1)
         pd.DataFrame({"arrival": arrival, "clinic": clinic, "wait_min": wait}).to_csv(
-            folder / f"{clinic}.csv", index=False)
+            folder / f"{clinic}.csv", index=False
+        )
 
 
 def roster(clinic, marker):
@@ -66,7 +68,9 @@ def staff(client, clinics, marker):
 
 
 def load(folder):
-    visits = dd.read_csv(str(folder / "*.csv"), parse_dates=["arrival"], blocksize=60_000)
+    visits = dd.read_csv(
+        str(folder / "*.csv"), parse_dates=["arrival"], blocksize=60_000
+    )
     visits = visits.assign(hour=visits["arrival"].dt.hour)
     return visits.map_partitions(lambda part: part.set_index("arrival"))
 
@@ -78,7 +82,9 @@ def hourly(visits, first, last):
 
 def by_day(visits, first, last):
     days = list(pd.date_range(first, last, freq="D"))
-    return visits.repartition(divisions=days, force=True)["wait_min"].map_partitions(pd.Series.quantile, 0.9)
+    return visits.repartition(divisions=days, force=True)["wait_min"].map_partitions(
+        pd.Series.quantile, 0.9
+    )
 
 
 def main():
@@ -90,8 +96,11 @@ def main():
     first, last = cfg["report"]["first"], cfg["report"]["last"]
 
     cluster = LocalCluster(
-        n_workers=cfg.getint("cluster", "workers"), threads_per_worker=1, host="127.0.0.1",
-        dashboard_address=None, memory_limit=cfg["cluster"]["memory"],
+        n_workers=cfg.getint("cluster", "workers"),
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=cfg["cluster"]["memory"],
     )
     with cluster, Client(cluster) as client:
         print(staff(client, clinics, str(folder / "roster.asked")))

@@ -3,6 +3,7 @@
 The tables come from the structural model; the suite computes them on a local
 cluster and compares them with the certificates.
 """
+
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -41,7 +42,11 @@ def wind_derating(load, speed):
 @pytest.fixture(scope="module")
 def client():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit="300MB",
     ) as cluster:
         with Client(cluster) as c:
             yield c
@@ -65,7 +70,9 @@ def test_table_shrinks_with_radius(client):
 
 
 def test_rated_loads_match_certificates(client):
-    computed = dict(zip(CERTIFIED, client.gather(client.map(rated_load, list(CERTIFIED)))))
+    computed = dict(
+        zip(CERTIFIED, client.gather(client.map(rated_load, list(CERTIFIED))))
+    )
     for crane, tons in CERTIFIED.items():
         assert computed[crane] == pytest.approx(tons, rel=0.01), crane
 

@@ -1,4 +1,5 @@
 """Sleeper berths: revenue of the night trains per border station and class, for the controller's morning sheet."""
+
 import json
 import random
 import sys
@@ -44,7 +45,9 @@ def loyalty_points(train):
 
 def collect(client, trains, night):
     frames = []
-    futures = client.map(bookings, trains, night=night, closed=CLOSED, retries=12, pure=False)
+    futures = client.map(
+        bookings, trains, night=night, closed=CLOSED, retries=12, pure=False
+    )
     for future, frame in as_completed(futures, with_results=True):
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
@@ -61,7 +64,9 @@ def points(client, trains):
 
 
 def revenue_lines(frame):
-    table = frame.pivot_table(index="berth", columns="border", values="fare", aggfunc="sum")
+    table = frame.pivot_table(
+        index="berth", columns="border", values="fare", aggfunc="sum"
+    )
     lines = []
     for berth in CLASSES:
         row = {"class": berth}
@@ -74,7 +79,9 @@ def revenue_lines(frame):
 def main():
     night = "2026-11-27"
     trains = list(range(470, 500))
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None, memory_limit="400MB")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=None, memory_limit="400MB"
+    )
     client = Client(cluster)
     try:
         frame = collect(client, trains, night)

@@ -1,6 +1,7 @@
 """Spruce volumes: standing timber per forest compartment from the harvester heads' stem files.
 
 version 2: the result is a folder of parquet parts, no longer one file."""
+
 import configparser
 import contextlib
 import os
@@ -37,7 +38,9 @@ def last_night(path):
     """The table of the previous night (written by version 1), for comparison."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if not os.path.exists(path):
-        pd.DataFrame({"compartment": np.arange(40), "volume": np.full(40, 812.0)}).to_parquet(path)
+        pd.DataFrame(
+            {"compartment": np.arange(40), "volume": np.full(40, 812.0)}
+        ).to_parquet(path)
     return pd.read_parquet(path).set_index("compartment")["volume"]
 
 
@@ -54,7 +57,9 @@ def stems(machine, count):
 
 def volume(frame):
     form = 0.45
-    return frame.assign(volume=np.pi / 4 * frame["diameter"] ** 2 * frame["height"] * form)
+    return frame.assign(
+        volume=np.pi / 4 * frame["diameter"] ** 2 * frame["height"] * form
+    )
 
 
 def taper_curve():
@@ -78,15 +83,24 @@ def main():
     previous = last_night(path)
     machines = config.getint("input", "machines")
     dask.config.set({"distributed.scheduler.worker-ttl": "120s"})
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         with timed("taper"):
             print(f"taper {taper_curve():.4f}")
         with timed("volumes"):
-            table = dd.from_map(stems, range(machines), count=config.getint("input", "stems"))
+            table = dd.from_map(
+                stems, range(machines), count=config.getint("input", "stems")
+            )
             table = table.map_partitions(volume)
             totals = table.groupby("compartment")["volume"].sum().compute()
         change = (totals - previous).abs().max()
-        print(f"largest change against last night: {change:.1f} cubic metres", flush=True)
+        print(
+            f"largest change against last night: {change:.1f} cubic metres", flush=True
+        )
         with timed("output"):
             table.to_parquet(path, write_index=False)
     print("done")

@@ -2,6 +2,7 @@
 
 The register is now taken from the new licensing system (CSV), the declarations still from the auction halls.
 """
+
 import dataclasses
 import logging
 import pathlib
@@ -29,7 +30,9 @@ def write_declarations(settings):
         frame = pd.DataFrame(
             {
                 "licence": rng.integers(10_000, 10_400, 1500),
-                "species": rng.choice(["albacore", "bluefin", "bigeye", "skipjack"], 1500),
+                "species": rng.choice(
+                    ["albacore", "bluefin", "bigeye", "skipjack"], 1500
+                ),
                 "kg": rng.gamma(3.0, 80.0, 1500).round(1),
             }
         )
@@ -81,7 +84,9 @@ def main():
 
     landings = Landings(settings)
     with dask.config.set({"dataframe.shuffle.method": "tasks"}):
-        with LocalCluster(n_workers=settings.workers, threads_per_worker=1, dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=settings.workers, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
             with Client(cluster):
                 volume = landings.volume()
                 logger.info("volume: %s", volume.round().to_dict())

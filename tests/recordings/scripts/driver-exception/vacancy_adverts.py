@@ -1,5 +1,6 @@
 """Vacancy adverts: loads the day's job adverts from the boards, cleans them, and checks the table before it is
 handed to the search index. Nothing goes to the index unless all the checks hold."""
+
 import logging
 import pathlib
 import string
@@ -32,7 +33,9 @@ def board_file(folder, board, rows):
 
 
 def clean(frame):
-    return frame.assign(title=frame["title"].str.title(), salary=frame["salary"].clip(lower=1200))
+    return frame.assign(
+        title=frame["title"].str.title(), salary=frame["salary"].clip(lower=1200)
+    )
 
 
 @dask.delayed
@@ -56,7 +59,10 @@ def logos():
 class Checks:
     def __init__(self, table):
         self.rows, self.ids, self.lowest, self.boards = dask.compute(
-            table.shape[0], table["advert_id"].nunique(), table["salary"].min(), table["board"].nunique()
+            table.shape[0],
+            table["advert_id"].nunique(),
+            table["salary"].min(),
+            table["board"].nunique(),
         )
 
     def run(self):
@@ -74,11 +80,15 @@ class Checks:
         assert self.lowest >= 1200, f"salary of {self.lowest}"
 
     def unique_adverts(self):
-        assert self.ids == self.rows, f"{self.rows - self.ids} adverts share their advert_id with another one"
+        assert self.ids == self.rows, (
+            f"{self.rows - self.ids} adverts share their advert_id with another one"
+        )
 
 
 @click.command()
-@click.option("--folder", type=click.Path(path_type=pathlib.Path), default=pathlib.Path("boards"))
+@click.option(
+    "--folder", type=click.Path(path_type=pathlib.Path), default=pathlib.Path("boards")
+)
 @click.option("--rows", default=900, show_default=True)
 @click.option("--workers", default=2)
 def cli(folder, rows, workers):
@@ -86,7 +96,12 @@ def cli(folder, rows, workers):
     folder.mkdir(exist_ok=True)
     for board in BOARDS:
         board_file(folder, board, rows)
-    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         log.info("logos: %s", logos())
         table = dd.read_parquet(str(folder)).map_partitions(clean).persist()
         Checks(table).run()

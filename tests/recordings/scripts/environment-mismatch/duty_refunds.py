@@ -3,6 +3,7 @@
 The rules for rounding are a package of the finance team (`dutykit`), installed
 into site folders: one for the batch host, one for the images of the nodes.
 """
+
 import argparse
 import logging
 import os
@@ -16,15 +17,15 @@ from distributed import Client, as_completed
 log = logging.getLogger("refunds")
 
 RELEASES = {
-    "2.3.1": '''
+    "2.3.1": """
 __version__ = "2.3.1"
 RATES = {"8471": 0.0, "6110": 0.12, "8703": 0.10}
 
 
 def refund(code, value, share):
     return round(value * RATES[code] * share, 2)
-''',
-    "2.5.0": '''
+""",
+    "2.5.0": """
 __version__ = "2.5.0"
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -34,7 +35,7 @@ RATES = {"8471": "0.0", "6110": "0.12", "8703": "0.10"}
 def refund(code, value, share, *, per_entry=False):
     exact = Decimal(str(value)) * Decimal(RATES[code]) * Decimal(str(share))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_EVEN)) if per_entry else float(exact)
-''',
+""",
 }
 
 
@@ -53,12 +54,14 @@ def with_path(folder):
 
 def declarations(batch, rows=300):
     codes = ["8471", "6110", "8703"]
-    return pd.DataFrame({
-        "entry": [f"{batch}-{i:04}" for i in range(rows)],
-        "code": [codes[(batch + i) % 3] for i in range(rows)],
-        "value": [120.0 + i * 3.37 for i in range(rows)],
-        "share": [0.5 + (i % 5) / 10 for i in range(rows)],
-    })
+    return pd.DataFrame(
+        {
+            "entry": [f"{batch}-{i:04}" for i in range(rows)],
+            "code": [codes[(batch + i) % 3] for i in range(rows)],
+            "value": [120.0 + i * 3.37 for i in range(rows)],
+            "share": [0.5 + (i % 5) / 10 for i in range(rows)],
+        }
+    )
 
 
 def recompute(frame):
@@ -88,17 +91,53 @@ def main(argv=None):
     sys.path.insert(0, host_site)
     dry_run()
 
-    scheduler = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
-                                  "--no-dashboard", "--scheduler-file", "refunds.json"], env=with_path(host_site))
-    nodes = subprocess.Popen([sys.executable, "-m", "dask", "worker", "--scheduler-file", "refunds.json",
-                              "--nworkers", "2", "--nthreads", "1", "--memory-limit", "350MB", "--no-dashboard"],
-                             env=with_path(node_site))
+    scheduler = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            "refunds.json",
+        ],
+        env=with_path(host_site),
+    )
+    nodes = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "worker",
+            "--scheduler-file",
+            "refunds.json",
+            "--nworkers",
+            "2",
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "350MB",
+            "--no-dashboard",
+        ],
+        env=with_path(node_site),
+    )
     failed = []
     try:
         with Client(scheduler_file="refunds.json", timeout="20s") as client:
             client.wait_for_workers(2, timeout=20)
-            futures = {client.submit(recompute, declarations(b), retries=args.retries, key=f"refund-batch-{b}"): b
-                       for b in range(args.batches)}
+            futures = {
+                client.submit(
+                    recompute,
+                    declarations(b),
+                    retries=args.retries,
+                    key=f"refund-batch-{b}",
+                ): b
+                for b in range(args.batches)
+            }
             for future in as_completed(futures, timeout=30):
                 if future.exception() is not None:
                     failed.append(futures[future])
@@ -106,7 +145,9 @@ def main(argv=None):
                 else:
                     log.info("batch %d: %.2f", futures[future], future.result().sum())
             if failed:
-                raise RuntimeError(f"{len(failed)} of {args.batches} batches could not be refunded")
+                raise RuntimeError(
+                    f"{len(failed)} of {args.batches} batches could not be refunded"
+                )
     finally:
         for proc in (nodes, scheduler):
             proc.terminate()

@@ -3,6 +3,7 @@
 A Calibration object is read once on the lab's host and sent along with every
 plate. It is small on the wire: only its name travels, tables are read again.
 """
+
 import json
 import os
 import random
@@ -62,21 +63,56 @@ def prepare():
 
 def plates(n):
     rng = random.Random(4)
-    return [{"id": f"P{i:03}", "counts": [rng.uniform(1, 40) for _ in range(96)]} for i in range(n)]
+    return [
+        {"id": f"P{i:03}", "counts": [rng.uniform(1, 40) for _ in range(96)]}
+        for i in range(n)
+    ]
 
 
 def start():
     env = dict(os.environ)
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [os.path.abspath("readerlib"), env.get("PYTHONPATH")]))
+    env["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [os.path.abspath("readerlib"), env.get("PYTHONPATH")])
+    )
     dask = [sys.executable, "-m", "dask"]
     address = os.path.abspath("plates.json")
-    yield subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                            "--scheduler-file", address], env=env, start_new_session=True)
+    yield subprocess.Popen(
+        [
+            *dask,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            address,
+        ],
+        env=env,
+        start_new_session=True,
+    )
     for name in ("left", "right"):
         # workers spill a lot, so they sit on the fast disk
-        yield subprocess.Popen([*dask, "worker", "--scheduler-file", address, "--nthreads", "1", "--name", name,
-                                "--memory-limit", "300MB", "--no-dashboard", "--local-directory", "."],
-                               env=env, cwd="bench", start_new_session=True)
+        yield subprocess.Popen(
+            [
+                *dask,
+                "worker",
+                "--scheduler-file",
+                address,
+                "--nthreads",
+                "1",
+                "--name",
+                name,
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+                "--local-directory",
+                ".",
+            ],
+            env=env,
+            cwd="bench",
+            start_new_session=True,
+        )
 
 
 def stop(procs):
@@ -91,7 +127,9 @@ def stop(procs):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the lab's timer ends us that way
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # the lab's timer ends us that way
     prepare()
     from platereader import Calibration, convert
 
@@ -104,8 +142,15 @@ def main():
         procs.extend(start())
         client = Client(scheduler_file="plates.json", timeout="20s")
         client.wait_for_workers(2, timeout=20)
-        futures = [client.submit(convert, p, lots["lot-A17" if i % 2 else "lot-B02"], key=f"convert-{p['id']}")
-                   for i, p in enumerate(todo)]
+        futures = [
+            client.submit(
+                convert,
+                p,
+                lots["lot-A17" if i % 2 else "lot-B02"],
+                key=f"convert-{p['id']}",
+            )
+            for i, p in enumerate(todo)
+        ]
         results = client.gather(futures)
         Path("concentrations.json").write_text(json.dumps(results))
         client.close()

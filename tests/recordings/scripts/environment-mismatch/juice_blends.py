@@ -66,9 +66,22 @@ def start_compute(site, version, scratch):
     address_file = scratch / "compute.json"
     common = ["--scheduler-file", str(address_file), "--no-dashboard"]
     dask = [sys.executable, "-m", "dask"]
-    processes = [subprocess.Popen([*dask, "scheduler", "--port", "0", "--host", "127.0.0.1", *common], env=env)]
+    processes = [
+        subprocess.Popen(
+            [*dask, "scheduler", "--port", "0", "--host", "127.0.0.1", *common], env=env
+        )
+    ]
     for _ in range(2):
-        worker = [*dask, "worker", "--nthreads", "1", "--memory-limit", "400MB", "--local-directory", str(scratch)]
+        worker = [
+            *dask,
+            "worker",
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "400MB",
+            "--local-directory",
+            str(scratch),
+        ]
         processes.append(subprocess.Popen([*worker, *common], env=env))
     return address_file, processes
 
@@ -81,7 +94,9 @@ def plan_lot(recipe, lot):
 
 def correct_acid(recipe, lot, plan):
     plan = dict(plan)
-    plan["citric_kg"] = recipe.citric_for(plan["total"], recipe.target_brix, lot["acid"])
+    plan["citric_kg"] = recipe.citric_for(
+        plan["total"], recipe.target_brix, lot["acid"]
+    )
     return plan
 
 
@@ -93,13 +108,22 @@ def main():
     from distributed import Client
 
     print("planner works with blendkit", blendkit.__version__)
-    recipes = [blendkit.Recipe("breakfast", 11.2), blendkit.Recipe("premium", 12.0, 15.5)]
+    recipes = [
+        blendkit.Recipe("breakfast", 11.2),
+        blendkit.Recipe("premium", 12.0, 15.5),
+    ]
     lots = pd.DataFrame(
-        {"lot": [f"SP{i:03d}" for i in range(8)], "litres": 4000.0, "brix": [64, 65, 66, 65, 63, 66, 65, 64],
-         "acid": [0.7, 0.8, 0.75, 0.9, 0.66, 0.71, 0.69, 0.8]}
+        {
+            "lot": [f"SP{i:03d}" for i in range(8)],
+            "litres": 4000.0,
+            "brix": [64, 65, 66, 65, 63, 66, 65, 64],
+            "acid": [0.7, 0.8, 0.75, 0.9, 0.66, 0.71, 0.69, 0.8],
+        }
     ).to_dict("records")
     scratch = Path(tempfile.mkdtemp(prefix="blends-"))
-    address_file, processes = start_compute(site, services["compute"]["blendkit"], scratch)
+    address_file, processes = start_compute(
+        site, services["compute"]["blendkit"], scratch
+    )
     try:
         with Client(scheduler_file=str(address_file), timeout=20) as client:
             client.wait_for_workers(2, timeout=20)

@@ -3,6 +3,7 @@
 Every evening at 17:00 the front desks of a small chain get a list of guests
 who would probably pay for a better room.
 """
+
 import logging
 import math
 import random
@@ -45,15 +46,26 @@ class UpsellModel:
         return 1 / (1 + math.exp(-z))
 
     def score_hotel(self, hotel, guests):
-        offers = [(g["name"], round(self.probability(g), 3)) for g in guests if self.probability(g) > self.threshold]
+        offers = [
+            (g["name"], round(self.probability(g), 3))
+            for g in guests
+            if self.probability(g) > self.threshold
+        ]
         self.progress.add(len(guests), len(offers))
         return hotel, offers
 
 
 def arrivals(hotel, n):
     rng = random.Random(hotel)
-    return [{"name": f"{hotel[:3].upper()}-{i:03}", "nights": rng.randint(1, 9), "visits": rng.randint(0, 12),
-             "lead": rng.random()} for i in range(n)]
+    return [
+        {
+            "name": f"{hotel[:3].upper()}-{i:03}",
+            "nights": rng.randint(1, 9),
+            "visits": rng.randint(0, 12),
+            "lead": rng.random(),
+        }
+        for i in range(n)
+    ]
 
 
 def occupancy(hotel):
@@ -63,7 +75,9 @@ def occupancy(hotel):
 
 @contextmanager
 def desk_cluster():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         yield client
@@ -93,7 +107,14 @@ def run(hotels, attempts=2):
 
 
 def main():
-    hotels = ["Alpenrose", "Bellevue", "Cormoran", "Drei Koenige", "Excelsior", "Faehrhaus"]
+    hotels = [
+        "Alpenrose",
+        "Bellevue",
+        "Cormoran",
+        "Drei Koenige",
+        "Excelsior",
+        "Faehrhaus",
+    ]
     for hotel, offers in run(hotels).items():
         print(f"{hotel}: {len(offers)} offers, best {max(offers, key=lambda o: o[1])}")
 

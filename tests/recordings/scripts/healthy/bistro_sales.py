@@ -3,6 +3,7 @@
 Regions must not share processes (their books are separate), so each gets a
 cluster of its own, one after the other; the head office's summary comes last.
 """
+
 import logging
 import sys
 from contextlib import contextmanager
@@ -22,7 +23,13 @@ REGIONS = {"coast": 5, "valley": 3, "city": 7}
 
 @contextmanager
 def books(region, **kwargs):
-    options = dict(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="300MB")
+    options = dict(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit="300MB",
+    )
     options.update(kwargs)
     with LocalCluster(**options) as cluster:
         with Client(cluster) as client:

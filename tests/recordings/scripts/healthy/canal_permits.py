@@ -4,6 +4,7 @@ Applications with mistakes are the normal case: they are listed for a letter to
 the applicant. The validation service consists of a scheduler and two workers of
 its own, which are stopped at the end.
 """
+
 import signal
 import subprocess
 import sys
@@ -60,15 +61,40 @@ class Service:
         self.processes[name] = subprocess.Popen([sys.executable, "-m", "dask", *args])
 
     def __enter__(self):
-        self._dask("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                   "--scheduler-file", str(self.file))
+        self._dask(
+            "scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         for i in (1, 2):
-            self._dask(f"worker-{i}", "worker", "--scheduler-file", str(self.file), "--no-nanny",
-                       "--no-dashboard", "--nthreads", "1", "--memory-limit", "300MB", "--name", f"desk-{i}")
+            self._dask(
+                f"worker-{i}",
+                "worker",
+                "--scheduler-file",
+                str(self.file),
+                "--no-nanny",
+                "--no-dashboard",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--name",
+                f"desk-{i}",
+            )
         return self
 
     def __exit__(self, *exc):
-        for name, sig in (("worker-1", signal.SIGTERM), ("worker-2", signal.SIGINT), ("scheduler", signal.SIGTERM)):
+        for name, sig in (
+            ("worker-1", signal.SIGTERM),
+            ("worker-2", signal.SIGINT),
+            ("scheduler", signal.SIGTERM),
+        ):
             process = self.processes[name]
             process.send_signal(sig)
             try:

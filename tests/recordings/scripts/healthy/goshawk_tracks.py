@@ -4,6 +4,7 @@ The cluster grows with the work, its workers are renewed regularly since the
 projection library is known to grow, and fetching is retried: the telemetry
 portal answers every now and then with a refusal.
 """
+
 import logging
 import math
 import random
@@ -62,17 +63,31 @@ def season(client, birds, folder):
 
 
 def main():
-    dask.config.set({"distributed.worker.lifetime.duration": "9s",
-                     "distributed.worker.lifetime.stagger": "2s",
-                     "distributed.worker.lifetime.restart": True})
+    dask.config.set(
+        {
+            "distributed.worker.lifetime.duration": "9s",
+            "distributed.worker.lifetime.stagger": "2s",
+            "distributed.worker.lifetime.restart": True,
+        }
+    )
     with tempfile.TemporaryDirectory(prefix="goshawk-") as folder:
-        with LocalCluster(n_workers=0, threads_per_worker=1, memory_limit="300MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster:
             cluster.adapt(minimum=1, maximum=3, interval="500ms", wait_count=4)
             with Client(cluster) as client:
                 for year in (2024, 2025, 2026):
                     birds = list(range(year % 100 * 100, year % 100 * 100 + 40))
                     ranges = season(client, birds, folder)
-                    log.info("%d: %d birds, median range %.2f km", year, len(ranges), sorted(ranges.values())[20])
+                    log.info(
+                        "%d: %d birds, median range %.2f km",
+                        year,
+                        len(ranges),
+                        sorted(ranges.values())[20],
+                    )
                     time.sleep(1.5)
     print("done")
 

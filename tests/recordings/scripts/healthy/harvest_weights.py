@@ -3,6 +3,7 @@
 Nodes of the shared machine room join when the batch system lets them; the job
 starts with the first and takes the others as they come.
 """
+
 import logging
 import subprocess
 import sys
@@ -28,9 +29,25 @@ class BatchSystem(threading.Thread):
         for n in range(self.nodes):
             if self.halt.wait(self.every):
                 return
-            self.granted.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", "--scheduler-file", self.address_file, "--nthreads", "1",
-                 "--memory-limit", "300MB", "--no-dashboard", "--name", f"granted-{n}"]))
+            self.granted.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        "--scheduler-file",
+                        self.address_file,
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "300MB",
+                        "--no-dashboard",
+                        "--name",
+                        f"granted-{n}",
+                    ]
+                )
+            )
             log.info("node %d granted", n)
 
     def close(self):
@@ -53,12 +70,32 @@ def moisture_correction(load):
 
 
 def loads(n):
-    return [{"farm": f"farm-{i % 11:02}", "kg": 7_000 + (i * 613) % 4_000, "moisture": 13 + (i % 40) / 10} for i in range(n)]
+    return [
+        {
+            "farm": f"farm-{i % 11:02}",
+            "kg": 7_000 + (i * 613) % 4_000,
+            "moisture": 13 + (i % 40) / 10,
+        }
+        for i in range(n)
+    ]
 
 
 def main():
-    scheduler = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
-                                  "--no-dashboard", "--scheduler-file", "harvest.json"])
+    scheduler = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            "harvest.json",
+        ]
+    )
     batch = BatchSystem("harvest.json", nodes=3, every=3.0)
     batch.start()
     try:
@@ -72,7 +109,10 @@ def main():
             for future in as_completed(futures):
                 farm, kg = future.result()
                 totals[farm] = totals.get(farm, 0) + kg
-            log.info("nodes at the end: %d", len(client.scheduler_info(n_workers=-1)["workers"]))
+            log.info(
+                "nodes at the end: %d",
+                len(client.scheduler_info(n_workers=-1)["workers"]),
+            )
         for farm, kg in sorted(totals.items()):
             print(f"{farm} {kg:12,.1f} kg")
     finally:

@@ -29,7 +29,9 @@ def cool(mould, steps=400):
     """Explicit heat equation until the hottest spot is below the limit."""
     t = mould.copy()
     for _ in range(steps):
-        t[1:-1, 1:-1] += 0.2 * (t[2:, 1:-1] + t[:-2, 1:-1] + t[1:-1, 2:] + t[1:-1, :-2] - 4 * t[1:-1, 1:-1])
+        t[1:-1, 1:-1] += 0.2 * (
+            t[2:, 1:-1] + t[:-2, 1:-1] + t[1:-1, 2:] + t[1:-1, :-2] - 4 * t[1:-1, 1:-1]
+        )
     time.sleep(0.25)
     return t
 
@@ -47,11 +49,15 @@ def watchman(pid, go):
 
 def main(castings=40):
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
-    with LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=3, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             pids = client.run(os.getpid)
             go = threading.Event()
-            guard = threading.Thread(target=watchman, args=(sorted(pids.values())[0], go), daemon=True)
+            guard = threading.Thread(
+                target=watchman, args=(sorted(pids.values())[0], go), daemon=True
+            )
             guard.start()
 
             moulds = client.map(pour, range(castings))
@@ -68,7 +74,12 @@ def main(castings=40):
             after = client.run(os.getpid)
             log.info("%d castings, %d workers at the end", len(rows), len(after))
             for casting, hottest, lost in rows[:3]:
-                log.info("first to shake out: casting %d, %.1f degrees, lost %.1f", casting, hottest, lost)
+                log.info(
+                    "first to shake out: casting %d, %.1f degrees, lost %.1f",
+                    casting,
+                    hottest,
+                    lost,
+                )
             if {r[0] for r in rows} != set(range(castings)):
                 log.error("castings are missing")
                 return 1

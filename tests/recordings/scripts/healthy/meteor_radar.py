@@ -52,7 +52,11 @@ def combine_night(hours, heights):
     if not over.wait(timeout=60):
         raise RuntimeError("the operator never closed the night")
     total = np.sum(hours, axis=0)
-    return {"peak_hour": int(total.argmax()), "meteors": int(total.sum()), "height": float(np.mean(heights))}
+    return {
+        "peak_hour": int(total.argmax()),
+        "meteors": int(total.sum()),
+        "height": float(np.mean(heights)),
+    }
 
 
 def mean_height(meteors):
@@ -62,12 +66,22 @@ def mean_height(meteors):
 def main():
     folder = Path("incoming").resolve()
     folder.mkdir(exist_ok=True)
-    senders = [subprocess.Popen([sys.executable, "-c", SENDER, s, str(d), str(folder)]) for s, d in LINKS.items()]
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
+    senders = [
+        subprocess.Popen([sys.executable, "-c", SENDER, s, str(d), str(folder)])
+        for s, d in LINKS.items()
+    ]
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             status = Variable("night-status", client=client)
             status.set("collecting")
-            nights = {s: client.submit(collect_station, s, str(folder), key=f"collect_station-{s}") for s in LINKS}
+            nights = {
+                s: client.submit(
+                    collect_station, s, str(folder), key=f"collect_station-{s}"
+                )
+                for s in LINKS
+            }
             hours = [client.submit(hourly, n) for n in nights.values()]
             heights = [client.submit(mean_height, n) for n in nights.values()]
             result = client.submit(combine_night, hours, heights)
@@ -78,7 +92,11 @@ def main():
             status.set("closed")
             Event("night-is-over", client=client).set()
             night = result.result(timeout=60)
-            print("{meteors} meteors, peak in hour {peak_hour}, mean height {height:.1f} km".format(**night))
+            print(
+                "{meteors} meteors, peak in hour {peak_hour}, mean height {height:.1f} km".format(
+                    **night
+                )
+            )
 
 
 if __name__ == "__main__":

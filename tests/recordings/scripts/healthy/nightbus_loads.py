@@ -3,6 +3,7 @@
 A depot has an access list of its own, so each is asked by a cluster of its own, one after another.  The counters are
 slow to answer and need no computing, hence the many threads.
 """
+
 import random
 import time
 from collections import Counter
@@ -21,7 +22,9 @@ def ask_counter(depot, bus):
 
 def ask_depot(depot, buses):
     loads = Counter()
-    with LocalCluster(n_workers=2, threads_per_worker=12, memory_limit="300MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=12, memory_limit="300MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             futures = client.map(ask_counter, [depot] * buses, range(buses), pure=False)
             for future, load in as_completed(futures, with_results=True):

@@ -1,4 +1,5 @@
 """Quality report on oboe reeds: short computations on a cluster, long typesetting in between in the driver itself."""
+
 import argparse
 import pathlib
 import tempfile
@@ -17,7 +18,10 @@ class Report:
     def typeset(self, batch, numbers):
         """A page; the old typesetting code breaks lines the hard way."""
         end = time.perf_counter() + 3
-        text = f"Batch {batch}: mean stiffness {numbers[0]:.3f}, spread {numbers[1]:.3f}. " * 60
+        text = (
+            f"Batch {batch}: mean stiffness {numbers[0]:.3f}, spread {numbers[1]:.3f}. "
+            * 60
+        )
         width = 40
         while time.perf_counter() < end:
             page = textwrap.fill(text, 40 + width % 30)
@@ -30,7 +34,9 @@ class Report:
 
 
 def stiffness(batch):
-    bending = da.random.default_rng(batch).normal(12 + batch, 1.5, size=(2_000_000,), chunks=250_000)
+    bending = da.random.default_rng(batch).normal(
+        12 + batch, 1.5, size=(2_000_000,), chunks=250_000
+    )
     return bending.mean(), bending.std()
 
 
@@ -40,7 +46,12 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="reeds-") as folder:
         report = Report(pathlib.Path(folder) / "report.txt")
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster):
                 for batch in range(options.batches):
                     mean, spread = da.compute(*stiffness(batch))

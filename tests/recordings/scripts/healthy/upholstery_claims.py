@@ -2,6 +2,7 @@
 
 Branches send JSON, CSV and now and then rubbish. A file that cannot be read is written to the log and left out;
 only if more than a third were unreadable the night would not count."""
+
 import csv
 import io
 import json
@@ -13,7 +14,11 @@ import dask
 import dask.bag as db
 from dask.distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(asctime)s %(levelname)s %(message)s")
+logging.basicConfig(
+    level=logging.INFO,
+    stream=sys.stdout,
+    format="%(asctime)s %(levelname)s %(message)s",
+)
 log = logging.getLogger("claims")
 LIMIT = 1 / 3
 
@@ -22,7 +27,14 @@ def write_inbox(folder):
     os.makedirs(folder, exist_ok=True)
     reasons = ["seam", "spring", "stain", "colour", "leg"]
     for branch in range(20):
-        rows = [{"sofa": f"U{branch:02d}{n:04d}", "reason": reasons[(n * n + branch) % 5], "eur": 20 + n % 70} for n in range(250)]
+        rows = [
+            {
+                "sofa": f"U{branch:02d}{n:04d}",
+                "reason": reasons[(n * n + branch) % 5],
+                "eur": 20 + n % 70,
+            }
+            for n in range(250)
+        ]
         path = os.path.join(folder, f"branch-{branch:02d}")
         if branch in (4, 13):
             with open(path + ".json", "wb") as stream:
@@ -50,7 +62,9 @@ def read_branch(path):
                 rows = json.load(stream)
         else:
             with open(path, newline="") as stream:
-                rows = [{**row, "eur": int(row["eur"])} for row in csv.DictReader(stream)]
+                rows = [
+                    {**row, "eur": int(row["eur"])} for row in csv.DictReader(stream)
+                ]
         return path, rows, None
     except (ValueError, KeyError) as error:
         logging.getLogger("distributed.worker").warning("skipping %s: %s", path, error)
@@ -77,9 +91,16 @@ def merge(parts):
 def main():
     write_inbox("inbox")
     paths = sorted(os.path.join("inbox", name) for name in os.listdir("inbox"))
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         branches = db.from_sequence(paths, npartitions=10).map(read_branch).persist()
-        problems = branches.filter(lambda item: item[2] is not None).map(lambda item: (item[0], item[2]))
+        problems = branches.filter(lambda item: item[2] is not None).map(
+            lambda item: (item[0], item[2])
+        )
         sums = branches.map(lambda item: totals(item[1])).reduction(merge, merge)
         bad, table = dask.compute(problems, sums)
     for path, problem in bad:

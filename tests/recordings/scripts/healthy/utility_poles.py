@@ -1,5 +1,6 @@
 """Utility poles: inspection results per county. There is a file per crew and day; crews that stayed at home leave
 a file with nothing but the header."""
+
 import argparse
 import logging
 import pathlib
@@ -36,12 +37,20 @@ def crew_files(folder, crews, days):
 def grade(frame):
     if frame.empty:
         return frame.assign(grade=pd.Series(dtype="str"))
-    labels = np.select([frame["decay"] > 0.9, frame["decay"] > 0.6], ["replace", "treat"], "good")
+    labels = np.select(
+        [frame["decay"] > 0.9, frame["decay"] > 0.6], ["replace", "treat"], "good"
+    )
     return frame.assign(grade=pd.Series(labels, index=frame.index, dtype="str"))
 
 
 def inspections(folder):
-    dtype = {"pole": "int64", "county": "str", "height": "float64", "decay": "float64", "leaning": "int64"}
+    dtype = {
+        "pole": "int64",
+        "county": "str",
+        "height": "float64",
+        "decay": "float64",
+        "leaning": "int64",
+    }
     table = dd.read_csv(str(folder / "*.csv"), dtype=dtype)
     meta = {**dtype, "grade": "str"}
     return table.map_partitions(grade, meta=meta)
@@ -65,7 +74,12 @@ def main():
     logging.basicConfig(level=logging.INFO)
     folder, out = pathlib.Path("crews"), pathlib.Path("worst")
     crew_files(folder, options.crews, options.days)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         per_county, count = run(folder, out)
     for (county, label), number in per_county.sort_index().items():
         log.info("%-8s %-8s %5d", county, label, number)

@@ -3,6 +3,7 @@
 The bands are kept in a module of their own in lib/, since the web shop uses
 them too. The cluster's commands are started from here, each in its own folder.
 """
+
 import os
 import pathlib
 import subprocess
@@ -46,14 +47,47 @@ def install():
 def launch():
     base = {k: v for k, v in os.environ.items()}
     address_file = HERE / "gas.json"
-    head_env = dict(base, PYTHONPATH=os.pathsep.join(filter(None, [str(LIB), base.get("PYTHONPATH")])))
+    head_env = dict(
+        base,
+        PYTHONPATH=os.pathsep.join(filter(None, [str(LIB), base.get("PYTHONPATH")])),
+    )
     head = subprocess.Popen(
-        [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-         "--scheduler-file", str(address_file)], env=head_env, cwd=HERE)
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(address_file),
+        ],
+        env=head_env,
+        cwd=HERE,
+    )
     nodes = [
         subprocess.Popen(
-            [sys.executable, "-m", "dask", "worker", "--scheduler-file", str(address_file), "--nthreads", "1",
-             "--memory-limit", "300MB", "--no-dashboard", "--name", f"node{n}"], env=base, cwd=SCRATCH)
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "worker",
+                "--scheduler-file",
+                str(address_file),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+                "--name",
+                f"node{n}",
+            ],
+            env=base,
+            cwd=SCRATCH,
+        )
         for n in (1, 2)
     ]
     return address_file, [head, *nodes]
@@ -74,15 +108,23 @@ def main():
     install()
     import tariff_bands
 
-    print("most expensive household:", tariff_bands.bill({"meter": "test", "kwh": 31_899}), flush=True)
+    print(
+        "most expensive household:",
+        tariff_bands.bill({"meter": "test", "kwh": 31_899}),
+        flush=True,
+    )
     address_file, procs = launch()
     started = time.time()
     try:
         with Client(scheduler_file=str(address_file), timeout="20s") as client:
             client.wait_for_workers(2, timeout=20)
             smoke_test(client)
-            bills = db.from_sequence(readings(4_000), npartitions=8).map(tariff_bands.bill)
-            total = client.compute(bills.pluck("amount").sum(), retries=1).result(timeout=20)
+            bills = db.from_sequence(readings(4_000), npartitions=8).map(
+                tariff_bands.bill
+            )
+            total = client.compute(bills.pluck("amount").sum(), retries=1).result(
+                timeout=20
+            )
             print(f"quarter: {total:,.2f} EUR")
     finally:
         for proc in reversed(procs):

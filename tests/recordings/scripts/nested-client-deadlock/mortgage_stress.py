@@ -52,40 +52,67 @@ def price_scenario(book, name):
 def stress_region(book):
     """Worst scenario of one region."""
     client = get_client()
-    prices = [client.submit(price_scenario, book, name, pure=False) for name in SCENARIOS]
+    prices = [
+        client.submit(price_scenario, book, name, pure=False) for name in SCENARIOS
+    ]
     losses = dict(client.gather(prices))
     worst = max(losses, key=losses.get)
-    return {"region": book.region, "loans": len(book), "worst": worst, "loss": losses[worst]}
+    return {
+        "region": book.region,
+        "loans": len(book),
+        "worst": worst,
+        "loss": losses[worst],
+    }
 
 
 def parse(argv):
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--as-of", type=date.fromisoformat, default=date(2026, 9, 30))
-    p.add_argument("--regions", nargs="+", default=["north", "west", "south", "capital", "islands", "lakes"])
+    p.add_argument(
+        "--regions",
+        nargs="+",
+        default=["north", "west", "south", "capital", "islands", "lakes"],
+    )
     p.add_argument("--loans", type=int, default=40_000)
-    p.add_argument("--deadline", type=float, default=18.0, help="seconds until the window of the risk system closes")
+    p.add_argument(
+        "--deadline",
+        type=float,
+        default=18.0,
+        help="seconds until the window of the risk system closes",
+    )
     return p.parse_args(argv)
 
 
 def main(argv=None):
     args = parse(argv)
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     rows = []
     try:
         # the smallest region first, on its own, to see that the parameters make sense
         pilot = client.submit(load_region, "islets", 500)
-        row = client.submit(stress_region, pilot, pure=False).result(timeout=args.deadline)
+        row = client.submit(stress_region, pilot, pure=False).result(
+            timeout=args.deadline
+        )
         logger.info("pilot: worst case is %s", row["worst"])
 
         books = client.map(load_region, args.regions, [args.loans] * len(args.regions))
         futures = client.map(stress_region, books, pure=False)
         for _, row in as_completed(futures, with_results=True, timeout=args.deadline):
-            logger.info("%(region)s: %(loans)d loans, worst case %(worst)s, loss %(loss).0f", row)
+            logger.info(
+                "%(region)s: %(loans)d loans, worst case %(worst)s, loss %(loss).0f",
+                row,
+            )
             rows.append(row)
     except TimeoutError:
-        logger.error("window closed with %d of %d regions priced", len(rows), len(args.regions))
+        logger.error(
+            "window closed with %d of %d regions priced", len(rows), len(args.regions)
+        )
         raise
     finally:
         client.close()

@@ -3,6 +3,7 @@
 The thermal solver is licensed for one process at a time per machine, which is
 modelled as a resource of the workers; planning itself needs none of it.
 """
+
 import configparser
 import io
 import math
@@ -35,14 +36,43 @@ class Launcher:
 
     def start(self):
         scheduler = subprocess.Popen(
-            [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0",
-             "--no-dashboard", "--scheduler-file", "kilns.json"])
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                "kilns.json",
+            ]
+        )
         self.processes.append(scheduler)
         for n in range(self.section.getint("workers")):
-            self.processes.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", "--scheduler-file", "kilns.json",
-                 "--name", f"kiln-{n}", "--nthreads", self.section["threads"], "--no-dashboard",
-                 "--memory-limit", self.section["memory"], "--resources", self.section["resources"]]))
+            self.processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        "--scheduler-file",
+                        "kilns.json",
+                        "--name",
+                        f"kiln-{n}",
+                        "--nthreads",
+                        self.section["threads"],
+                        "--no-dashboard",
+                        "--memory-limit",
+                        self.section["memory"],
+                        "--resources",
+                        self.section["resources"],
+                    ]
+                )
+            )
         return self
 
     def stop(self):
@@ -74,12 +104,20 @@ def run(config):
     client = Client(scheduler_file="kilns.json", timeout="15s")
     try:
         client.wait_for_workers(config["cluster"].getint("workers"), timeout=20)
-        plans = {k: client.submit(plan_firing, k, peak, key=f"plan-{k}") for k, peak in KILNS.items()}
+        plans = {
+            k: client.submit(plan_firing, k, peak, key=f"plan-{k}")
+            for k, peak in KILNS.items()
+        }
         wait(list(plans.values()), timeout=10)
         print("plans are ready", flush=True)
         solved = [
-            client.submit(thermal_solve, plan, solver.getint("steps"), key=f"thermal-{kiln}",
-                          resources={solver["resource"]: 1})
+            client.submit(
+                thermal_solve,
+                plan,
+                solver.getint("steps"),
+                key=f"thermal-{kiln}",
+                resources={solver["resource"]: 1},
+            )
             for kiln, plan in plans.items()
         ]
         done, _ = wait(solved, timeout=solver.getfloat("timeout"))

@@ -16,7 +16,12 @@ import numpy as np
 from distributed import Client, TimeoutError, wait
 
 log = logging.getLogger("screening")
-SETTINGS = {"images": 12, "side": 256, "accelerators": {"resnet": 1, "densenet": 1, "ensemble": 2}, "patience": 18}
+SETTINGS = {
+    "images": 12,
+    "side": 256,
+    "accelerators": {"resnet": 1, "densenet": 1, "ensemble": 2},
+    "patience": 18,
+}
 
 
 class Station:
@@ -31,15 +36,34 @@ class Station:
 
     def _start(self, *words):
         out = open(self.folder / f"{words[0]}-{len(self.processes)}.log", "w")
-        command = [sys.executable, "-m", "dask", *words, "--scheduler-file", str(self.file)]
-        self.processes.append(subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT))
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            *words,
+            "--scheduler-file",
+            str(self.file),
+        ]
+        self.processes.append(
+            subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        )
 
     def __enter__(self):
         self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
         for i in range(self.workers):
             self._start(
-                "worker", "--nthreads", "1", "--name", f"reader-{i}", "--memory-limit", "400MB", "--no-dashboard",
-                "--local-directory", str(self.folder), "--resources", self.resources,
+                "worker",
+                "--nthreads",
+                "1",
+                "--name",
+                f"reader-{i}",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(self.folder),
+                "--resources",
+                self.resources,
             )
         return self
 
@@ -80,7 +104,11 @@ def submit_day(client):
         image = client.submit(crop, number, SETTINGS["side"])
         a = client.submit(infer_resnet, image, resources={"GPU": need["resnet"]})
         b = client.submit(infer_densenet, image, resources={"GPU": need["densenet"]})
-        scores.append(client.submit(combine_opinions, image, a, b, resources={"GPU": need["ensemble"]}))
+        scores.append(
+            client.submit(
+                combine_opinions, image, a, b, resources={"GPU": need["ensemble"]}
+            )
+        )
     return scores
 
 
@@ -91,13 +119,19 @@ def main():
     with Station(2, per_worker) as station:
         with Client(scheduler_file=str(station.file), timeout=20) as client:
             client.wait_for_workers(2, timeout=20)
-            log.info("station is up with %d readers", len(client.scheduler_info()["workers"]))
+            log.info(
+                "station is up with %d readers", len(client.scheduler_info()["workers"])
+            )
             scores = submit_day(client)
             try:
                 wait(scores, timeout=SETTINGS["patience"])
             except TimeoutError:
                 finished = sum(f.status == "finished" for f in scores)
-                log.error("radiologists expected the list by now: %d of %d scored", finished, len(scores))
+                log.error(
+                    "radiologists expected the list by now: %d of %d scored",
+                    finished,
+                    len(scores),
+                )
                 return 3
             for number, p in enumerate(client.gather(scores)):
                 log.info("image %d: %.2f", number, p)

@@ -3,6 +3,7 @@
 Each trench becomes a small catalogue in SQLite on its worker; the field
 office then asks for the catalogues, merges them and prints the day's table.
 """
+
 import collections
 import logging
 import random
@@ -37,7 +38,10 @@ class Catalogue:
 
 def read_sheet(trench, n):
     rng = random.Random(trench)
-    rows = [(rng.randint(1, 9), rng.choice(KINDS), round(rng.expovariate(0.2), 1)) for _ in range(n)]
+    rows = [
+        (rng.randint(1, 9), rng.choice(KINDS), round(rng.expovariate(0.2), 1))
+        for _ in range(n)
+    ]
     if trench == "T4":
         rows.append((None, "unlabelled", 0.0))
     return rows
@@ -68,16 +72,31 @@ def merge(catalogues):
 def main(trenches, finds):
     logging.basicConfig(level=logging.INFO, stream=sys.stdout)
     names = [f"T{i}" for i in range(1, trenches + 1)]
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
-        sheets = {t: client.submit(read_sheet, t, finds, key=f"sheet-{t}") for t in names}
-        checks = {t: client.submit(check_sheet, t, sheet, key=f"check-{t}") for t, sheet in sheets.items()}
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        sheets = {
+            t: client.submit(read_sheet, t, finds, key=f"sheet-{t}") for t in names
+        }
+        checks = {
+            t: client.submit(check_sheet, t, sheet, key=f"check-{t}")
+            for t, sheet in sheets.items()
+        }
         for trench, check in checks.items():
             try:
                 log.info("%s has %d finds", trench, check.result())
             except ValueError as exc:
                 log.warning("to be clarified in the morning: %s", exc)
-        built = [client.submit(build_catalogue, t, sheet, key=f"catalogue-{t}") for t, sheet in sheets.items()]
+        built = [
+            client.submit(build_catalogue, t, sheet, key=f"catalogue-{t}")
+            for t, sheet in sheets.items()
+        ]
         wait(built, timeout=30)
         log.info("all catalogues are built: %s", {f.key: f.status for f in built})
         for kind, n in sorted(merge(client.gather(built)).items()):

@@ -1,6 +1,7 @@
 """Scooter trips: a table of features per trip for the demand model.
 
 The model is fitted in the driver since last week (it was a partial_fit per partition before)."""
+
 import argparse
 import sys
 import time
@@ -11,7 +12,18 @@ import numpy as np
 import pandas as pd
 from dask.distributed import Client, LocalCluster
 
-FEATURES = ["hour", "battery", "km", "temperature", "rain", "hills", "speed", "age", "wait", "fare"]
+FEATURES = [
+    "hour",
+    "battery",
+    "km",
+    "temperature",
+    "rain",
+    "hills",
+    "speed",
+    "age",
+    "wait",
+    "fare",
+]
 
 
 def load_trips(day, rows):
@@ -66,13 +78,20 @@ def main(argv=None):
 
     begin = time.monotonic()
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit=options.memory, dashboard_address=None, silence_logs=False
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit=options.memory,
+        dashboard_address=None,
+        silence_logs=False,
     )
     with cluster, Client(cluster) as client:
         trips = dd.from_map(load_trips, range(options.days), rows=options.rows)
         print(profile(trips).round(3), flush=True)
         table = training_table(trips)
-        print(f"{len(table)} trips after {time.monotonic() - begin:.0f} s on {client.scheduler.address}", flush=True)
+        print(
+            f"{len(table)} trips after {time.monotonic() - begin:.0f} s on {client.scheduler.address}",
+            flush=True,
+        )
     DemandModel(["hour", "battery", "km", "pace", "cold", "load"]).fit(table).report()
 
 

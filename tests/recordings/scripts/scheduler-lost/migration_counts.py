@@ -43,7 +43,9 @@ class Service:
     def __init__(self, name, *command, pid_file=False):
         self.name = name
         self.log = open(Path("logs") / f"{name}.log", "w")
-        self.process = subprocess.Popen([sys.executable, *command], stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            [sys.executable, *command], stdout=self.log, stderr=subprocess.STDOUT
+        )
         if pid_file:
             (Path("run") / f"{name}.pid").write_text(str(self.process.pid))
 
@@ -74,16 +76,40 @@ def main():
     os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "6s"
     shared = ["--scheduler-file", str(address), "--no-dashboard"]
     services = [
-        Service("scheduler", "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", *shared, pid_file=True),
+        Service(
+            "scheduler",
+            "-m",
+            "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            *shared,
+            pid_file=True,
+        ),
     ]
     for i in range(2):
         services.append(
             Service(
-                f"counter-{i}", "-m", "dask", "worker", "--nthreads", "1", "--memory-limit", "400MB",
-                "--death-timeout", "10", "--local-directory", "scratch", *shared,
+                f"counter-{i}",
+                "-m",
+                "dask",
+                "worker",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--death-timeout",
+                "10",
+                "--local-directory",
+                "scratch",
+                *shared,
             )
         )
-    services.append(Service("housekeeping", "-c", HOUSEKEEPING, "run", "scratch", str(KEEP_SECONDS)))
+    services.append(
+        Service("housekeeping", "-c", HOUSEKEEPING, "run", "scratch", str(KEEP_SECONDS))
+    )
     client = Client(scheduler_file=str(address), timeout=20)
     counts = {}
     try:

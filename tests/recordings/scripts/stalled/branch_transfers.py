@@ -3,6 +3,7 @@
 Each transfer books both ledgers while nobody else touches them. The batch has
 a window in the night; what is not settled then goes to the morning desk.
 """
+
 import argparse
 import dataclasses
 import sys
@@ -56,7 +57,10 @@ def interest(branch):
 
 
 def run_batch(client, transfers, window):
-    futures = {client.submit(settle, t, key=f"settle-{t.number}", pure=False): t for t in transfers}
+    futures = {
+        client.submit(settle, t, key=f"settle-{t.number}", pure=False): t
+        for t in transfers
+    }
     try:
         wait(list(futures), timeout=window)
     except TimeoutError:
@@ -69,16 +73,24 @@ def run_batch(client, transfers, window):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--window", type=float, default=14.0, help="seconds a batch may take")
+    parser.add_argument(
+        "--window", type=float, default=14.0, help="seconds a batch may take"
+    )
     args = parser.parse_args(argv)
 
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit="300MB",
     )
     client = Client(cluster)
     settled = []
     try:
-        for branch, amount in client.gather(client.map(interest, ["harbour", "market", "station"])):
+        for branch, amount in client.gather(
+            client.map(interest, ["harbour", "market", "station"])
+        ):
             print(f"interest {branch}: {amount:.2f}")
         for name, batch in (("morning", morning_list()), ("evening", evening_list())):
             print(f"batch {name}", flush=True)

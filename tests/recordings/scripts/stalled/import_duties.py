@@ -45,16 +45,29 @@ DESK = textwrap.dedent(
 )
 
 ARRIVALS = [
-    ("MSKU-11", "0805", 18_400.0), ("MSKU-12", "6109", 96_000.0), ("TGHU-02", "8471", 310_000.0),
-    ("TGHU-07", "9403", 42_500.0), ("OOLU-31", "2204", 77_000.0), ("OOLU-32", "6403", 51_200.0),
-    ("HLXU-90", "8703", 640_000.0), ("HLXU-91", "2402", 120_000.0), ("CMAU-44", "9999", 1_000.0),
-    ("CMAU-45", "0805", 22_100.0), ("CMAU-46", "2402", 64_000.0), ("CMAU-47", "6109", 8_700.0),
+    ("MSKU-11", "0805", 18_400.0),
+    ("MSKU-12", "6109", 96_000.0),
+    ("TGHU-02", "8471", 310_000.0),
+    ("TGHU-07", "9403", 42_500.0),
+    ("OOLU-31", "2204", 77_000.0),
+    ("OOLU-32", "6403", 51_200.0),
+    ("HLXU-90", "8703", 640_000.0),
+    ("HLXU-91", "2402", 120_000.0),
+    ("CMAU-44", "9999", 1_000.0),
+    ("CMAU-45", "0805", 22_100.0),
+    ("CMAU-46", "2402", 64_000.0),
+    ("CMAU-47", "6109", 8_700.0),
 ]
 
 
 @contextlib.contextmanager
 def tariff_desk():
-    desk = subprocess.Popen([sys.executable, "-c", DESK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    desk = subprocess.Popen(
+        [sys.executable, "-c", DESK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield int(desk.stdout.readline())
     finally:
@@ -94,9 +107,16 @@ def assess_duty(arrival, port):
 
 
 def main():
-    with tariff_desk() as port, LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
-    ) as cluster, Client(cluster) as client:
+    with (
+        tariff_desk() as port,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         total = db.from_sequence(ARRIVALS, npartitions=2).pluck(2).sum().compute()
         print(f"{len(ARRIVALS)} containers, declared value {total:.0f}", flush=True)
         started = time.monotonic()
@@ -109,7 +129,9 @@ def main():
             else:
                 owed += duty
                 print(f"{container}: {duty:.2f}", flush=True)
-        print(f"owed {owed:.2f}, {len(open_cases)} open, {time.monotonic() - started:.1f} s")
+        print(
+            f"owed {owed:.2f}, {len(open_cases)} open, {time.monotonic() - started:.1f} s"
+        )
 
 
 if __name__ == "__main__":

@@ -82,15 +82,29 @@ def pack_lane(lane, queue):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     folder = Path("manifests")
     write_manifests(folder)
     counts = {}
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             belt = Queue("belt", client=client, maxsize=50)
-            packers = [client.submit(pack_lane, lane, belt, key=f"pack_lane-{lane}", pure=False) for lane in range(LANES)]
-            reader = threading.Thread(target=feed_depots, args=(folder, belt, counts), name="manifest-reader", daemon=True)
+            packers = [
+                client.submit(
+                    pack_lane, lane, belt, key=f"pack_lane-{lane}", pure=False
+                )
+                for lane in range(LANES)
+            ]
+            reader = threading.Thread(
+                target=feed_depots,
+                args=(folder, belt, counts),
+                name="manifest-reader",
+                daemon=True,
+            )
             reader.start()
             try:
                 wait(packers, timeout=20)

@@ -3,6 +3,7 @@
 The converter is an old command-line program, run once per case.  While cases are converted, one task follows the
 mailbox, so that late letters are noted; it ends when the driver says that the night's work is done.
 """
+
 import logging
 import os
 import pathlib
@@ -16,11 +17,11 @@ from dask.distributed import Client, Event, LocalCluster, as_completed
 
 log = logging.getLogger("ombudsman")
 
-CONVERTER = '''
+CONVERTER = """
 import sys
 for number, line in enumerate(open(sys.argv[1])):
     print(f"{number:06} {line.strip().lower()}")
-'''
+"""
 
 
 def write_cases(folder, count):
@@ -36,7 +37,11 @@ def write_cases(folder, count):
 
 def convert_case(folder, name):
     """Text of a case, numbered by line; returns the number of characters."""
-    command = [sys.executable, os.path.join(folder, "converter.py"), os.path.join(folder, f"{name}.txt")]
+    command = [
+        sys.executable,
+        os.path.join(folder, "converter.py"),
+        os.path.join(folder, f"{name}.txt"),
+    ]
     converter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     if converter.wait() != 0:
         raise RuntimeError(f"converter gave up on {name}")
@@ -62,11 +67,23 @@ def main(cases, workers):
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     with tempfile.TemporaryDirectory(prefix="cases-") as folder:
         write_cases(folder, cases)
-        with LocalCluster(n_workers=workers, threads_per_worker=2, memory_limit="400MB",
-                          dashboard_address=None) as cluster, Client(cluster) as client:
-            mailbox = client.submit(follow_mailbox, folder, key="follow-mailbox", priority=10)
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=2,
+                memory_limit="400MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            mailbox = client.submit(
+                follow_mailbox, folder, key="follow-mailbox", priority=10
+            )
             names = [f"case-{number:04}" for number in range(cases)]
-            futures = [client.submit(convert_case, folder, name, key=f"convert-{name}") for name in names]
+            futures = [
+                client.submit(convert_case, folder, name, key=f"convert-{name}")
+                for name in names
+            ]
             total = 0
             for done, future in enumerate(as_completed(futures), 1):
                 name, size = future.result()

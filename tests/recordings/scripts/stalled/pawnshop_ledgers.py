@@ -3,6 +3,7 @@
 Pledges that customers redeem at another branch than the one that holds them are moved between the ledgers of the
 two branches.  A ledger is a file, so whoever writes into it takes the lock of that branch first.
 """
+
 import json
 import logging
 import pathlib
@@ -48,7 +49,7 @@ def move_pledge(folder, transfer, due):
     with ledger(folder, transfer.source) as source:
         source["pledges"].remove(transfer.pledge)
         source["cash"] += due
-        time.sleep(1.0)                      # the audit line of the source branch is printed here
+        time.sleep(1.0)  # the audit line of the source branch is printed here
         with ledger(folder, transfer.target) as target:
             target["redeemed"].append(transfer.pledge)
             target["cash"] += transfer.amount
@@ -58,7 +59,9 @@ def move_pledge(folder, transfer, due):
 def close_of_day(folder):
     for branch in BRANCHES:
         pledges = [f"{branch}-{n}" for n in range(6)]
-        (folder / f"{branch}.json").write_text(json.dumps({"cash": 0.0, "pledges": pledges, "redeemed": []}))
+        (folder / f"{branch}.json").write_text(
+            json.dumps({"cash": 0.0, "pledges": pledges, "redeemed": []})
+        )
     return [
         Transfer("corner-1", "corner", "dockside", 40.0),
         Transfer("arcade-3", "arcade", "bridge", 120.0),
@@ -68,14 +71,25 @@ def close_of_day(folder):
 
 def settle(client, folder):
     transfers = close_of_day(folder)
-    dues = [client.submit(appraise, t.pledge, key=f"appraise-{t.pledge}") for t in transfers]
-    moves = [client.submit(move_pledge, str(folder), t, due, key=f"move-pledge-{t.pledge}", pure=False)
-             for t, due in zip(transfers, dues)]
+    dues = [
+        client.submit(appraise, t.pledge, key=f"appraise-{t.pledge}") for t in transfers
+    ]
+    moves = [
+        client.submit(
+            move_pledge, str(folder), t, due, key=f"move-pledge-{t.pledge}", pure=False
+        )
+        for t, due in zip(transfers, dues)
+    ]
     try:
         wait(moves, timeout=WINDOW)
     except TimeoutError:
         done = [future.key for future in moves if future.done()]
-        log.error("window of %s s is over, %s of %s transfers are booked", WINDOW, len(done), len(moves))
+        log.error(
+            "window of %s s is over, %s of %s transfers are booked",
+            WINDOW,
+            len(done),
+            len(moves),
+        )
         client.cancel(moves, force=True)
         raise
     return client.gather(moves)
@@ -83,12 +97,16 @@ def settle(client, folder):
 
 def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="pawn-"))
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         booked = settle(client, folder)
     except TimeoutError:
-        sys.exit("settlement failed: TimeoutError, the branches open with yesterday's ledgers")
+        sys.exit(
+            "settlement failed: TimeoutError, the branches open with yesterday's ledgers"
+        )
     finally:
         client.close()
         cluster.close(timeout=3)

@@ -4,6 +4,7 @@ Every packhouse line delivers a CSV with one row per crate (weight, Brix, blush)
 Lots are graded on a small private cluster that is started for the run and
 stopped when the run is over.
 """
+
 import csv
 import logging
 import pathlib
@@ -31,14 +32,37 @@ class PackhouseCluster:
     def start(self):
         dask = [sys.executable, "-m", "dask"]
         self.scheduler = subprocess.Popen(
-            dask + ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                    "--scheduler-file", str(self.address_file)]
+            dask
+            + [
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(self.address_file),
+            ]
         )
         for i in range(self.n_workers):
-            self.workers.append(subprocess.Popen(
-                dask + ["worker", "--scheduler-file", str(self.address_file), "--name", f"line-{i}",
-                        "--nthreads", "2", "--no-nanny", "--no-dashboard", "--memory-limit", "300MB"]
-            ))
+            self.workers.append(
+                subprocess.Popen(
+                    dask
+                    + [
+                        "worker",
+                        "--scheduler-file",
+                        str(self.address_file),
+                        "--name",
+                        f"line-{i}",
+                        "--nthreads",
+                        "2",
+                        "--no-nanny",
+                        "--no-dashboard",
+                        "--memory-limit",
+                        "300MB",
+                    ]
+                )
+            )
         return self
 
     def stop(self):
@@ -97,7 +121,9 @@ def main():
         grades = []
         for line in LINES:
             crates = delayed(read_crates)(str(intake / f"{line}.csv"))
-            grades.append(delayed(grade)(delayed(sweetness)(crates), delayed(colour)(crates)))
+            grades.append(
+                delayed(grade)(delayed(sweetness)(crates), delayed(colour)(crates))
+            )
         futures = client.compute(grades)
         for line, result in zip(LINES, client.gather(futures)):
             log.info("%s: %s", line, result)

@@ -1,4 +1,5 @@
 """Tonnage per commodity from the barge manifests of a lock, one Parquet file a month."""
+
 import datetime as dt
 import os
 
@@ -29,7 +30,9 @@ def export_month(folder, month):
     if month == 9:
         # the office changed to its new system this month
         frame["tonnes"] = [f"{t} t" for t in frame["tonnes"]]
-    frame.to_parquet(os.path.join(folder, f"manifest-2026-{month:02d}.parquet"), index=False)
+    frame.to_parquet(
+        os.path.join(folder, f"manifest-2026-{month:02d}.parquet"), index=False
+    )
 
 
 def tonnage(manifests):
@@ -57,9 +60,16 @@ def cli(ctx, folder):
 @click.pass_obj
 def report(folder, limit):
     """Tonnage of the year so far."""
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="400MB"
-    ) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit="400MB",
+        ) as cluster,
+        Client(cluster),
+    ):
         draughts = dd.read_parquet(folder, columns=["barge_id", "draught_cm"])
         click.echo(f"deep barges: {deep_draught(draughts, limit).compute()}")
 

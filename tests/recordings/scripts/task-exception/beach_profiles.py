@@ -3,13 +3,23 @@
 A survey team brings one profile per beach (distance and height). Profiles are
 integrated in parallel; the plan needs every beach of the list.
 """
+
 import collections
 import sys
 
 import numpy as np
 from distributed import Client, LocalCluster, as_completed
 
-BEACHES = ["amrum", "baltrum", "fedderwarden", "hooksiel", "juist", "langeoog", "sylt", "wangerooge"]
+BEACHES = [
+    "amrum",
+    "baltrum",
+    "fedderwarden",
+    "hooksiel",
+    "juist",
+    "langeoog",
+    "sylt",
+    "wangerooge",
+]
 DATUM_SHIFT = {"NHN": 0.0, "NN": -0.02, "LAT": 2.31}
 
 
@@ -65,12 +75,21 @@ def levels(client):
 
 def main():
     volumes, missing = {}, collections.OrderedDict()
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit="300MB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         level = levels(client)
         profiles = client.map(survey, BEACHES)
-        volume = [client.submit(sand_volume, p, level[b]) for p, b in zip(profiles, BEACHES)]
+        volume = [
+            client.submit(sand_volume, p, level[b]) for p, b in zip(profiles, BEACHES)
+        ]
         beach_of = dict(zip((f.key for f in volume), BEACHES))
         for future in as_completed(volume):
             beach = beach_of[future.key]

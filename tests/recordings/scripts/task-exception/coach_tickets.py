@@ -3,6 +3,7 @@
 Exit codes, for the job scheduler: 0 done, 3 input to be corrected by the
 depot, 4 anything else.
 """
+
 import json
 import logging
 import os
@@ -18,7 +19,9 @@ TARIFFS = {"single": 1.0, "return": 1.8, "child": 0.5}
 
 
 def configure():
-    logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s", level=logging.INFO)
+    logging.basicConfig(
+        stream=sys.stdout, format="%(levelname)s %(message)s", level=logging.INFO
+    )
     return logging.getLogger("tickets")
 
 
@@ -68,9 +71,16 @@ def loyalty(pattern):
 
 def run(log):
     dump("dumps")
-    with LocalCluster(
-        n_workers=2, threads_per_worker=2, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
-    ) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit="300MB",
+        ) as cluster,
+        Client(cluster),
+    ):
         try:
             log.info("loyalty rows: %d", loyalty("loyalty/*.jsonl").compute())
         except (OSError, ValueError) as exc:

@@ -3,6 +3,7 @@
 Each sheet's height grid is traced by the office's own command `contourtrace`,
 which comes with the project under tools/bin.
 """
+
 import os
 import pathlib
 import shutil
@@ -52,17 +53,45 @@ class SheetCluster:
     def __init__(self, n):
         self.address = f"tcp://127.0.0.1:{free_port()}"
         self.n = n
-        self.env = {k: os.environ[k] for k in os.environ if k.startswith(("LANG", "LC_", "PYTHON", "HOME"))}
+        self.env = {
+            k: os.environ[k]
+            for k in os.environ
+            if k.startswith(("LANG", "LC_", "PYTHON", "HOME"))
+        }
         self.env["PATH"] = "/usr/local/bin:/usr/bin:/bin"
 
     def __enter__(self):
         run = [sys.executable, "-m", "dask"]
         port = self.address.rpartition(":")[2]
-        self.procs = [subprocess.Popen(run + ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"],
-                                       env=self.env)]
+        self.procs = [
+            subprocess.Popen(
+                run
+                + [
+                    "scheduler",
+                    "--host",
+                    "127.0.0.1",
+                    "--port",
+                    port,
+                    "--no-dashboard",
+                ],
+                env=self.env,
+            )
+        ]
         self.procs += [
-            subprocess.Popen(run + ["worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-                                    "--memory-limit", "300MB"], env=self.env)
+            subprocess.Popen(
+                run
+                + [
+                    "worker",
+                    self.address,
+                    "--nthreads",
+                    "1",
+                    "--no-nanny",
+                    "--no-dashboard",
+                    "--memory-limit",
+                    "300MB",
+                ],
+                env=self.env,
+            )
             for _ in range(self.n)
         ]
         return self
@@ -82,7 +111,9 @@ def height_grid(sheet, folder):
 
 
 def trace(path, step):
-    done = subprocess.run(["contourtrace", path, str(step)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["contourtrace", path, str(step)], capture_output=True, text=True, check=True
+    )
     return int(done.stdout)
 
 
@@ -97,7 +128,9 @@ def main():
         wait(lines)
         bad = [s for s, f in zip(SHEETS, lines) if f.status == "error"]
         if bad:
-            raise RuntimeError(f"{len(bad)} of {len(SHEETS)} sheets have no contours: {', '.join(bad)}")
+            raise RuntimeError(
+                f"{len(bad)} of {len(SHEETS)} sheets have no contours: {', '.join(bad)}"
+            )
         for sheet, count in zip(SHEETS, client.gather(lines)):
             print(sheet, count)
 

@@ -59,7 +59,9 @@ def value_strip(strip, paths, seed):
     t = strip.month / 12
     pay = 0.0
     for _ in range(paths):
-        price = spot * math.exp(volatility * math.sqrt(t) * rng.gauss(0, 1) - 0.5 * volatility**2 * t)
+        price = spot * math.exp(
+            volatility * math.sqrt(t) * rng.gauss(0, 1) - 0.5 * volatility**2 * t
+        )
         pay += max(price - strip.strike, 0.0)
     return strip, strip.tonnes * pay / paths * (1 - haircut)
 
@@ -74,14 +76,27 @@ class Farm:
         base = [sys.executable, "-m", "dask"]
         tail = ["--scheduler-file", str(self.file), "--no-dashboard"]
         self.children.append(
-            subprocess.Popen([*base, "scheduler", "--host", "127.0.0.1", "--port", "0", *tail], cwd=self.spool)
+            subprocess.Popen(
+                [*base, "scheduler", "--host", "127.0.0.1", "--port", "0", *tail],
+                cwd=self.spool,
+            )
         )
         for i in range(workers):
             home = self.spool / f"slot{i}"
             home.mkdir()
             self.children.append(
                 subprocess.Popen(
-                    [*base, "worker", "--no-nanny", "--nthreads", "1", "--memory-limit", "400MB", *tail], cwd=home
+                    [
+                        *base,
+                        "worker",
+                        "--no-nanny",
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "400MB",
+                        *tail,
+                    ],
+                    cwd=home,
                 )
             )
         return Client(scheduler_file=str(self.file), timeout=20)
@@ -100,7 +115,9 @@ def main(paths):
     config.mkdir(exist_ok=True)
     (config / "desk.ini").write_text(DESK_INI)
     settings = read_settings()
-    click.echo(f"currency {settings['desk']['currency']}, products: {', '.join(settings.sections()[1:])}")
+    click.echo(
+        f"currency {settings['desk']['currency']}, products: {', '.join(settings.sections()[1:])}"
+    )
     # one strip here first, as a check of the market data
     _, check = value_strip(STRIPS[0], 500, 0)
     click.echo(f"check: {check:,.0f}")
@@ -110,7 +127,9 @@ def main(paths):
         client = farm.up()
         client.wait_for_workers(2, timeout=20)
         started = time.time()
-        futures = [client.submit(value_strip, s, paths, i) for i, s in enumerate(STRIPS)]
+        futures = [
+            client.submit(value_strip, s, paths, i) for i, s in enumerate(STRIPS)
+        ]
         total = 0.0
         for strip, value in client.gather(futures):
             click.echo(f"{strip.counterparty:8} {strip.product:8} {value:14,.0f}")

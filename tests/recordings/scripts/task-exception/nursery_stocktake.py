@@ -3,6 +3,7 @@
 Every glasshouse writes a CSV of its benches on Friday evening.  This job starts a small Dask installation of its own
 (one scheduler, two workers), adds the pots up per glasshouse, values them and writes one line per glasshouse.
 """
+
 import argparse
 import csv
 import logging
@@ -25,15 +26,36 @@ class Installation:
     def __init__(self, folder, workers):
         self.file = folder / "scheduler.json"
         self.processes = []
-        self.start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                   "--scheduler-file", str(self.file))
+        self.start(
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         for number in range(workers):
-            self.start("distributed.cli.dask_worker", "--scheduler-file", str(self.file), "--nthreads", "1",
-                       "--name", f"bench-{number}", "--no-dashboard", "--memory-limit", "400MB",
-                       "--local-directory", str(folder))
+            self.start(
+                "distributed.cli.dask_worker",
+                "--scheduler-file",
+                str(self.file),
+                "--nthreads",
+                "1",
+                "--name",
+                f"bench-{number}",
+                "--no-dashboard",
+                "--memory-limit",
+                "400MB",
+                "--local-directory",
+                str(folder),
+            )
 
     def start(self, module, *options):
-        self.processes.append(subprocess.Popen([sys.executable, "-m", module, *options]))
+        self.processes.append(
+            subprocess.Popen([sys.executable, "-m", module, *options])
+        )
 
     def stop(self):
         for process in reversed(self.processes):
@@ -53,7 +75,11 @@ def write_benches(folder, houses):
             rows.writerow(["bench", "plant", "pots"])
             for bench in range(40):
                 plant = list(PRICES)[(bench + number) % 4]
-                pots = "n/a" if number in (4, 7) and bench == 31 else 20 + bench * number % 17
+                pots = (
+                    "n/a"
+                    if number in (4, 7) and bench == 31
+                    else 20 + bench * number % 17
+                )
                 rows.writerow([bench, plant, pots])
     (folder / "house_02.csv").rename(folder / "house_02.csv.late")
 
@@ -70,7 +96,9 @@ def tally_house(folder, number):
     try:
         handle = open(path, newline="")
     except FileNotFoundError:
-        logging.getLogger("distributed.worker").warning("house %s is late, its late file is used", number)
+        logging.getLogger("distributed.worker").warning(
+            "house %s is late, its late file is used", number
+        )
         handle = open(str(path) + ".late", newline="")
     with handle:
         totals = count_pots(csv.DictReader(handle))
@@ -80,7 +108,12 @@ def tally_house(folder, number):
 
 def run(client, folder, houses):
     values, missing = {}, []
-    futures = {client.submit(tally_house, str(folder), n, key=f"tally-house-{n:02}", retries=1): n for n in houses}
+    futures = {
+        client.submit(
+            tally_house, str(folder), n, key=f"tally-house-{n:02}", retries=1
+        ): n
+        for n in houses
+    }
     for future in as_completed(futures):
         number = futures[future]
         try:
@@ -107,13 +140,17 @@ def main():
         client = Client(scheduler_file=str(installation.file), timeout=20)
         client.wait_for_workers(2, timeout=20)
         values, missing = run(client, folder, range(1, options.houses + 1))
-        (folder / "stock.csv").write_text("".join(f"{n},{v:.2f}\n" for n, v in sorted(values.items())))
+        (folder / "stock.csv").write_text(
+            "".join(f"{n},{v:.2f}\n" for n, v in sorted(values.items()))
+        )
     finally:
         installation.stop()
         if client is not None:
             client.close(timeout=2)
     if missing:
-        sys.exit(f"stocktake failed: {len(missing)} of {options.houses} houses are not counted")
+        sys.exit(
+            f"stocktake failed: {len(missing)} of {options.houses} houses are not counted"
+        )
 
 
 if __name__ == "__main__":

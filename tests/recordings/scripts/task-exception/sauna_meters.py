@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Sauna meters: energy per public sauna and hour of the day, from the parquet files that the meter gateway drops
 into a folder per night. The report goes to the facility managers at six."""
+
 import logging
 import os
 import sys
@@ -11,7 +12,9 @@ import numpy as np
 import pandas as pd
 from distributed import Client
 
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(message)s"
+)
 log = logging.getLogger("saunas")
 
 DROP = "drop/2026-11-27"
@@ -30,7 +33,8 @@ def gateway_drop(folder, gateways=8, rows=4000):
         frame = pd.DataFrame(
             {
                 "meter": rng.integers(0, 40, rows) + 100 * gateway,
-                "at": pd.Timestamp("2026-11-27") + pd.to_timedelta(np.sort(rng.integers(0, 86400, rows)), unit="s"),
+                "at": pd.Timestamp("2026-11-27")
+                + pd.to_timedelta(np.sort(rng.integers(0, 86400, rows)), unit="s"),
                 "kwh": rng.gamma(2.0, 0.4, rows),
             }
         )
@@ -76,8 +80,14 @@ def attempt(work, times=2, pause=0.5):
 
 def main():
     gateway_drop(DROP)
-    paths = sorted(os.path.join(DROP, name) for name in os.listdir(DROP) if name.endswith(".parquet"))
-    client = Client(n_workers=2, threads_per_worker=2, memory_limit="500MB", dashboard_address=None)
+    paths = sorted(
+        os.path.join(DROP, name)
+        for name in os.listdir(DROP)
+        if name.endswith(".parquet")
+    )
+    client = Client(
+        n_workers=2, threads_per_worker=2, memory_limit="500MB", dashboard_address=None
+    )
     try:
         log.info("%d files on %s", len(paths), client.scheduler.address)
         table = attempt(lambda: hourly(paths).compute())

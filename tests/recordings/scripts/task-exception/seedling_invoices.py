@@ -2,6 +2,7 @@
 invoices per customer.
 
 Each nursery exports in its own format; the readers below bring them into one shape."""
+
 import argparse
 import json
 import logging
@@ -31,7 +32,11 @@ def export(folder, nursery, rows, seed):
     species = rng.choice(sorted(PRICES), rows)
     lines = []
     for number in range(rows):
-        line = {"customer": int(rng.integers(1, 60)), "species": str(species[number]), "trays": int(rng.integers(1, 40))}
+        line = {
+            "customer": int(rng.integers(1, 60)),
+            "species": str(species[number]),
+            "trays": int(rng.integers(1, 40)),
+        }
         if nursery == "ullsmoor":  # their new till writes this one with leading zeros
             line["customer"] = f"{line['customer']:06d}"
         lines.append(json.dumps(line))
@@ -71,7 +76,9 @@ def discounts(paths):
 
 
 def invoices(paths):
-    sales = dd.from_delayed([read_nursery(path) for path in paths], meta=SHAPE, verify_meta=True)
+    sales = dd.from_delayed(
+        [read_nursery(path) for path in paths], meta=SHAPE, verify_meta=True
+    )
     sales = sales.assign(amount=sales.trays * sales.price)
     per_customer = sales.groupby("customer")[["trays", "amount"]].sum()
     return per_customer.compute().sort_index()
@@ -87,9 +94,16 @@ def main():
     folder = pathlib.Path("exports")
     folder.mkdir(exist_ok=True)
     nurseries = ["alderholt", "brackenby", "cressing", "tansley", "ullsmoor", "wexham"]
-    paths = [str(export(folder, name, 600, seed)) for seed, name in enumerate(nurseries)]
+    paths = [
+        str(export(folder, name, 600, seed)) for seed, name in enumerate(nurseries)
+    ]
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         log.info("discounts: %s", discounts(paths))
         result = invoices(paths)
     out = pathlib.Path(options.out)

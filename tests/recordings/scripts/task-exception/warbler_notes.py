@@ -3,6 +3,7 @@
 Notes come as text files by district and month, one observation a line:
     date;observer;species;count;remark
 """
+
 import collections
 import datetime
 import glob
@@ -13,7 +14,13 @@ import dask
 import dask.bag as db
 from dask.distributed import Client, LocalCluster, wait
 
-SPECIES = ["reed warbler", "sedge warbler", "wood warbler", "icterine warbler", "blackcap"]
+SPECIES = [
+    "reed warbler",
+    "sedge warbler",
+    "wood warbler",
+    "icterine warbler",
+    "blackcap",
+]
 OBSERVERS = ["Jokinen", "Mäkelä", "Sørensen", "Virtanen", "Österman", "Lindqvist"]
 Note = collections.namedtuple("Note", "date observer species count")
 
@@ -24,11 +31,17 @@ def write_notes(folder, seed=3):
     for district in range(12):
         lines = []
         for _ in range(300):
-            day = datetime.date(2026, 5, 1) + datetime.timedelta(days=dice.randrange(60))
-            lines.append(f"{day};{dice.choice(OBSERVERS)};{dice.choice(SPECIES)};{dice.randrange(1, 9)};-\n")
+            day = datetime.date(2026, 5, 1) + datetime.timedelta(
+                days=dice.randrange(60)
+            )
+            lines.append(
+                f"{day};{dice.choice(OBSERVERS)};{dice.choice(SPECIES)};{dice.randrange(1, 9)};-\n"
+            )
         # district 9 has a new coordinator, with a new computer
         coding = "cp1252" if district == 9 else "utf-8"
-        with open(f"{folder}/district-{district:02d}.txt", "w", encoding=coding) as stream:
+        with open(
+            f"{folder}/district-{district:02d}.txt", "w", encoding=coding
+        ) as stream:
             stream.writelines(lines)
 
 
@@ -65,7 +78,9 @@ def known_rings(client):
 
 
 def census(folder):
-    notes = db.read_text(f"{folder}/district-*.txt", encoding="utf-8", include_path=False)
+    notes = db.read_text(
+        f"{folder}/district-*.txt", encoding="utf-8", include_path=False
+    )
     parsed = notes.map(parse).filter(in_season)
     observers = parsed.pluck(1).distinct()
     counts = parsed.fold(add, merge, initial={})
@@ -75,7 +90,9 @@ def census(folder):
 def main():
     write_notes("notes")
     print(f"{len(glob.glob('notes/*.txt'))} districts")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
     with cluster, Client(cluster) as client:
         known_rings(client)
         counts, observers = census("notes")

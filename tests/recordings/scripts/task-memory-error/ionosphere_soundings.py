@@ -32,7 +32,9 @@ def write_station(folder, number):
         if name == "ebre" and 144 <= i < 147:
             seconds = 300.0 * (i - 144)
         for height in 90 + 240 * rng.random(12):
-            rows.append([seconds, round(float(height), 1), round(float(rng.gamma(2, 10)), 2)])
+            rows.append(
+                [seconds, round(float(height), 1), round(float(rng.gamma(2, 10)), 2)]
+            )
     path = folder / f"{name}.json"
     path.write_text(json.dumps({"station": name, "rows": rows}))
     return path
@@ -89,8 +91,13 @@ def main():
     folder = Path("soundings").resolve()
     folder.mkdir(exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
-        paths = [str(p) for p in pool.map(lambda n: write_station(folder, n), range(len(STATIONS)))]
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0") as cluster:
+        paths = [
+            str(p)
+            for p in pool.map(lambda n: write_station(folder, n), range(len(STATIONS)))
+        ]
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             day = DayRun(client, paths)
             try:

@@ -1,12 +1,15 @@
 """Signal surveys: drive tests of the mobile network. For each region the mean distance between readings tells how
 well the test car covered it; the regions are worked on side by side."""
+
 import logging
 import operator
 
 import numpy as np
 from dask.distributed import Client, LocalCluster, as_completed
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s"
+)
 log = logging.getLogger("surveys")
 
 READINGS = {"coast": 900, "delta": 1200, "fells": 700, "lakes": 1500, "moors": 400}
@@ -23,7 +26,9 @@ def load_readings(region, count):
 
 
 def pairwise_km(easting, northing):
-    return np.hypot(np.subtract.outer(easting, easting), np.subtract.outer(northing, northing))
+    return np.hypot(
+        np.subtract.outer(easting, easting), np.subtract.outer(northing, northing)
+    )
 
 
 def coverage(region, count):
@@ -59,8 +64,12 @@ def strengths(client, regions):
 
 
 def survey(client, counts):
-    futures = {client.submit(coverage, region, count, retries=1, key=f"coverage-{region}"): region
-               for region, count in counts.items()}
+    futures = {
+        client.submit(
+            coverage, region, count, retries=1, key=f"coverage-{region}"
+        ): region
+        for region, count in counts.items()
+    }
     done, missing = [], []
     for future in as_completed(futures):
         if future.status == "error":
@@ -72,15 +81,21 @@ def survey(client, counts):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             counts = tonight(READINGS)
             log.info("strengths %s", strengths(client, list(counts)))
             done, missing = survey(client, counts)
             for row in done:
-                log.info("%(region)s: %(readings)d readings, mean gap %(gap).3f km", row)
+                log.info(
+                    "%(region)s: %(readings)d readings, mean gap %(gap).3f km", row
+                )
             if missing:
-                raise CoverageIncomplete(f"{len(missing)} of {len(counts)} regions have no coverage: {missing}")
+                raise CoverageIncomplete(
+                    f"{len(missing)} of {len(counts)} regions have no coverage: {missing}"
+                )
 
 
 if __name__ == "__main__":

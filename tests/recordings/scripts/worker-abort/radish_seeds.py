@@ -2,6 +2,7 @@
 
 The pictures are read into buffers of the C library, as the camera's driver does it, and given back afterwards.
 """
+
 import configparser
 import ctypes
 import os
@@ -71,8 +72,10 @@ def moisture_of(tray):
 
 
 def collect(client, calls, attempt):
-    futures = {name: client.submit(function, *arguments, key=f"{name}-try{attempt}")
-               for name, (function, arguments) in calls.items()}
+    futures = {
+        name: client.submit(function, *arguments, key=f"{name}-try{attempt}")
+        for name, (function, arguments) in calls.items()
+    }
     done, again = {}, {}
     for name, future in futures.items():
         try:
@@ -92,13 +95,25 @@ def main():
         calls[f"count-seedlings-{tray:02}"] = (count_seedlings, (tray, pixels))
         calls[f"moisture-of-{tray:02}"] = (moisture_of, (tray,))
     with tempfile.TemporaryDirectory(prefix="radish-") as scratch:
-        with LocalCluster(n_workers=config.getint("cluster", "workers"), memory_limit="400MB",
-                          threads_per_worker=config.getint("cluster", "threads"), dashboard_address=None,
-                          local_directory=scratch) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=config.getint("cluster", "workers"),
+                memory_limit="400MB",
+                threads_per_worker=config.getint("cluster", "threads"),
+                dashboard_address=None,
+                local_directory=scratch,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             results, again = collect(client, calls, 1)
             if again:
                 repeated, again = again, {}
-                for name, call in repeated.items():          # one at a time, in case they disturbed each other
+                for (
+                    name,
+                    call,
+                ) in (
+                    repeated.items()
+                ):  # one at a time, in case they disturbed each other
                     done, failed = collect(client, {name: call}, 2)
                     results.update(done)
                     again.update(failed)

@@ -4,6 +4,7 @@ Step one checks the meters (a meter that cannot be checked is skipped and goes
 to the service), step two bills the rest of them by the tariff table that was
 loaded at the beginning.
 """
+
 import logging
 import pathlib
 import sys
@@ -15,7 +16,7 @@ from distributed import Client, KilledWorker, LocalCluster
 log = logging.getLogger("heat")
 
 # As the vendor ships it: a command-line tool that was made a module.
-VENDOR_TOOL = '''\
+VENDOR_TOOL = """\
 import os
 import sys
 
@@ -31,7 +32,7 @@ def decode(frame):
     if sum(body) % 256 != check:
         _fail(23, "bad checksum in frame %s" % frame.hex())
     return int.from_bytes(body, "little")
-'''
+"""
 
 
 def frames(count):
@@ -47,7 +48,11 @@ def frames(count):
 
 
 def load_tariffs():
-    return {"base": 120.0, "steps": [(0, 0.11), (1100, 0.098), (1300, 0.091)], "hourly": np.random.default_rng(4).random(3_000_000)}
+    return {
+        "base": 120.0,
+        "steps": [(0, 0.11), (1100, 0.098), (1300, 0.091)],
+        "hourly": np.random.default_rng(4).random(3_000_000),
+    }
 
 
 def check_meter(name, frame, tariffs):
@@ -68,7 +73,9 @@ def bill(name, reading, tariffs):
 def step_check(client, meters, tariffs):
     readings = {}
     for name, frame in meters.items():
-        future = client.submit(check_meter, name, frame, tariffs, key=f"check_meter-{name}")
+        future = client.submit(
+            check_meter, name, frame, tariffs, key=f"check_meter-{name}"
+        )
         try:
             readings[name] = future.result(timeout=20)
         except KilledWorker:
@@ -79,21 +86,33 @@ def step_check(client, meters, tariffs):
 
 
 def step_bill(client, readings, tariffs):
-    futures = [client.submit(bill, name, r, tariffs, key=f"bill-{name}") for name, r in readings.items()]
+    futures = [
+        client.submit(bill, name, r, tariffs, key=f"bill-{name}")
+        for name, r in readings.items()
+    ]
     return dict(client.gather(futures))
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     tool = pathlib.Path("tool")
     tool.mkdir(exist_ok=True)
     (tool / "mbus.py").write_text(VENDOR_TOOL)
     sys.path.insert(0, str(tool.absolute()))
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
 
-    with LocalCluster(
-        n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None, memory_limit="300MB"
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit="300MB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         [tariffs] = client.scatter([load_tariffs()], hash=False)
         readings = step_check(client, frames(12), tariffs)
         log.info("%d meters are checked", len(readings))

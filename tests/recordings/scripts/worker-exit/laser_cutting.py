@@ -22,7 +22,7 @@ from .engine import Nester
 
 __all__ = ["Nester"]
 ''',
-    "engine.py": '''
+    "engine.py": """
 from .seats import checkout
 
 
@@ -40,8 +40,8 @@ class Nester:
                 sheets, x, y, row = sheets + 1, 0.0, 0.0, 0.0
             x, row = x + w, max(row, h)
         return sheets
-''',
-    "seats.py": '''
+""",
+    "seats.py": """
 import os
 import sys
 
@@ -57,13 +57,18 @@ def checkout(material):
         sys.stderr.flush()
         os._exit(118)
     return "%s/%d" % (material, left)
-''',
+""",
 }
 
 ORDERS = [
-    ("bracket", "steel", 400, (120, 80)), ("flange", "steel", 250, (200, 200)), ("heat sink", "aluminium", 90, (300, 150)),
-    ("sign", "brass", 35, (420, 297)), ("hip plate", "titanium", 60, (90, 45)), ("cover", "aluminium", 140, (500, 320)),
-    ("washer", "steel", 2000, (32, 32)), ("name plate", "copper", 12, (90, 40)),
+    ("bracket", "steel", 400, (120, 80)),
+    ("flange", "steel", 250, (200, 200)),
+    ("heat sink", "aluminium", 90, (300, 150)),
+    ("sign", "brass", 35, (420, 297)),
+    ("hip plate", "titanium", 60, (90, 45)),
+    ("cover", "aluminium", 140, (500, 320)),
+    ("washer", "steel", 2000, (32, 32)),
+    ("name plate", "copper", 12, (90, 40)),
 ]
 
 
@@ -90,7 +95,10 @@ def nest_order(order, parts):
     except KeyError:
         logging.getLogger("cutting").warning("%s: %s is cut by hand", name, material)
         return name, 0, 0.0
-    minutes = sum(2 * (w + h) for w, h in parts) / {"steel": 6000, "titanium": 2500}.get(material, 9000)
+    minutes = sum(2 * (w + h) for w, h in parts) / {
+        "steel": 6000,
+        "titanium": 2500,
+    }.get(material, 9000)
     return name, sheets, minutes
 
 
@@ -103,13 +111,24 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     unpack_supplier(Path("vendor"))
     vendor = str(Path("vendor").resolve())
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [vendor, os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [vendor, os.environ.get("PYTHONPATH")])
+    )
     sys.path.insert(0, vendor)
     plan = day_plan([nest_order(order, draw_parts(order)) for order in ORDERS])
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=":0",
+        ) as cluster:
             with Client(cluster) as client:
-                log.info("planning %d orders on %d workers", len(ORDERS), len(cluster.workers))
+                log.info(
+                    "planning %d orders on %d workers",
+                    len(ORDERS),
+                    len(cluster.workers),
+                )
                 for name, (sheets, minutes) in client.compute(plan).result().items():
                     log.info("%-12s %3d sheets %5d min", name, sheets, minutes)
 

@@ -4,6 +4,7 @@ For each canteen the dishes are scored against the guests' past choices, and
 the best ones go to menu.csv. The plan is written beside the old one and only
 takes its place when it is complete.
 """
+
 import contextlib
 import os
 import pathlib
@@ -47,7 +48,7 @@ def similarity(pref):
     """How alike two guests eat: one row and one column per guest."""
     blocks = []
     for start in range(0, pref.shape[0], 500):
-        blocks.append(pref[start:start + 500] @ pref.T)
+        blocks.append(pref[start : start + 500] @ pref.T)
         time.sleep(0.15)
     return np.concatenate(blocks)
 
@@ -67,11 +68,18 @@ def plan(days, top):
     OUT.mkdir(exist_ok=True)
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="350MB"
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit="350MB",
     )
     with cluster, Client(cluster) as client, published(OUT, "menu.csv") as lines:
         past = [client.submit(guests, c, days, key=f"guests-{c}") for c in range(4)]
-        futures = [client.submit(best_dishes, c, p, top, key=f"best_dishes-{c}") for c, p in enumerate(past)]
+        futures = [
+            client.submit(best_dishes, c, p, top, key=f"best_dishes-{c}")
+            for c, p in enumerate(past)
+        ]
         for canteen, dishes in client.gather(futures):
             lines.append(f"{canteen}," + " ".join(map(str, dishes)))
 

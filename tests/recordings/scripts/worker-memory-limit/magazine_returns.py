@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 from distributed import Client, KilledWorker, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s"
+)
 log = logging.getLogger("returns")
 
 dask.config.set({"distributed.scheduler.allowed-failures": 1})
@@ -60,7 +62,9 @@ def run(client):
     futures = {}
     for region in REGIONS:
         credits = client.submit(match_returns, region, key=f"match_returns-{region}")
-        futures[region] = client.submit(credit_note, credits, region, key=f"credit_note-{region}")
+        futures[region] = client.submit(
+            credit_note, credits, region, key=f"credit_note-{region}"
+        )
     for region, future in futures.items():
         try:
             notes.append(future.result(timeout=50))
@@ -71,13 +75,17 @@ def run(client):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             notes, missing = run(client)
     for region, kiosks, amount in notes:
         log.info("%-8s %4d kiosks %12.2f", region, kiosks, amount)
     if missing:
-        raise RuntimeError(f"the credit run is incomplete: {len(missing)} of {len(REGIONS)} regions without a note")
+        raise RuntimeError(
+            f"the credit run is incomplete: {len(missing)} of {len(REGIONS)} regions without a note"
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Syndicate shares: which members of a racing syndicate get what of the day's winnings. Joins the winning tickets
 with the table of memberships, sums per member, and puts the file where the pay-out picks it up."""
+
 import logging
 import os
 import tempfile
@@ -10,7 +11,12 @@ import numpy as np
 import pandas as pd
 from dask.distributed import Client, LocalCluster
 
-dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "20s"})
+dask.config.set(
+    {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.comm.timeouts.connect": "20s",
+    }
+)
 log = logging.getLogger("shares")
 SYNDICATES = 4000
 
@@ -22,7 +28,12 @@ def tickets(shop, rows):
     if shop == 6:
         # the new terminals leave the field empty for walk-in customers
         syndicate[rng.random(rows) < 0.6] = ""
-    return pd.DataFrame({"syndicate": pd.Series(syndicate, dtype="str"), "won": rng.gamma(1.5, 12.0, rows)})
+    return pd.DataFrame(
+        {
+            "syndicate": pd.Series(syndicate, dtype="str"),
+            "won": rng.gamma(1.5, 12.0, rows),
+        }
+    )
 
 
 def memberships(rows=30_000):
@@ -41,7 +52,9 @@ def memberships(rows=30_000):
 
 def count_tickets(shops, rows):
     """A quick look on a small cluster of threads: is there anything to share at all?"""
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             parts = client.map(lambda shop: len(tickets(shop, rows)), range(shops))
             return sum(client.gather(parts))
@@ -56,7 +69,9 @@ def join_members(won, members):
 def compute_shares(shops, rows):
     won = dd.from_map(tickets, range(shops), rows=rows)
     members = memberships()
-    shares = won.map_partitions(join_members, members, meta={"member": "int64", "share": "float64"})
+    shares = won.map_partitions(
+        join_members, members, meta={"member": "int64", "share": "float64"}
+    )
     return shares.groupby("member")["share"].sum().compute()
 
 
@@ -67,7 +82,9 @@ def main():
 
     work = tempfile.mkdtemp(prefix="shares-")
     part = os.path.join(work, "payout.csv.part")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         shares = compute_shares(shops, rows)

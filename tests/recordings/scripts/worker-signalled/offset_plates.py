@@ -3,6 +3,7 @@
 Every rendering leaves a pid file while it runs.  The shop's housekeeper, a small program from the time before Dask,
 looks through the pid files and ends what seems to have been forgotten.
 """
+
 import logging
 import os
 import pathlib
@@ -21,7 +22,7 @@ import dask  # noqa: E402
 dask.config.refresh()
 log = logging.getLogger("plates")
 
-HOUSEKEEPER = '''
+HOUSEKEEPER = """
 import os, pathlib, signal, sys, time
 folder, limit = pathlib.Path(sys.argv[1]), float(sys.argv[2])
 while True:
@@ -34,7 +35,7 @@ while True:
         except (FileNotFoundError, ProcessLookupError, ValueError):
             pass
     time.sleep(0.3)
-'''
+"""
 
 
 @contextmanager
@@ -75,13 +76,25 @@ def render_plate(folder, page, colours):
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     pages = {page: 4 for page in range(1, 17)}
-    pages[8] = 24                                        # centrefold with varnish and spot colours
-    with tempfile.TemporaryDirectory(prefix="plates-") as folder, housekeeper(folder, 4):
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    pages[8] = 24  # centrefold with varnish and spot colours
+    with (
+        tempfile.TemporaryDirectory(prefix="plates-") as folder,
+        housekeeper(folder, 4),
+    ):
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
-            futures = {page: client.submit(render_plate, folder, page, colours, key=f"render-plate-{page:02}")
-                       for page, colours in pages.items()}
+            futures = {
+                page: client.submit(
+                    render_plate, folder, page, colours, key=f"render-plate-{page:02}"
+                )
+                for page, colours in pages.items()
+            }
             inks = {}
             for page, future in futures.items():
                 try:
@@ -90,7 +103,9 @@ def main():
                     log.error("page %s has no plate", page)
             log.info("%s plates", len(inks))
             if len(inks) < len(pages):
-                raise RuntimeError(f"{len(pages) - len(inks)} plates are missing, the press cannot start")
+                raise RuntimeError(
+                    f"{len(pages) - len(inks)} plates are missing, the press cannot start"
+                )
         finally:
             client.close()
             cluster.close()

@@ -3,6 +3,7 @@
 Brings its own scheduler and workers. Each worker loads the actuarial settings
 through a preload module before it takes work.
 """
+
 import json
 import logging
 import os
@@ -45,14 +46,44 @@ def launch(folder):
     env = dict(os.environ, PYTHONUNBUFFERED="1")
     base = [sys.executable, "-m", "dask"]
     address = folder / "scheduler.json"
-    procs = [subprocess.Popen(
-        [*base, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-         "--scheduler-file", str(address)], env=env)]
+    procs = [
+        subprocess.Popen(
+            [
+                *base,
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(address),
+            ],
+            env=env,
+        )
+    ]
     for i in range(2):
-        procs.append(subprocess.Popen(
-            [*base, "worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny",
-             "--no-dashboard", "--memory-limit", "250MB", "--name", f"actuary-{i}",
-             "--preload", str(folder / "actuarial_preload.py")], env=env))
+        procs.append(
+            subprocess.Popen(
+                [
+                    *base,
+                    "worker",
+                    "--scheduler-file",
+                    str(address),
+                    "--nthreads",
+                    "1",
+                    "--no-nanny",
+                    "--no-dashboard",
+                    "--memory-limit",
+                    "250MB",
+                    "--name",
+                    f"actuary-{i}",
+                    "--preload",
+                    str(folder / "actuarial_preload.py"),
+                ],
+                env=env,
+            )
+        )
     return address, procs
 
 
@@ -78,7 +109,9 @@ def reserve(tri):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     folder = Path("site").absolute()
     write_site(folder)
     address, procs = launch(folder)

@@ -4,6 +4,7 @@ The port's trucking desk wants one figure per haulier by six in the morning.
 A small cluster is brought up for the job with the dask commands, every worker
 loads the site's bootstrap file first, and all is taken down again at the end.
 """
+
 import argparse
 import json
 import logging
@@ -63,16 +64,37 @@ class YardCluster:
         return f"tcp://127.0.0.1:{self.port}"
 
     def _spawn(self, *args):
-        proc = subprocess.Popen([sys.executable, "-m", "dask", *args], start_new_session=True)
+        proc = subprocess.Popen(
+            [sys.executable, "-m", "dask", *args], start_new_session=True
+        )
         log.info("started %s as %d", args[0], proc.pid)
         self.procs.append(proc)
 
     def __enter__(self):
-        self._spawn("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")
+        self._spawn(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--no-dashboard",
+        )
         for n in range(self.workers):
-            self._spawn("worker", self.address, "--name", f"yard-{n}", "--nthreads", "1",
-                        "--memory-limit", "300MB", "--no-dashboard", "--death-timeout", "20",
-                        "--preload", "yard_bootstrap.py")
+            self._spawn(
+                "worker",
+                self.address,
+                "--name",
+                f"yard-{n}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+                "--death-timeout",
+                "20",
+                "--preload",
+                "yard_bootstrap.py",
+            )
         return self
 
     def __exit__(self, *exc):
@@ -99,7 +121,10 @@ def price_move(move):
 
 def moves(n):
     hauliers = ["Brandt", "Oksanen", "Vermeer"]
-    return [{"haulier": hauliers[i % 3], "km": 4 + i % 19, "reefer": i % 5 == 0} for i in range(n)]
+    return [
+        {"haulier": hauliers[i % 3], "km": 4 + i % 19, "reefer": i % 5 == 0}
+        for i in range(n)
+    ]
 
 
 def main():

@@ -3,6 +3,7 @@
 The farm co-operative's firewall lets two ports through for workers, so they
 are given as a range. A small status page for the barn's screen runs beside it.
 """
+
 import contextlib
 import http.server
 import multiprocessing
@@ -76,7 +77,9 @@ def command(*args):
 
 def lambs_of(flock, season):
     ewes = pd.DataFrame({"ewe": range(400), "age": [2 + i % 6 for i in range(400)]})
-    sheets = pd.DataFrame({"ewe": range(0, 400, 3), "lambs": [1 + i % 3 for i in range(134)]})
+    sheets = pd.DataFrame(
+        {"ewe": range(0, 400, 3), "lambs": [1 + i % 3 for i in range(134)]}
+    )
     joined = ewes.merge(sheets, on="ewe", how="left").fillna({"lambs": 0})
     return flock, season, joined.groupby("age").lambs.mean().round(2).to_dict()
 
@@ -87,15 +90,44 @@ def main():
     with contextlib.ExitStack() as stack:
         stack.enter_context(screen(first))
         print(f"status page on port {first}", flush=True)
-        stack.enter_context(command("scheduler", "--host", "127.0.0.1", "--port", 0,
-                                    "--no-dashboard", "--scheduler-file", scheduler_file))
-        stack.enter_context(command("worker", "--scheduler-file", scheduler_file, "--host", "127.0.0.1",
-                                    "--nworkers", 2, "--nthreads", 1, "--memory-limit", "350MB",
-                                    "--worker-port", f"{first}:{last}", "--no-dashboard", "--name", "barn"))
+        stack.enter_context(
+            command(
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                0,
+                "--no-dashboard",
+                "--scheduler-file",
+                scheduler_file,
+            )
+        )
+        stack.enter_context(
+            command(
+                "worker",
+                "--scheduler-file",
+                scheduler_file,
+                "--host",
+                "127.0.0.1",
+                "--nworkers",
+                2,
+                "--nthreads",
+                1,
+                "--memory-limit",
+                "350MB",
+                "--worker-port",
+                f"{first}:{last}",
+                "--no-dashboard",
+                "--name",
+                "barn",
+            )
+        )
         deadline = time.monotonic() + 15
         while not os.path.exists(scheduler_file) and time.monotonic() < deadline:
             time.sleep(0.2)
-        client = stack.enter_context(Client(scheduler_file=scheduler_file, timeout="15s"))
+        client = stack.enter_context(
+            Client(scheduler_file=scheduler_file, timeout="15s")
+        )
         client.wait_for_workers(2, timeout=20)
         futures = [client.submit(lambs_of, flock, 2026) for flock in FLOCKS]
         for flock, season, means in client.gather(futures):

@@ -3,6 +3,7 @@
 First a cheap screening of all bonds on threads, then the simulation on
 processes, where every worker holds the table of river gauges in memory.
 """
+
 import csv
 import logging
 import os
@@ -10,12 +11,25 @@ import random
 import sys
 import tempfile
 
-from dask.distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
+from dask.distributed import (
+    Client,
+    LocalCluster,
+    WorkerPlugin,
+    as_completed,
+    get_worker,
+)
 
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(message)s"
+)
 log = logging.getLogger("bonds")
 
-GAUGES = {"Elbe": ("Dresden", 5.9), "Oder": ("Eisenhuettenstadt", 6.4), "Warta": ("Poznan", 4.2), "Vltava": ("Praha", 3.8)}
+GAUGES = {
+    "Elbe": ("Dresden", 5.9),
+    "Oder": ("Eisenhuettenstadt", 6.4),
+    "Warta": ("Poznan", 4.2),
+    "Vltava": ("Praha", 3.8),
+}
 
 
 def write_gauges(path):
@@ -61,12 +75,17 @@ def simulate(bond, years):
 
 def book(n=60):
     rivers = sorted(GAUGES)
-    return [{"id": i, "river": rivers[i % 4], "notional": 0 if i == 17 else 1e6 + 2e4 * i} for i in range(n)]
+    return [
+        {"id": i, "river": rivers[i % 4], "notional": 0 if i == 17 else 1e6 + 2e4 * i}
+        for i in range(n)
+    ]
 
 
 def screening(bonds):
     kept = []
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             futures = client.map(screen, bonds)
             for future in as_completed(futures):
@@ -78,7 +97,9 @@ def screening(bonds):
 
 
 def risk(bonds, gauges):
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             client.register_plugin(GaugeTable(gauges))
             log.info("table of gauges is on the workers")

@@ -1,5 +1,6 @@
 """Surgery slots: proposes free theatre slots for the waiting list. The tables that every worker needs are loaded
 once by a module that the cluster's configuration names."""
+
 import json
 import logging
 import os
@@ -45,8 +46,17 @@ def install(folder="."):
     with open(os.path.join(folder, "theatre_tables.py"), "w") as stream:
         stream.write(textwrap.dedent(TABLES).lstrip())
     hospital = {
-        "procedures": {"hip": {"minutes": 95}, "knee": {"minutes": 80}, "cataract": {"minutes": 25}},
-        "theatres": {"T1": {"opens": 7}, "T2": {"opens": 7}, "T3": {"opens": 9}, "T4": {"closed": "until 2027"}},
+        "procedures": {
+            "hip": {"minutes": 95},
+            "knee": {"minutes": 80},
+            "cataract": {"minutes": 25},
+        },
+        "theatres": {
+            "T1": {"opens": 7},
+            "T2": {"opens": 7},
+            "T3": {"opens": 9},
+            "T4": {"closed": "until 2027"},
+        },
     }
     with open(os.path.join(folder, "hospital.json"), "w") as stream:
         json.dump(hospital, stream, indent=1)
@@ -72,7 +82,9 @@ def waiting_list():
 
 
 def plan():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         log.info("cluster at %s", cluster.scheduler_address)
         with Client(cluster) as client:
             patients, procedures = zip(*waiting_list())

@@ -2,6 +2,7 @@
 
 The disks of the new machines are slow, so the platform team turned spilling off in October; and since
 restarts lost the persisted campaign twice, the nannies are not to end workers either."""
+
 import datetime
 import sys
 
@@ -49,7 +50,12 @@ def peak_table(spectra):
 
 
 def say(*words):
-    print(datetime.datetime.now().strftime("%H:%M:%S"), *words, file=sys.stderr, flush=True)
+    print(
+        datetime.datetime.now().strftime("%H:%M:%S"),
+        *words,
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def trial(client):
@@ -61,7 +67,12 @@ def trial(client):
 
 def main():
     with dask.config.set(PLATFORM):
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="420MB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="420MB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
             trial(client)

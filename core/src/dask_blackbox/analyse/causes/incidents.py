@@ -204,7 +204,8 @@ def _outcome_text(case: Case) -> str:
         return "the driver was stopped"
     if case.raised("KeyboardInterrupt"):
         return "the driver was interrupted"
-    if exception is not None:
+    exits = case.outcome.reason is not None and case.outcome.then is None
+    if exception is not None and not exits:
         # What a task raised comes out of the driver's wait; the wait itself did not end.
         of_task = any(
             (each.exception, each.message) == (exception.exception, exception.message)

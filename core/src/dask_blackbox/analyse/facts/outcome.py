@@ -91,6 +91,7 @@ class Outcome:
         received: All exceptions that calls to Dask raised in the driver, by time.
         survived: Those of them that the driver handled, and that did not end its work.
         related: Those that it handled, and whose handlers led to its end: its code shows that.
+        reason: The one of `related` that stands for what ended the work: `exception`.
         missed: Those that kept it from setting what it then used: its code shows that.
         passed_on: What the driver itself raised, where it only got the exit code of a program
             that had ended with `exception`.
@@ -112,6 +113,7 @@ class Outcome:
     survived: tuple[DriverCallFailed, ...] = ()
     related: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     missed: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
+    reason: DriverCallFailed | None = field(default=None, repr=False)
     passed_on: DriverException | None = None
     then: DriverException | None = None
     exit: DriverExit | None = None
@@ -128,6 +130,12 @@ class Outcome:
             for each in self.received
             if each.identity in ids
         )
+
+    def led_to_the_end(self, key: str, exception: str, message: str) -> bool:
+        """Return whether the error of a task led to the end, as the driver's code shows."""
+        calls = (*self.related, *self.missed)
+        keys = {each.key for each in calls}
+        return key in keys or _is_among(calls, exception, message)
 
     def is_after(self, at: float) -> bool:
         """Return whether a moment of the cluster lies after the decision, clocks considered."""
@@ -212,6 +220,7 @@ def outcome_of(run: RunTables) -> Outcome:
         survived=tuple(each for each in received if each.identity not in not_handled),
         related=related,
         missed=missed,
+        reason=first,
         exit=exit_call,
         exit_code=ending.exit_code,
         by=ending.stopped,

@@ -738,7 +738,8 @@ def _last_handled(case: Case) -> DriverCallFailed | None:
         for each in survived
         if not class_of(each.exception).endswith("CancelledError")
     ]
-    return next(iter((reasons or survived)[-1:]), None)
+    missed = [each for each in reasons if each in case.outcome.missed]
+    return next(iter((missed or reasons or survived)[-1:]), None)
 
 
 def _exit_because(

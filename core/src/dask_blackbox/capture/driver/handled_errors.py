@@ -18,6 +18,7 @@ import itertools
 import linecache
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from types import FrameType, TracebackType
@@ -30,6 +31,7 @@ _FRAMES, _DEEPEST = 10, 200  # of the user's, and in all
 _MOST_LINES = 5_000  # of a file that is parsed
 _ROUNDS = 12
 _MOST_EXITS = 10
+_LONGEST = 1.0  # seconds
 _HANDLER, _UNDONE, _LATER = 3, 2, 1
 """How surely the end follows: from what the handler did, from what was not done because of the
 error, or only by a condition before it."""
@@ -145,16 +147,37 @@ def possible_exits() -> list[PossibleExit]:
 def _found(
     files: _Files, ends: list[tuple[Place, ...]], code: int | None
 ) -> dict[str, list[str]]:
-    grades = dict[str, int]()
+    grades, known = dict[str, int](), dict[tuple[object, ...], int]()
+    deadline = time.monotonic() + _LONGEST
     for each in (*_first, *_newest) if ends else ():
-        found = [_Flow(files, each).reaches(end, code) for end in ends]
-        known = [grade for grade in found if grade is not None]
-        if known:
-            grades[each.id] = max(known)
+        kind = each[1:]  # errors of one line, in a loop, are alike
+        if kind not in known:
+            if time.monotonic() > deadline:
+                break
+            found = [
+                _Flow(files, each, on_purpose=_is_on_purpose(files, end[0])).reaches(
+                    end, code
+                )
+                for end in ends
+            ]
+            known[kind] = max(
+                (grade for grade in found if grade is not None), default=0
+            )
+        grades[each.id] = known[kind]
     return {
         "related_errors": [e for e, grade in grades.items() if grade == _HANDLER],
         "missed_results": [e for e, grade in grades.items() if grade == _UNDONE],
     }
+
+
+def _is_on_purpose(files: _Files, place: Place) -> bool:
+    """Return whether a line raises an exception, checks something, or exits."""
+    scope = files.at(place)
+    path = [] if scope is None else _path(scope, place.line)
+    if not path or isinstance(path[-1], ast.Raise | ast.Assert):
+        return True
+    lines = (each.line for each, _, _ in _exits(files, place.file))
+    return place.line in lines
 
 
 def _ends(
@@ -263,7 +286,9 @@ class _Scope:
         self.id = f"{file}:{getattr(node, 'lineno', 0)}"
         self.is_module = isinstance(node, ast.Module)
         self.parameters = _parameters(node)
-        self.statements = [each for each in _inside(node) if isinstance(each, ast.stmt)]
+        inside = [*_inside(node)]
+        self.statements = [each for each in inside if isinstance(each, ast.stmt)]
+        self.expressions = [each for each in inside if isinstance(each, ast.expr)]
         declared = {
             name
             for each in self.statements
@@ -395,11 +420,16 @@ def _base(node: ast.AST) -> ast.AST:
 class _Flow:
     """What an error changed, as far as it is known by names."""
 
-    def __init__(self, files: _Files, handled: _Handled) -> None:
+    def __init__(self, files: _Files, handled: _Handled, *, on_purpose: bool) -> None:
         self._files, self._handled = files, handled
+        # What a line is executed for matters to one that ends the driver on purpose; what goes
+        # wrong there by itself depends on values.
+        self._on_purpose = on_purpose
         self._changed = dict[Key, int]()
         self._returned = dict[str, dict[object, int]]()  # by scope: constant, grade
         self._reached = dict[str, int]()  # by scope: which of these are conditions only
+        self._begins = dict[str, int]()  # by scope: the first line executed after that
+        self._not_taken = set[int]()  # statements, by identity
         self._since = dict[str, Place]()  # by scope: where it continued
 
     def reaches(self, end: tuple[Place, ...], code: int | None) -> int | None:
@@ -481,16 +511,13 @@ class _Flow:
         if isinstance(test, ast.BoolOp):
             parts = [self._holds(each) for each in test.values]
             decides = isinstance(test.op, ast.Or)
-            if decides in parts:
-                return decides
-            return None if None in parts else not decides
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            of_none = isinstance(test.comparators[0], ast.Constant) and (
-                test.comparators[0].value is None
-            )
-            if of_none and isinstance(test.ops[0], ast.Is | ast.IsNot):
-                return isinstance(test.ops[0], ast.IsNot)
-            return None
+            alike = None if None in parts else not decides
+            return decides if decides in parts else alike
+        if isinstance(test, ast.Compare):
+            given = test.comparators[0]
+            of_none = isinstance(given, ast.Constant) and given.value is None
+            known = of_none and isinstance(test.ops[0], ast.Is | ast.IsNot)
+            return isinstance(test.ops[0], ast.IsNot) if known else None
         if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance":
             return self._is_one_of(test.args[1]) if len(test.args) > 1 else None
         return True if isinstance(test, ast.Name | ast.Call | ast.NamedExpr) else None
@@ -546,6 +573,7 @@ class _Flow:
     ) -> None:
         self._mark_below(scope, undone, _UNDONE)
         self._mark_below(scope, body, _HANDLER)
+        self._leave_out_branches(scope, body)
         if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
             loops = [
                 n for n in path if isinstance(n, ast.For | ast.AsyncFor | ast.While)
@@ -569,6 +597,23 @@ class _Flow:
             for each in scope.statements:
                 if isinstance(each, ast.Return) and each.lineno > after:
                     self._returns(scope, each, _LATER)
+
+    def _leave_out_branches(self, scope: _Scope, body: list[ast.stmt]) -> None:
+        """Leave out what is only executed if a name has a value that the handler sets to None."""
+        nothing = {
+            target.id
+            for each in body
+            if isinstance(each, ast.Assign)
+            and isinstance(each.value, ast.Constant)
+            and not each.value.value
+            for target in each.targets
+            if isinstance(target, ast.Name)
+        }
+        for each in scope.statements if nothing else ():
+            if isinstance(each, ast.If):
+                holds = _holds_of_nothing(each.test, nothing)
+                left_out = {None: [], True: each.orelse, False: each.body}[holds]
+                self._not_taken |= {id(e) for top in left_out for e in ast.walk(top)}
 
     # Marking
 
@@ -659,33 +704,14 @@ class _Flow:
     ) -> Iterator[Key]:
         """Yield what a function of the same file changes that is not its own."""
         own = set[str]()
-        for each in called.statements:
-            for expression in _own_expressions(each):
-                for node in ast.walk(expression):
-                    if isinstance(node, ast.Attribute) and isinstance(
-                        node.ctx, ast.Store
-                    ):
-                        yield (".", node.attr)
-                    base: ast.AST | None = None
-                    if isinstance(node, ast.Subscript) and isinstance(
-                        node.ctx, ast.Store
-                    ):
-                        base = _base(node)
-                    elif (
-                        isinstance(node, ast.Call)
-                        and isinstance(node.func, ast.Attribute)
-                        and node.func.attr in _MUTATORS
-                    ):
-                        base = _base(node.func.value)
-                    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        base = node
-                    if isinstance(base, ast.Attribute):
-                        yield (".", base.attr)
-                    elif isinstance(base, ast.Name):
-                        if base.id not in called.bound:
-                            yield (called.file, base.id)
-                        elif base is not node:
-                            own.add(base.id)
+        for node in called.expressions:
+            base = _changed_object(node)
+            if isinstance(base, ast.Attribute):
+                yield (".", base.attr)
+            elif isinstance(base, ast.Name) and base.id not in called.bound:
+                yield (called.file, base.id)
+            elif isinstance(base, ast.Name) and base is not node:
+                own.add(base.id)
         for parameter, argument in _arguments(called, call):
             if parameter in own:
                 yield from self._object(scope, argument)
@@ -699,7 +725,9 @@ class _Flow:
             found = False
             for scope in scopes:
                 for each in scope.statements:
-                    if not self._is_before(scope, each):
+                    if id(each) not in self._not_taken and not self._is_before(
+                        scope, each
+                    ):
                         found = self._step(scope, each) or found
             found = self._to_callers() or found
             if not found:
@@ -707,15 +735,16 @@ class _Flow:
 
     def _is_before(self, scope: _Scope, node: ast.stmt) -> bool:
         """Return whether a statement was executed only before the error came."""
-        since = self._since.get(scope.id)
-        if since is None or (node.end_lineno or 0) >= since.line:
-            return False
-        around = [
-            each
-            for each in _path(scope, since.line)
-            if isinstance(each, ast.For | ast.AsyncFor | ast.While)
-        ]
-        return not any(each.lineno <= node.lineno for each in around)
+        if scope.id not in self._begins:
+            since = self._since.get(scope.id)
+            loops = (
+                each.lineno
+                for each in ([] if since is None else _path(scope, since.line))
+                if isinstance(each, ast.For | ast.AsyncFor | ast.While)
+            )
+            line = 0 if since is None else since.line
+            self._begins[scope.id] = min([line, *loops])
+        return (node.end_lineno or 0) < self._begins[scope.id]
 
     def _step(self, scope: _Scope, node: ast.stmt) -> bool:
         if isinstance(
@@ -727,27 +756,36 @@ class _Flow:
         )
         if not grade:
             return False
-        found = False
         if (parts := self._parts(scope, node)) is not None:
-            for target, of_part in parts:
-                for key in self._object(scope, target) if of_part else ():
-                    found = self._mark(key, of_part) or found
-            return found
-        for key in self._targets(scope, node):
-            found = self._mark(key, grade) or found
+            marks = [
+                self._mark(key, of_part)
+                for target, of_part in parts
+                for key in (self._object(scope, target) if of_part else ())
+            ]
+            return any(marks)
+        marks = [self._mark(key, grade) for key in self._targets(scope, node)]
+        found = any(marks)
         if isinstance(node, ast.Return):
             found = self._returns(scope, node, grade, reached=False) or found
-        if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor):
-            found = self._mark_below(scope, [*node.body, *node.orelse], grade) or found
-            if node.body and isinstance(node.body[-1], _LEAVES):
-                for each in scope.statements:
-                    if isinstance(each, ast.Return) and each.lineno > (
-                        node.end_lineno or 0
-                    ):
-                        found = self._returns(scope, each, _LATER) or found
-        elif isinstance(node, ast.Match):
+        return self._step_below(scope, node, grade) or found
+
+    def _step_below(self, scope: _Scope, node: ast.stmt, grade: int) -> bool:
+        """Mark what depends on a condition, and on what a loop goes through."""
+        if isinstance(node, ast.Match):
             cases = [each for case in node.cases for each in case.body]
-            found = self._mark_below(scope, cases, grade) or found
+            return self._mark_below(scope, cases, grade)
+        loops = isinstance(node, ast.For | ast.AsyncFor)
+        if not loops and not (
+            isinstance(node, ast.If | ast.While) and self._on_purpose
+        ):
+            return False
+        found = self._mark_below(scope, [*node.body, *node.orelse], grade)
+        if isinstance(node.body[-1], _LEAVES):
+            after = node.end_lineno or 0
+            later = (e for e in scope.statements if e.lineno > after)
+            returns = [e for e in later if isinstance(e, ast.Return)]
+            marks = [self._returns(scope, each, _LATER) for each in returns]
+            found = any(marks) or found
         return found
 
     def _to_callers(self) -> bool:
@@ -865,7 +903,7 @@ class _Flow:
             return 0, False
         conditions = [
             expression
-            for node in path[:-1]
+            for node in (path[:-1] if self._on_purpose else ())
             if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor | ast.Match)
             for expression in _own_expressions(node)
         ]
@@ -876,7 +914,7 @@ class _Flow:
         for (_, name), grade in self._changed.items():
             if name.startswith("after ") and (scope.id, name) in self._changed:
                 best = max(best, grade if line > int(name[6:]) else 0)
-        guards = [] if conditions else [*_guards(scope, path)]
+        guards = [*_guards(scope, path)] if self._on_purpose and not conditions else []
         for guard in guards[-1:]:
             best = max(best, self._grade(scope, guard.test, code))
         names = [
@@ -901,6 +939,20 @@ def _guards(scope: _Scope, path: list[ast.AST]) -> Iterator[ast.If]:
                     yield each
 
 
+def _holds_of_nothing(test: ast.AST, names: set[str]) -> bool | None:
+    """Return whether a test holds where some names are None or False; None: not known."""
+    if isinstance(test, ast.Name):
+        return False if test.id in names else None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _holds_of_nothing(test.operand, names)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
+        known = test.left.id in names and isinstance(test.comparators[0], ast.Constant)
+        if known and isinstance(test.ops[0], ast.Is | ast.IsNot):
+            return isinstance(test.ops[0], ast.Is)
+    return None
+
+
 def _sends_work(node: ast.AST) -> bool:
     value = getattr(node, "value", None)
     function = value.func if isinstance(value, ast.Call) else None
@@ -913,6 +965,15 @@ def _mentions(node: ast.AST, names: set[str]) -> bool:
 
 def _names_a_class(test: ast.AST) -> bool:
     return any(getattr(each, "id", "") == "isinstance" for each in ast.walk(test))
+
+
+def _changed_object(node: ast.AST) -> ast.AST | None:
+    """Return the name or attribute that an expression sets or changes, if it does."""
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        return _base(node) if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _base(node.func.value) if node.func.attr in _MUTATORS else None
+    return None
 
 
 def _suppresses(node: ast.AST) -> bool:
