@@ -387,3 +387,108 @@ def test_what_is_printed_last_before_an_exit_code_of_its_own_ended_the_work() ->
 
     assert found.exception is not None
     assert found.exception.exception == "TypeError"
+
+
+def received(error: str, *, at: float, name: str, key: str | None = None) -> Piece:
+    """Return that a call to Dask raised an error with an id; identities are used again."""
+    return an_event(
+        "driver-call-failed", "driver", at=at, pid=1, call="Future.result",
+        exception=name, message="no", identity="7", id=error, key=key,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        an_event("driver-exit", "driver", at=30, pid=1, code=2, related_errors=["1.2"]),
+        an_event(
+            "possible-exit", "driver", at=30, pid=1, code=2, related_errors=["1.2"]
+        ),
+    ],
+    ids=["sys.exit", "raise SystemExit"],
+)
+def test_an_error_whose_handler_led_to_the_exit_ended_the_work(end: Piece) -> None:
+    found = outcome(
+        a_run(
+            HERE,
+            received("1.1", at=10, name="KeyError"),
+            received("1.2", at=20, name="OSError"),
+            end,
+            an_event(
+                "possible-exit", "driver", at=30, pid=1, code=3, related_errors=["1.1"]
+            ),
+            failed_with(None, exit_code=2, at=31),
+        )
+    )
+
+    assert found.reason is not None
+    assert found.exception is not None
+    assert found.exception.exception == "OSError"
+    assert [each.exception for each in found.survived] == ["KeyError"]
+    # It was handled: the work went on until the exit.
+    assert found.decided_at is not None
+    assert found.decided_at >= START + 30
+
+
+def test_of_several_errors_that_led_to_the_end_the_most_frequent_kind_stands_for_it() -> (
+    None
+):
+    errors = [("1.1", "CancelledError"), ("1.2", "OSError"), ("1.3", "CancelledError")]
+    errors += [("1.4", "KeyError"), ("1.5", "KeyError"), ("1.6", "CancelledError")]
+    found = outcome(
+        a_run(
+            HERE,
+            *(received(e, at=10 + n, name=name) for n, (e, name) in enumerate(errors)),
+            an_event(
+                "driver-exit", "driver", at=30, pid=1, code=2,
+                related_errors=[each for each, _ in errors],
+            ),
+            failed_with(None, exit_code=2, at=31),
+        )
+    )  # fmt: skip
+
+    assert found.reason is not None
+    assert found.reason.id == "1.4"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_it"),
+    [("raise ReportError(f'{n} failed')", True), ("return totals['north']", False)],
+)
+def test_an_exception_that_is_raised_on_purpose_stands_for_what_was_handled(
+    code: str, *, is_it: bool
+) -> None:
+    raised_last = msgspec.structs.replace(
+        an_exception("ReportError", "incomplete"),
+        traceback=f'  File "/jobs/nightly.py", line 80, in main\n    {code}\n',
+        related_errors=("1.1",),
+    )
+    found = outcome(
+        a_run(
+            HERE,
+            received("1.1", at=10, name="OSError"),
+            failed_with(raised_last, at=31),
+        )
+    )
+
+    assert (found.reason is not None) == is_it
+    assert (found.then is not None) == is_it
+    assert found.exception is not None
+    assert found.exception.exception == ("OSError" if is_it else "ReportError")
+
+
+def test_a_result_that_was_not_set_promotes_no_error() -> None:
+    found = outcome(
+        a_run(
+            HERE,
+            received("1.1", at=10, name="LookupError"),
+            an_event(
+                "driver-exit", "driver", at=30, pid=1, code=4, missed_results=["1.1"]
+            ),
+            failed_with(None, exit_code=4, at=31),
+        )
+    )
+
+    assert found.reason is None
+    assert found.exception is None
+    assert [each.id for each in found.missed] == ["1.1"]

@@ -203,7 +203,7 @@ def outcome_of(run: RunTables) -> Outcome:
         if ending.exit_code
         else frozenset()
     )
-    not_handled |= {each.identity for each in related if first is not None} - {None}
+    passed_on = related if first is not None else ()
     return Outcome(
         kind="exception" if handled is not None or printed or first else _kind(run),
         decided_at=min(at, ending.ended),
@@ -217,7 +217,11 @@ def outcome_of(run: RunTables) -> Outcome:
         then=then,
         call=raised[-1].call if raised else None,
         received=received,
-        survived=tuple(each for each in received if each.identity not in not_handled),
+        survived=tuple(
+            each
+            for each in received
+            if each.identity not in not_handled and each not in passed_on
+        ),
         related=related,
         missed=missed,
         reason=first,

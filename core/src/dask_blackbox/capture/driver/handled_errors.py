@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 import os
 import re
 import time
@@ -25,10 +24,23 @@ from types import FrameType, TracebackType
 from typing import NamedTuple
 
 from ..user_frames import is_foreign, is_ours
+from .user_sources import (
+    Key,
+    Place,
+    Scope,
+    Sources,
+    arguments_of,
+    base_of,
+    calls_of,
+    is_in,
+    last_line,
+    name_of,
+    own_expressions,
+    path_to,
+)
 
 _FIRST, _NEWEST = 40, 60  # errors that are remembered
 _FRAMES, _DEEPEST = 10, 200  # of the user's, and in all
-_MOST_LINES = 5_000  # of a file that is parsed
 _ROUNDS = 12
 _MOST_EXITS = 10
 _LONGEST = 1.0  # seconds
@@ -36,7 +48,6 @@ _HANDLER, _UNDONE, _LATER = 3, 2, 1
 """How surely the end follows: from what the handler did, from what was not done because of the
 error, or only by a condition before it."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SENDING = ("submit", "map", "compute", "persist", "retry", "scatter")
 _SUPPRESSING = ("suppress", "raises", "assertRaises")
 _MUTATORS = frozenset((
@@ -45,16 +56,6 @@ _MUTATORS = frozenset((
 ))  # fmt: skip
 _UNCHANGED = re.compile(r"(?i)_*(?:log|logger|logging|client|cluster|sys|os|time)\d*")
 """Names of objects of which a method that returns nothing is not what a job continues with."""
-
-Key = tuple[str, str]
-"""A name within its scope, an attribute of whatever object, or what a function returns."""
-
-
-class Place(NamedTuple):
-    """A line of the user's that is being executed."""
-
-    file: str
-    line: int
 
 
 class _Handled(NamedTuple):
@@ -109,7 +110,7 @@ def errors_behind(
     )
     if not stack or not (_first or _newest):
         return {"related_errors": [], "missed_results": []}
-    files = _Files()
+    files = Sources()
     return _found(files, [*_ends(files, stack, code)], code)
 
 
@@ -131,7 +132,7 @@ class PossibleExit(NamedTuple):
 
 def possible_exits() -> list[PossibleExit]:
     """Return where the user's code may have ended the driver by raising `SystemExit`."""
-    files, found = _Files(), list[PossibleExit]()
+    files, found = Sources(), list[PossibleExit]()
     names = {place.file for each in (*_first, *_newest) for place in each.stack}
     for place, function, code in (e for n in sorted(names) for e in _exits(files, n)):
         scope = files.at(place)
@@ -145,7 +146,7 @@ def possible_exits() -> list[PossibleExit]:
 
 
 def _found(
-    files: _Files, ends: list[tuple[Place, ...]], code: int | None
+    files: Sources, ends: list[tuple[Place, ...]], code: int | None
 ) -> dict[str, list[str]]:
     grades, known = dict[str, int](), dict[tuple[object, ...], int]()
     deadline = time.monotonic() + _LONGEST
@@ -170,10 +171,10 @@ def _found(
     }
 
 
-def _is_on_purpose(files: _Files, place: Place) -> bool:
+def _is_on_purpose(files: Sources, place: Place) -> bool:
     """Return whether a line raises an exception, checks something, or exits."""
     scope = files.at(place)
-    path = [] if scope is None else _path(scope, place.line)
+    path = [] if scope is None else path_to(scope, place.line)
     if not path or isinstance(path[-1], ast.Raise | ast.Assert):
         return True
     lines = (each.line for each, _, _ in _exits(files, place.file))
@@ -181,14 +182,14 @@ def _is_on_purpose(files: _Files, place: Place) -> bool:
 
 
 def _ends(
-    files: _Files, stack: tuple[Place, ...], code: int | None
+    files: Sources, stack: tuple[Place, ...], code: int | None
 ) -> Iterator[tuple[Place, ...]]:
     """Yield where the driver ended: within a function that a library has called, perhaps.
 
     A command of click's raises an exception of its own, which click makes an exit code of.
     """
     scope = files.at(stack[0])
-    path = [] if scope is None else _path(scope, stack[0].line)
+    path = [] if scope is None else path_to(scope, stack[0].line)
     last = path[-1] if path else None
     value = last.value if isinstance(last, ast.Expr) else None
     name = getattr(getattr(value, "func", None), "id", "")
@@ -200,7 +201,7 @@ def _ends(
             yield (place,)
 
 
-def _exits(files: _Files, file: str) -> Iterator[tuple[Place, str, int | None]]:
+def _exits(files: Sources, file: str) -> Iterator[tuple[Place, str, int | None]]:
     """Yield the lines of a file that end the process, and with which code (None: any)."""
     for scope in files.scopes(file):
         for node in scope.statements:
@@ -209,7 +210,7 @@ def _exits(files: _Files, file: str) -> Iterator[tuple[Place, str, int | None]]:
             )
             call = value if isinstance(value, ast.Call) else None
             kind = value if call is None else call.func
-            name = getattr(kind, "attr", None) or getattr(kind, "id", "")
+            name = name_of(kind)
             raised = isinstance(node, ast.Raise) and name in ("SystemExit", "Exit")
             if raised or (isinstance(node, ast.Expr) and call and name == "exit"):
                 given = call.args[0] if call and call.args else None
@@ -225,12 +226,12 @@ def _code_given(node: ast.AST | None) -> int | None:
     return value if isinstance(value, int) else 1 if isinstance(value, str) else None
 
 
-def _codes_of_calls(files: _Files, scope: _Scope, line: int) -> set[int]:
+def _codes_of_calls(files: Sources, scope: Scope, line: int) -> set[int]:
     """Return the exit codes that functions return which a line calls."""
-    path = _path(scope, line)
+    path = path_to(scope, line)
     called = [
         files.function(scope.file, each.func.id)
-        for expression in (_own_expressions(path[-1]) if path else ())
+        for expression in (own_expressions(path[-1]) if path else ())
         for each in ast.walk(expression)
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
     ]
@@ -271,156 +272,13 @@ def _add(places: list[Place], frame: FrameType, line: int | None) -> None:
         places.append(Place(name, line))
 
 
-# Sources
-
-
-class _Scope:
-    """A function that lies in no other one, or a module: where names mean the same.
-
-    Functions within a function, which share its names, belong to it.
-    """
-
-    def __init__(self, file: str, node: ast.AST) -> None:
-        self.node, self.file = node, file
-        self.name = getattr(node, "name", "")
-        self.id = f"{file}:{getattr(node, 'lineno', 0)}"
-        self.is_module = isinstance(node, ast.Module)
-        self.parameters = _parameters(node)
-        inside = [*_inside(node)]
-        self.statements = [each for each in inside if isinstance(each, ast.stmt)]
-        self.expressions = [each for each in inside if isinstance(each, ast.expr)]
-        declared = {
-            name
-            for each in self.statements
-            if isinstance(each, ast.Global)
-            for name in each.names
-        }
-        bound = {
-            each.id
-            for each in _inside(node)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
-        self.bound = (bound | {*self.parameters}) - declared
-
-    def key(self, name: str) -> Key:
-        """Return the key of a name in this scope."""
-        own = self.is_module or name in self.bound
-        return (self.id if own and not self.is_module else self.file, name)
-
-
-class _Files:
-    """The user's files that occur in stacks, parsed once each."""
-
-    def __init__(self) -> None:
-        self._scopes = dict[str, list[_Scope]]()
-
-    def scopes(self, file: str) -> list[_Scope]:
-        """Return the scopes of a file, its module last; none if it cannot be parsed."""
-        if file not in self._scopes:
-            self._scopes[file] = [*_scopes_of(file)]
-        return self._scopes[file]
-
-    def at(self, place: Place) -> _Scope | None:
-        """Return the scope of a line."""
-        for each in self.scopes(place.file):
-            if each.is_module or _covers(each.node, place.line):
-                return each
-        return None
-
-    def function(self, file: str, name: str) -> _Scope | None:
-        """Return the function of a file that has a name."""
-        others = [each for each in self._scopes if each != file]
-        scopes = (s for f in (file, *others) for s in self.scopes(f))
-        return next((s for s in scopes if s.name and s.name == name), None)
-
-
-def _scopes_of(file: str) -> Iterator[_Scope]:
-    lines = linecache.getlines(file)
-    if not lines or len(lines) > _MOST_LINES:
-        return
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    below: list[ast.AST] = [tree]
-    while below:
-        for node in ast.iter_child_nodes(below.pop()):
-            if isinstance(node, _FUNCTIONS):
-                yield _Scope(file, node)
-            elif isinstance(node, ast.stmt | ast.excepthandler):
-                below.append(node)
-    yield _Scope(file, tree)
-
-
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is below a node, in the order of the source; of a module, no functions."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not (
-            isinstance(node, ast.Module | ast.ClassDef)
-            and isinstance(child, _FUNCTIONS)
-        ):
-            yield from _inside(child)
-
-
-def _parameters(node: ast.AST) -> list[str]:
-    if not isinstance(node, _FUNCTIONS):
-        return []
-    args = node.args
-    return [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-
-
-def _covers(node: ast.AST, line: int) -> bool:
-    end = getattr(node, "end_lineno", None)
-    return end is not None and getattr(node, "lineno", 0) <= line <= end
-
-
-def _path(scope: _Scope, line: int) -> list[ast.AST]:
-    """Return the statements and handlers around a line, the outermost first."""
-    path, node = list[ast.AST](), scope.node
-    while True:
-        below = [
-            each
-            for each in ast.iter_child_nodes(node)
-            if isinstance(each, ast.stmt | ast.excepthandler | ast.match_case)
-            and _covers_part(each, line)
-        ]
-        if not below:
-            return path
-        node = below[0]
-        path.append(node)
-
-
-def _covers_part(node: ast.AST, line: int) -> bool:
-    if isinstance(node, ast.match_case):
-        return any(_covers(each, line) for each in node.body)
-    return _covers(node, line)
-
-
-def _is_in(body: Iterable[ast.AST], line: int) -> bool:
-    return any(_covers(each, line) for each in body)
-
-
-def _own_expressions(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the expressions of a statement itself, without those of statements below it."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield child
-
-
-def _base(node: ast.AST) -> ast.AST:
-    while isinstance(node, ast.Subscript | ast.Starred):
-        node = node.value
-    return node
-
-
 # The flow of one error
 
 
 class _Flow:
     """What an error changed, as far as it is known by names."""
 
-    def __init__(self, files: _Files, handled: _Handled, *, on_purpose: bool) -> None:
+    def __init__(self, files: Sources, handled: _Handled, *, on_purpose: bool) -> None:
         self._files, self._handled = files, handled
         # What a line is executed for matters to one that ends the driver on purpose; what goes
         # wrong there by itself depends on values.
@@ -449,7 +307,7 @@ class _Flow:
             scope = self._files.at(place)
             if scope is None:
                 return None
-            path = _path(scope, place.line)
+            path = path_to(scope, place.line)
             self._since[scope.id] = place
             found = (
                 self._returned_at(scope, path)
@@ -465,19 +323,19 @@ class _Flow:
                 return None
         return None
 
-    def _returned_at(self, scope: _Scope, path: list[ast.AST]) -> int | None:
+    def _returned_at(self, scope: Scope, path: list[ast.AST]) -> int | None:
         """Follow an error that a call returned: the branch is taken that is for errors."""
         if not path:
             return None
         last = path[-1]
         names = {
             each.id
-            for expression in _own_expressions(last)
+            for expression in own_expressions(last)
             for each in ast.walk(expression)
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
         }
         tests = [last] if isinstance(last, ast.If) else []
-        rest = [e for e in scope.statements if e.lineno > (last.end_lineno or 0)]
+        rest = [e for e in scope.statements if e.lineno > last_line(last)]
         tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
         if not tests:
             for each in self._targets(scope, last):
@@ -523,16 +381,16 @@ class _Flow:
         return True if isinstance(test, ast.Name | ast.Call | ast.NamedExpr) else None
 
     def _caught(
-        self, scope: _Scope, path: list[ast.AST], line: int, end: tuple[Place, ...]
+        self, scope: Scope, path: list[ast.AST], line: int, end: tuple[Place, ...]
     ) -> int | None:
         for node in reversed(path):
-            handlers: list[ast.excepthandler] = []
-            if isinstance(node, ast.Try | ast.TryStar) and _is_in(node.body, line):
+            handlers: list[ast.ExceptHandler] = []
+            if isinstance(node, ast.Try | ast.TryStar) and is_in(node.body, line):
                 handlers = [*node.handlers]
-                undone = [e for e in node.body if (e.end_lineno or 0) >= line]
+                undone = [e for e in node.body if last_line(e) >= line]
                 undone += node.orelse
             elif _suppresses(node) and isinstance(node, ast.With | ast.AsyncWith):
-                undone = [e for e in node.body if (e.end_lineno or 0) >= line]
+                undone = [e for e in node.body if last_line(e) >= line]
             else:
                 continue
             handler = next((h for h in handlers if self._handles(h)), None)
@@ -541,7 +399,7 @@ class _Flow:
             if not handlers and not _suppresses(node):
                 continue
             body = [] if handler is None else handler.body
-            if any(p.file == scope.file and _is_in(body, p.line) for p in end):
+            if any(p.file == scope.file and is_in(body, p.line) for p in end):
                 return _HANDLER
             if body and isinstance(body[-1], ast.Raise):
                 continue  # it goes on as another exception
@@ -549,7 +407,7 @@ class _Flow:
             return 0
         return None
 
-    def _handles(self, handler: ast.excepthandler) -> bool:
+    def _handles(self, handler: ast.ExceptHandler) -> bool:
         kind = getattr(handler, "type", None)
         return kind is None or self._is_one_of(kind)
 
@@ -557,7 +415,7 @@ class _Flow:
         """Return whether the error is of a class, or of one of several."""
         kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
         for each in kinds:
-            name = getattr(each, "attr", None) or getattr(each, "id", "")
+            name = name_of(each)
             # Others than classes (`TRANSIENT`) may hold any.
             if name in self._handled.classes or name.isupper() or name.islower():
                 return True
@@ -565,7 +423,7 @@ class _Flow:
 
     def _begin_at(
         self,
-        scope: _Scope,
+        scope: Scope,
         path: list[ast.AST],
         caught: ast.AST,
         undone: list[ast.stmt],
@@ -578,12 +436,8 @@ class _Flow:
             loops = [
                 n for n in path if isinstance(n, ast.For | ast.AsyncFor | ast.While)
             ]
-            for each in loops[-1:]:
-                rest = [
-                    e
-                    for e in each.body
-                    if e.lineno > (getattr(caught, "end_lineno", 0) or 0)
-                ]
+            for loop in loops[-1:]:
+                rest = [e for e in loop.body if e.lineno > last_line(caught)]
                 self._mark_below(scope, rest, _UNDONE)
         # Where the work that failed was to return or to leave a loop, what comes after that
         # is only executed because it failed.
@@ -592,13 +446,13 @@ class _Flow:
             for u in undone
             for each in ast.walk(u)
         ):
-            after = getattr(caught, "end_lineno", 0) or 0
+            after = last_line(caught)
             self._mark((scope.id, f"after {after}"), _HANDLER)
             for each in scope.statements:
                 if isinstance(each, ast.Return) and each.lineno > after:
                     self._returns(scope, each, _LATER)
 
-    def _leave_out_branches(self, scope: _Scope, body: list[ast.stmt]) -> None:
+    def _leave_out_branches(self, scope: Scope, body: list[ast.stmt]) -> None:
         """Leave out what is only executed if a name has a value that the handler sets to None."""
         nothing = {
             target.id
@@ -623,7 +477,7 @@ class _Flow:
         self._changed[key] = grade
         return True
 
-    def _mark_below(self, scope: _Scope, body: Iterable[ast.AST], grade: int) -> bool:
+    def _mark_below(self, scope: Scope, body: Iterable[ast.AST], grade: int) -> bool:
         """Mark what statements and those below them set, and what they return."""
         found, below = False, [e for top in body for e in ast.walk(top)]
         sent = {
@@ -645,7 +499,7 @@ class _Flow:
         return found
 
     def _returns(
-        self, scope: _Scope, node: ast.Return, grade: int, *, reached: bool = True
+        self, scope: Scope, node: ast.Return, grade: int, *, reached: bool = True
     ) -> bool:
         """Note that a function returned this because of the error, or a value that is of it."""
         if reached:
@@ -657,9 +511,9 @@ class _Flow:
         known[value] = grade
         return True
 
-    def _targets(self, scope: _Scope, node: ast.AST) -> Iterator[Key]:
+    def _targets(self, scope: Scope, node: ast.AST) -> Iterator[Key]:
         """Yield what a statement itself sets or changes."""
-        for expression in _own_expressions(node):
+        for expression in own_expressions(node):
             for each in ast.walk(expression):
                 if isinstance(each, ast.Name) and isinstance(
                     each.ctx, ast.Store | ast.Del
@@ -676,32 +530,30 @@ class _Flow:
                 elif isinstance(each, ast.Call):
                     yield from self._changed_by_call(scope, node, each)
 
-    def _object(self, scope: _Scope, node: ast.AST) -> Iterator[Key]:
-        base = _base(node)
+    def _object(self, scope: Scope, node: ast.AST) -> Iterator[Key]:
+        base = base_of(node)
         if isinstance(base, ast.Name):
             yield scope.key(base.id)
         elif isinstance(base, ast.Attribute):
             yield (".", base.attr)
 
     def _changed_by_call(
-        self, scope: _Scope, statement: ast.AST, call: ast.Call
+        self, scope: Scope, statement: ast.AST, call: ast.Call
     ) -> Iterator[Key]:
         function = call.func
-        name = getattr(function, "attr", None) or getattr(function, "id", "")
+        name = name_of(function)
         called = self._files.function(scope.file, name)
         if called is not None:
             if called is not scope:
                 yield from self._changed_in(scope, called, call)
         elif isinstance(function, ast.Attribute):
             alone = isinstance(statement, ast.Expr) and statement.value is call
-            base = _base(function.value)
-            of = getattr(base, "attr", None) or getattr(base, "id", "")
+            base = base_of(function.value)
+            of = name_of(base)
             if name in _MUTATORS or (alone and not _UNCHANGED.fullmatch(of)):
                 yield from self._object(scope, function.value)
 
-    def _changed_in(
-        self, scope: _Scope, called: _Scope, call: ast.Call
-    ) -> Iterator[Key]:
+    def _changed_in(self, scope: Scope, called: Scope, call: ast.Call) -> Iterator[Key]:
         """Yield what a function of the same file changes that is not its own."""
         own = set[str]()
         for node in called.expressions:
@@ -712,7 +564,7 @@ class _Flow:
                 yield (called.file, base.id)
             elif isinstance(base, ast.Name) and base is not node:
                 own.add(base.id)
-        for parameter, argument in _arguments(called, call):
+        for parameter, argument in arguments_of(called, call):
             if parameter in own:
                 yield from self._object(scope, argument)
 
@@ -733,26 +585,26 @@ class _Flow:
             if not found:
                 return
 
-    def _is_before(self, scope: _Scope, node: ast.stmt) -> bool:
+    def _is_before(self, scope: Scope, node: ast.stmt) -> bool:
         """Return whether a statement was executed only before the error came."""
         if scope.id not in self._begins:
             since = self._since.get(scope.id)
             loops = (
                 each.lineno
-                for each in ([] if since is None else _path(scope, since.line))
+                for each in ([] if since is None else path_to(scope, since.line))
                 if isinstance(each, ast.For | ast.AsyncFor | ast.While)
             )
             line = 0 if since is None else since.line
             self._begins[scope.id] = min([line, *loops])
-        return (node.end_lineno or 0) < self._begins[scope.id]
+        return last_line(node) < self._begins[scope.id]
 
-    def _step(self, scope: _Scope, node: ast.stmt) -> bool:
+    def _step(self, scope: Scope, node: ast.stmt) -> bool:
         if isinstance(
             node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Try
         ):
             return False
         grade = max(
-            (self._grade(scope, each) for each in _own_expressions(node)), default=0
+            (self._grade(scope, each) for each in own_expressions(node)), default=0
         )
         if not grade:
             return False
@@ -769,19 +621,18 @@ class _Flow:
             found = self._returns(scope, node, grade, reached=False) or found
         return self._step_below(scope, node, grade) or found
 
-    def _step_below(self, scope: _Scope, node: ast.stmt, grade: int) -> bool:
+    def _step_below(self, scope: Scope, node: ast.stmt, grade: int) -> bool:
         """Mark what depends on a condition, and on what a loop goes through."""
         if isinstance(node, ast.Match):
             cases = [each for case in node.cases for each in case.body]
             return self._mark_below(scope, cases, grade)
-        loops = isinstance(node, ast.For | ast.AsyncFor)
-        if not loops and not (
-            isinstance(node, ast.If | ast.While) and self._on_purpose
-        ):
+        if not isinstance(node, ast.For | ast.AsyncFor | ast.If | ast.While):
+            return False
+        if isinstance(node, ast.If | ast.While) and not self._on_purpose:
             return False
         found = self._mark_below(scope, [*node.body, *node.orelse], grade)
         if isinstance(node.body[-1], _LEAVES):
-            after = node.end_lineno or 0
+            after = last_line(node)
             later = (e for e in scope.statements if e.lineno > after)
             returns = [e for e in later if isinstance(e, ast.Return)]
             marks = [self._returns(scope, each, _LATER) for each in returns]
@@ -793,17 +644,17 @@ class _Flow:
         found = False
         for inner, outer in itertools.pairwise(self._handled.stack):
             called, scope = self._files.at(inner), self._files.at(outer)
-            path = [] if scope is None else _path(scope, outer.line)
+            path = [] if scope is None else path_to(scope, outer.line)
             if called is None or scope is None or not path:
                 continue
-            for call in _calls_of(path[-1], called.name):
-                for parameter, argument in _arguments(called, call):
+            for call in calls_of(path[-1], called.name):
+                for parameter, argument in arguments_of(called, call):
                     if grade := self._changed.get((called.id, parameter), 0):
                         for key in self._object(scope, argument):
                             found = self._mark(key, grade) or found
         return found
 
-    def _parts(self, scope: _Scope, node: ast.stmt) -> list[tuple[ast.AST, int]] | None:
+    def _parts(self, scope: Scope, node: ast.stmt) -> list[tuple[ast.AST, int]] | None:
         """Return the targets of `a, b = …` with the grade of each; None: not known apart."""
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             return None
@@ -829,11 +680,11 @@ class _Flow:
             for i, each in enumerate(target.elts)
         ]
 
-    def _called(self, scope: _Scope, call: ast.Call) -> _Scope | None:
-        name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+    def _called(self, scope: Scope, call: ast.Call) -> Scope | None:
+        name = name_of(call.func)
         return self._files.function(scope.file, name)
 
-    def _grade(self, scope: _Scope, node: ast.AST, code: int | None = None) -> int:
+    def _grade(self, scope: Scope, node: ast.AST, code: int | None = None) -> int:
         """Return how closely the value of an expression depends on the error."""
         best = 0
         for each in ast.walk(node):
@@ -844,7 +695,7 @@ class _Flow:
             elif isinstance(each, ast.Attribute):
                 best = max(best, self._changed.get((".", each.attr), 0))
             elif isinstance(each, ast.Call):
-                name = getattr(each.func, "attr", None) or getattr(each.func, "id", "")
+                name = name_of(each.func)
                 called = self._files.function(scope.file, name)
                 values = {} if called is None else self._returned.get(called.id, {})
                 for value, grade in values.items():
@@ -877,37 +728,37 @@ class _Flow:
             best = self._at_callers(last)
         return best
 
-    def _at_callers(self, called: _Scope) -> int:
+    def _at_callers(self, called: Scope) -> int:
         """Return how closely any call of a function depends on the error."""
         best = 0
         for scope in self._files.scopes(called.file):
             for each in scope.statements:
-                if scope is not called and any(_calls_of(each, called.name)):
+                if scope is not called and any(calls_of(each, called.name)):
                     best = max(best, self._grade_at(scope, each.lineno, None)[0])
         return best
 
-    def _pass_arguments(self, scope: _Scope, line: int, called: _Scope) -> None:
-        path = _path(scope, line)
-        for call in _calls_of(path[-1], called.name) if path else ():
-            for parameter, argument in _arguments(called, call):
+    def _pass_arguments(self, scope: Scope, line: int, called: Scope) -> None:
+        path = path_to(scope, line)
+        for call in calls_of(path[-1], called.name) if path else ():
+            for parameter, argument in arguments_of(called, call):
                 if grade := self._grade(scope, argument):
                     self._mark((called.id, parameter), grade)
 
-    def _grade_at(self, scope: _Scope, line: int, code: int | None) -> tuple[int, bool]:
+    def _grade_at(self, scope: Scope, line: int, code: int | None) -> tuple[int, bool]:
         """Return how closely the execution of a line depends on the error.
 
         And whether the line says on what it depends: else that is to be seen where it is called.
         """
-        path = _path(scope, line)
+        path = path_to(scope, line)
         if not path:
             return 0, False
         conditions = [
             expression
             for node in (path[:-1] if self._on_purpose else ())
             if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor | ast.Match)
-            for expression in _own_expressions(node)
+            for expression in own_expressions(node)
         ]
-        own = [*_own_expressions(path[-1])]
+        own = [*own_expressions(path[-1])]
         best = max(
             (self._grade(scope, each, code) for each in (*conditions, *own)), default=0
         )
@@ -926,7 +777,7 @@ class _Flow:
         return best, bool(conditions or names or guards)
 
 
-def _guards(scope: _Scope, path: list[ast.AST]) -> Iterator[ast.If]:
+def _guards(scope: Scope, path: list[ast.AST]) -> Iterator[ast.If]:
     """Yield the conditions before a line after which it would not have been reached."""
     for node in (scope.node, *path[:-1]):
         for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
@@ -970,41 +821,15 @@ def _names_a_class(test: ast.AST) -> bool:
 def _changed_object(node: ast.AST) -> ast.AST | None:
     """Return the name or attribute that an expression sets or changes, if it does."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        return _base(node) if isinstance(node.ctx, ast.Store) else None
+        return base_of(node) if isinstance(node.ctx, ast.Store) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return _base(node.func.value) if node.func.attr in _MUTATORS else None
+        return base_of(node.func.value) if node.func.attr in _MUTATORS else None
     return None
 
 
 def _suppresses(node: ast.AST) -> bool:
     return isinstance(node, ast.With | ast.AsyncWith) and any(
         isinstance(each.context_expr, ast.Call)
-        and (
-            getattr(each.context_expr.func, "attr", None)
-            or getattr(each.context_expr.func, "id", "")
-        )
-        in _SUPPRESSING
+        and name_of(each.context_expr.func) in _SUPPRESSING
         for each in node.items
     )
-
-
-def _calls_of(node: ast.AST, name: str) -> Iterator[ast.Call]:
-    for expression in _own_expressions(node):
-        for each in ast.walk(expression):
-            if isinstance(each, ast.Call) and name:
-                called = getattr(each.func, "attr", None) or getattr(
-                    each.func, "id", ""
-                )
-                if called == name:
-                    yield each
-
-
-def _arguments(called: _Scope, call: ast.Call) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the parameters of a function with what a call passes for them."""
-    names = called.parameters
-    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
-        names = names[1:]
-    yield from zip(names, call.args, strict=False)
-    for each in call.keywords:
-        if each.arg is not None:
-            yield each.arg, each.value
