@@ -174,6 +174,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         related_errors: Ids of errors that the driver had handled and that led to it, as its code
             shows (`driver-call-failed` events have the same).
         missed_results: Ids of those that kept it from setting what it then used.
+        unrelated_errors: Ids of those that nothing in the code ties to it.
     """
 
     exception: str
@@ -192,6 +193,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     cleanup: bool = False
     related_errors: tuple[str, ...] = ()
     missed_results: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
 
 
 StopReason = Literal[

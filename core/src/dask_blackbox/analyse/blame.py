@@ -145,7 +145,8 @@ def blame_of(
             not idle and exception is not None and only_waited(exception)
         )
         waiting = waiting or again or gave_up
-        hung = waiting and (exception is not None or state in ("aborted", "lost"))
+        ended = exception is not None or state in ("aborted", "lost")
+        hung = waiting and (ended or not idle)
         relevant = (
             dead if no_worker_left else tuple(p for p in dead if p[0] not in recovered)
         )

@@ -27,6 +27,7 @@ from dask_blackbox.analyse.driver_output import (
     printed_failures,
     without_log_prefix,
 )
+from dask_blackbox.analyse.driver_position import shared_object_in
 from dask_blackbox.analyse.exception_context import (
     HANDLED,
     ended_thread,
@@ -47,6 +48,7 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     lacked_a_program,
     raised_at_end,
+    raised_by_a_check,
     raised_on_purpose,
     root_of_chain,
     user_frame,
@@ -219,6 +221,7 @@ class _Earlier:
         remedy: What helps against it; empty: nothing more than its line.
         prefix: Of the tasks that failed so.
         number: How many they were.
+        of_task: A task, or a worker, printed it.
         proved: The driver's code shows that what ended it followed from this.
     """
 
@@ -237,6 +240,7 @@ class _Earlier:
     remedy: str = ""
     prefix: str = ""
     number: int = 1
+    of_task: bool = False
     proved: bool = False
 
 
@@ -306,6 +310,7 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
             lacking or each.spoils or each.proved or re.search(_EXHAUSTED, each.message)
         )
         and not _lacks_another(case, each)
+        and not _is_unrelated(case, each)
         and not _was_repeated(case, each)
     ]
     if not leading:
@@ -605,6 +610,8 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     if verdict.rule == "stalled" and case.standstill is not None:
         until = case.standstill.since + CLOCKS  # later, the job may report its own wait
     lines = [*_lines_of_the_job(case)]
+    if _has_a_reason_of_its_own(case, verdict):
+        lines = [e if e.root or e.of_task else replace(e, headline="") for e in lines]
     # What the job did about a failure, or another task met of it, has its own name.
     if verdict.rule not in _RAISED or failure is not None:
         lines = [replace(each, root=None) for each in lines]
@@ -633,6 +640,22 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     for each in found:
         if until is None or each.at < until or _had_ended(case, each, until):
             yield each
+
+
+def _has_a_reason_of_its_own(case: Case, verdict: Finding) -> bool:
+    """Return whether nothing that the job printed before is likely to be why something failed.
+
+    What waits in a call of the system waits for a program or a service, and a task that failed
+    on its only file failed for what is in it, whatever the driver had printed.
+    """
+    if verdict.rule == "stalled":
+        longest = None if case.hang is None else case.hang.longest
+        beyond = () if longest is None else longest.beyond
+        return bool(beyond) and shared_object_in(beyond) is None
+    failure = case.blame.failure
+    if failure is None or _ended_with(case, is_wait):
+        return False
+    return one_file(files_of_task(case.run, failure.key)) is not None
 
 
 def _since(case: Case, verdict: Finding) -> float | None:
@@ -837,6 +860,17 @@ def _lacks_another(case: Case, earlier: _Earlier) -> bool:
     if 2 * len(alike) >= of_prefix["key"].n_unique():
         return False
     return not any(name["name"] in f"{each.key} {each.message}" for each in alike)
+
+
+def _is_unrelated(case: Case, earlier: _Earlier) -> bool:
+    """Return whether the driver ended on purpose, and its code ties no failed task to that."""
+    failure, exception = earlier.root, case.exception
+    if failure is None or exception is None or case.blame.failure is not None:
+        return False
+    on_purpose = raised_by_a_check(exception.traceback)
+    return on_purpose and case.outcome.is_unrelated(
+        failure.key, failure.exception, failure.message
+    )
 
 
 def _was_repeated(case: Case, earlier: _Earlier) -> bool:
@@ -1365,8 +1399,9 @@ def _programs(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         for each in case.run.once(printed_failures)
     )
     for each in failed_programs(case):
-        if unreached and _WORKERS_COMMAND.search(each.command):
-            continue  # it exited as it reached no scheduler: what the verdict is about
+        of_workers = _WORKERS_COMMAND.search(each.command)
+        if of_workers and (unreached or verdict.rule == "worker-start-failed"):
+            continue  # that it exited is what the verdict is about
         how = program_exit_text(each)
         had = f"had {how.replace('was ended', 'been ended', 1)}"
         owner = code_owner(case, each.subject)
@@ -1430,6 +1465,7 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
             else f"{who} printed “{short_with_paths(without_log_prefix(message), 80)}”",
             advice=_advice_on_line(message),
             rule="driver-exception" if waited and of_driver else "",
+            of_task=not of_driver,
         )
 
 

@@ -576,7 +576,8 @@ class HasStack:
     def beyond(self) -> tuple[Frame, ...]:
         """The frames below the user's own code: what it called, and is in."""
         own = [n for n, frame in enumerate(self.stack) if is_the_users(frame)]
-        return tuple(self.stack[own[-1] + 1 :]) if own else ()
+        below = self.stack[own[-1] + 1 :] if own else ()
+        return tuple(frame for frame in below if not is_ours(frame.file))
 
     def lines(self) -> str:
         """Return the user's own line, what that called, and the innermost frame, as text."""

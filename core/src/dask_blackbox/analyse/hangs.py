@@ -6,6 +6,7 @@ signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,6 +46,7 @@ _CLOSING_SECONDS = 2.0
 
 
 _LONG = 30.0  # seconds
+_PAUSE = re.compile(r"\bsleep\(")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +93,12 @@ def _holder(busy: list[HangingTask]) -> HangingTask | None:
     return others[0] if len(others) == 1 < len(busy) else None
 
 
+def _pauses(task: HangingTask) -> bool:
+    """Return whether the user's own code was in a pause between two looks at something."""
+    own = task.own_frame
+    return own is not None and not task.beyond and _PAUSE.search(own.code) is not None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Hang:
     """What was blocked, and since when.
@@ -128,11 +136,17 @@ class Hang:
 
     @cached_property
     def executing(self) -> tuple[HangingTask, ...]:
-        """The tasks that were executing, the longest first; before all, who may hold a lock."""
+        """The tasks that were executing: who may hold a lock, those in a call, the longest first.
+
+        What looks again and again, with pauses, waits for what others are to do.
+        """
         busy = [task for task in self.tasks if task.executing_for is not None]
         first = _holder(busy)
         return tuple(
-            sorted(busy, key=lambda e: (e is not first, -(e.executing_for or 0.0)))
+            sorted(
+                busy,
+                key=lambda e: (e is not first, _pauses(e), -(e.executing_for or 0.0)),
+            )
         )
 
     @property

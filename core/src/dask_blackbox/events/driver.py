@@ -322,6 +322,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
         related_errors: Ids of errors that had been handled and led to it, as the code shows.
         missed_results: Ids of those that kept it from setting what it then used.
+        unrelated_errors: Ids of those that nothing in the code ties to it.
         pid: Id of the process, under `dask blackbox run`.
         parents: Ids of the command's Python processes that it descends from.
     """
@@ -341,6 +342,7 @@ class DriverRaised(UserCodeEvent, frozen=True, kw_only=True):
     cleanup: bool = False
     related_errors: tuple[str, ...] = ()
     missed_results: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
     pid: int | None = None
     parents: tuple[int, ...] = ()
 

@@ -284,6 +284,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
         related_errors: Ids of errors that the driver had received and handled, and that led to
             this exit: its code shows that.
         missed_results: Ids of those that kept it from setting what it then used.
+        unrelated_errors: Ids of those that nothing in the code ties to it.
     """
 
     kind: ClassVar[str] = "driver-exit"
@@ -293,6 +294,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
     handling: str | None = None
     related_errors: tuple[str, ...] = ()
     missed_results: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
 
 
 class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
@@ -305,6 +307,7 @@ class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
         code: The exit code that the line gives; null: any other.
         related_errors: As of `DriverExit`, if the driver ended there.
         missed_results: As of `DriverExit`, if the driver ended there.
+        unrelated_errors: As of `DriverExit`, if the driver ended there.
     """
 
     kind: ClassVar[str] = "possible-exit"
@@ -313,6 +316,7 @@ class PossibleExit(UserCodeEvent, frozen=True, kw_only=True):
     code: int | None = None
     related_errors: tuple[str, ...] = ()
     missed_results: tuple[str, ...] = ()
+    unrelated_errors: tuple[str, ...] = ()
 
 
 class TestFailed(DriverRaised, frozen=True, kw_only=True):
@@ -335,6 +339,7 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         cleanup: Whether a `finally:` raised it, while another exception was on its way.
         related_errors: Ids of errors that had been handled and led to it, as the code shows.
         missed_results: Ids of those that kept it from setting what it then used.
+        unrelated_errors: Ids of those that nothing in the code ties to it.
         pid: Process id of the driver.
         parents: Ids of the command's Python processes that it descends from.
         test: Id of the test.

@@ -91,6 +91,7 @@ class Outcome:
         received: All exceptions that calls to Dask raised in the driver, by time.
         survived: Those of them that the driver handled, and that did not end its work.
         related: Those that it handled, and whose handlers led to its end: its code shows that.
+        unrelated: Those that its code does not connect with its end.
         reason: The one of `related` that stands for what ended the work: `exception`.
         missed: Those that kept it from setting what it then used: its code shows that.
         passed_on: What the driver itself raised, where it only got the exit code of a program
@@ -113,6 +114,7 @@ class Outcome:
     survived: tuple[DriverCallFailed, ...] = ()
     related: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     missed: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
+    unrelated: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     reason: DriverCallFailed | None = field(default=None, repr=False)
     passed_on: DriverException | None = None
     then: DriverException | None = None
@@ -136,6 +138,13 @@ class Outcome:
         calls = (*self.related, *self.missed)
         keys = {each.key for each in calls}
         return key in keys or _is_among(calls, exception, message)
+
+    def is_unrelated(self, key: str, exception: str, message: str) -> bool:
+        """Return whether nothing in the driver's code ties the error of a task to its end."""
+        if self.led_to_the_end(key, exception, message):
+            return False
+        keys = {each.key for each in self.unrelated}
+        return key in keys or _is_among(self.unrelated, exception, message)
 
     def is_after(self, at: float) -> bool:
         """Return whether a moment of the cluster lies after the decision, clocks considered."""
@@ -180,7 +189,7 @@ def outcome_of(run: RunTables) -> Outcome:
     exception = _with_handled(of_program or exception, received)
     refused = _raised_before_cleanup(exception, received)
     exit_call = _exit_call(run, ending.exit_code)
-    related, missed = _by_its_code(run, received, exit_call)
+    related, missed, unrelated = _by_its_code(run, received, exit_call)
     first = _first_of_the_related(related, exception, refused or handled)
     refused = refused or _counted_errors(run, exception, received)
     if first is not None:
@@ -224,6 +233,7 @@ def outcome_of(run: RunTables) -> Outcome:
         ),
         related=related,
         missed=missed,
+        unrelated=unrelated,
         reason=first,
         exit=exit_call,
         exit_code=ending.exit_code,
@@ -236,11 +246,11 @@ def _by_its_code(
     run: RunTables,
     received: tuple[DriverCallFailed, ...],
     exit_call: DriverExit | None,
-) -> tuple[tuple[DriverCallFailed, ...], tuple[DriverCallFailed, ...]]:
-    """Return the errors whose handlers led to the end, and those that left something undone."""
+) -> tuple[tuple[DriverCallFailed, ...], ...]:
+    """Return the errors whose handlers led to the end, that left something undone, and others."""
     ending = run.ending
     if ending is None or signal_of_driver(run) is not None:
-        return (), ()
+        return (), (), ()
     ends: list[DriverException | DriverExit | PossibleExit] = []
     if ending.exception is not None:
         ends = [ending.exception]
@@ -252,10 +262,9 @@ def _by_its_code(
         ends = [*(exact or [each for each in lines if each.code is None])]
     related = {each for end in ends for each in end.related_errors}
     missed = {each for end in ends for each in end.missed_results} - related
-    return (
-        tuple(each for each in received if each.id in related),
-        tuple(each for each in received if each.id in missed),
-    )
+    apart = {each for end in ends for each in end.unrelated_errors} - related - missed
+    kinds = (related, missed, apart)
+    return tuple(tuple(each for each in received if each.id in kind) for kind in kinds)
 
 
 def _first_of_the_related(

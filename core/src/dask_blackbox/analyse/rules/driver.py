@@ -738,6 +738,8 @@ def _last_handled(case: Case) -> DriverCallFailed | None:
         for each in survived
         if not class_of(each.exception).endswith("CancelledError")
     ]
+    reasons = [each for each in reasons if each not in case.outcome.unrelated]
+    survived = tuple(e for e in survived if e not in case.outcome.unrelated)
     missed = [each for each in reasons if each in case.outcome.missed]
     return next(iter((missed or reasons or survived)[-1:]), None)
 

@@ -138,6 +138,7 @@ def _stalls(case: Case) -> Iterator[Finding]:
         return
     reported = longest or (hang.tasks[0] if hang.tasks else None)
     threads = _taken_threads(case, hang) if shared or idle is not None else 0
+    beside = _beside(hang)
     yield STALLED.found(
         (
             f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
@@ -165,6 +166,7 @@ def _stalls(case: Case) -> Iterator[Finding]:
         subject=reported.subject if reported else None,
         evidence=(
             *(evidence_of_stack(case, longest) if longest else ()),
+            *(evidence_of_stack(case, beside) if beside else ()),
             *evidence_of_hang(case, hang),
         ),
     )
@@ -425,6 +427,13 @@ def _on_shared(
         )
 
 
+def _beside(hang: Hang) -> HangingTask | None:
+    """Return the first task of another prefix that was running, too, and where that is known."""
+    longest = hang.longest
+    others = (e for e in hang.executing if e.own_frame is not None)
+    return next((e for e in others if longest and e.prefix != longest.prefix), None)
+
+
 def _who_waits_for_whom(
     case: Case, hang: Hang, idle: float | None, threads: int
 ) -> str:
@@ -445,6 +454,12 @@ def _who_waits_for_whom(
                 "That worker did not answer the scheduler: the task may be in a call that "
                 "does not release Python's GIL (a regular expression, native code)."
             )
+    beside = _beside(hang)
+    if beside is not None:
+        sentences.append(
+            f"Beside it, {quoted_key(beside.key, 60)} had been running for "
+            f"{duration(beside.executing_for or 0)}, at {beside.own_frame}."
+        )
     held = [task for task in hang.tasks if task.executing_for is None]
     if held:
         first = held[0]

@@ -179,7 +179,8 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if found is not None:
         yield found
         return
-    missing = lines and case.lacked_workers and not _started_for_another(case)
+    lacked = case.lacked_workers or _failed_before_deaths(case, lines)
+    missing = lines and lacked and not _started_for_another(case)
     if failed is None and not missing:
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
@@ -204,6 +205,17 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
         confidence=sure,
         evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
     )
+
+
+def _failed_before_deaths(case: Case, lines: list[Row]) -> bool:
+    """Return whether workers did not arrive, and a start failed before the first of others died.
+
+    A command that starts several workers ends all of them when one does not start.
+    """
+    if not case.raised("WorkerStartTimeoutError") or not lines:
+        return False
+    died = min((each.at for each in case.deaths), default=math.inf)
+    return min(each["at"].timestamp() for each in lines) < died
 
 
 def _start_title(who: str, root: tuple[str, str] | None, preload: Frame | None) -> str:
@@ -441,7 +453,7 @@ def _registered(exception: DriverException) -> str | None:
     return written["name"] if written else None
 
 
-def _lines(case: Case) -> list[dict[str, object]]:
+def _lines(case: Case) -> list[Row]:
     """Return the lines that say that something did not start, by time."""
     roles = ("nanny", "worker", "driver", "scheduler")
     lines = lines_of(case.run, *_START_FAILURES, by=roles)

@@ -103,13 +103,14 @@ def errors_behind(
 
     Returns:
         Ids of errors: `related_errors`, of which the handlers' own doing led to the end, and
-        `missed_results`, where what the failed statements were to set led to it.
+        `missed_results`, where what the failed statements were to set led to it; and
+        `unrelated_errors`, which nothing ties to it.
     """
     stack = (
         _stack_of_traceback(end) if isinstance(end, TracebackType) else _stack_of(end)
     )
     if not stack or not (_first or _newest):
-        return {"related_errors": [], "missed_results": []}
+        return {"related_errors": [], "missed_results": [], "unrelated_errors": []}
     files = Sources()
     return _found(files, [*_ends(files, stack, code)], code)
 
@@ -168,6 +169,7 @@ def _found(
     return {
         "related_errors": [e for e, grade in grades.items() if grade == _HANDLER],
         "missed_results": [e for e, grade in grades.items() if grade == _UNDONE],
+        "unrelated_errors": [e for e, grade in grades.items() if not grade],
     }
 
 
@@ -430,6 +432,10 @@ class _Flow:
         body: list[ast.stmt],
     ) -> None:
         self._mark_below(scope, undone, _UNDONE)
+        # A constant that is set at the end only notes that the work succeeded.
+        flags = (each for each in undone if isinstance(each, ast.Assign))
+        flags = (each for each in flags if isinstance(each.value, ast.Constant))
+        self._mark_below(scope, flags, _HANDLER)
         self._mark_below(scope, body, _HANDLER)
         self._leave_out_branches(scope, body)
         if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
