@@ -336,6 +336,36 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         {"c"},
         set(),
     ),
+    "futures whose status is looked at": (
+        """
+        def main():
+            done, missing, kinds = [], [], []
+            for name in ("a", "b"):
+                if status(name) == "finished":
+                    done.append(name)
+                else:
+                    print(type(given(name + "2")))
+                    missing.append(name)
+            odd = [name for name in ("c",) if status(name) == "error"]
+            print(odd, kinds)
+            if missing:
+                exit(1)
+        main()
+        """,
+        {"a", "b", "a2", "b2"},
+        set(),
+    ),
+    "futures that are counted by their status": (
+        """
+        def main():
+            bad = [name for name in ("a", "b") if status(name) == "error"]
+            if bad:
+                raise LookupError(f"{len(bad)} failed")
+        main()
+        """,
+        {"a", "b"},
+        set(),
+    ),
     "an error that is suppressed": (
         """
         import contextlib
@@ -397,6 +427,10 @@ def test_errors_that_led_to_the_end_are_found(
     def given(name: str) -> ValueError:
         return remembered(name, returned=True)
 
+    def status(name: str) -> str:
+        remembered(name, returned=True)
+        return "error"
+
     def end(code: object) -> NoReturn:
         number = code if isinstance(code, int) else 1
         found.update(handled_errors.errors_behind(sys._getframe(1), number))
@@ -411,10 +445,10 @@ def test_errors_that_led_to_the_end_are_found(
             return name
 
     space: dict[str, Any] = {
-        "call": call, "given": given, "exit": end, "log": Log(),
+        "call": call, "given": given, "status": status, "exit": end, "log": Log(),
         "client": Client(), "__name__": "job",
     }  # fmt: skip
-    with pytest.raises((_Ended, KeyError)) as raised:
+    with pytest.raises((_Ended, LookupError)) as raised:
         exec(compile(file.read_text(), str(file), "exec"), space)
     if not found:
         trace: TracebackType | None = raised.tb

@@ -32,6 +32,7 @@ from dask_blackbox.analyse.exception_context import (
     HANDLED,
     ended_thread,
     errors_before,
+    exit_text,
     setup_failed_before,
 )
 from dask_blackbox.analyse.explanations import (
@@ -354,8 +355,7 @@ def with_end(case: Case, verdict: Finding) -> Finding:
     if then is not None and not then.exception.endswith("SystemExit"):
         end = f"the driver raised {class_of(then.exception)}"
     else:
-        line = code_line(case.outcome.exit, " at ", name_only=True)
-        end = f"the command exited with code {case.outcome.exit_code}{line}"
+        end = exit_text(case)
     name = class_of(reason.exception)
     return msgspec.structs.replace(
         verdict,

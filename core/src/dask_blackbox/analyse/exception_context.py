@@ -30,7 +30,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_PLUGIN_FAILED,
 )
 from dask_blackbox.analyse.symptoms import is_symptom
-from dask_blackbox.events import GraphUpdated
+from dask_blackbox.events import DriverAttached, GraphUpdated
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (
     as_code,
@@ -417,3 +417,18 @@ def thread_that_blocked_the_driver(
         return None
     began = last_sign_of_life(case.run) - position.lasted
     return (thread, position) if thread.at <= began + _BLOCKED else None
+
+
+def what_ran(case: Case) -> str:
+    """Return what to call the driver: a host runs a function of its own, and no command."""
+    is_function = any(each.callable for each in case.run.of(DriverAttached))
+    return "driver" if is_function else "command"
+
+
+def exit_text(case: Case) -> str:
+    """Return with which code the driver exited, and the line that called `sys.exit`."""
+    what, code = what_ran(case), case.outcome.exit_code
+    name = code_line(case.outcome.exit, name_only=True)
+    if name:
+        return f"the {what} called sys.exit({code}) at {name}"
+    return f"the {what} exited with code {code}"

@@ -26,8 +26,10 @@ from dask_blackbox.analyse.driver_position import (
 from dask_blackbox.analyse.exception_context import (
     HANDLED,
     ended_thread,
+    exit_text,
     thread_that_blocked_the_driver,
     thread_that_was_missed,
+    what_ran,
 )
 from dask_blackbox.analyse.explanations import (
     driver_exception_text,
@@ -61,7 +63,6 @@ from dask_blackbox.events import (
     ClientRemoved,
     ClusterRestarted,
     CommandNotStarted,
-    DriverAttached,
     DriverCallFailed,
     DriverForked,
     GraphUpdated,
@@ -685,15 +686,13 @@ def _is_of_the_end(case: Case, name: str, message: str) -> bool:
 
 def _exit_code_finding(case: Case, code: int) -> Finding:
     place = code_line(case.outcome.exit)
-    # A host runs a function of its own, and no command.
-    is_function = any(each.callable for each in case.run.of(DriverAttached))
-    what = "driver" if is_function else "command"
+    what = what_ran(case)
     last = last_output(case.run)
     recorded = f" (`{case.show_command('logs')}`)" if last else ""
     handled = _last_handled(case)
     counts = _counts_errors(case, code, last)
     because = _exit_because(case, last, handled, counts=counts)
-    title, advice = _exit_title(case, what, code), OF_UNKNOWN
+    title, advice = _exit_title(case), OF_UNKNOWN
     failed = None if handled is None or not because else _failed_task(case, handled)
     if handled is not None and because:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
@@ -768,11 +767,9 @@ def _received_nothing(case: Case, handled: DriverCallFailed) -> bool:
     return handled.call == "Client.gather" and not submits_after(case, handled.at)
 
 
-def _exit_title(case: Case, what: str, code: int) -> str:
-    name = code_line(case.outcome.exit, name_only=True)
-    if name:
-        return f"The {what} called sys.exit({code}) at {name}"
-    return f"The {what} exited with code {code}, without an exception"
+def _exit_title(case: Case) -> str:
+    text = capital(exit_text(case))
+    return text if code_line(case.outcome.exit) else f"{text}, without an exception"
 
 
 def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:

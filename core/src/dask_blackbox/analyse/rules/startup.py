@@ -215,7 +215,7 @@ def _failed_before_deaths(case: Case, lines: list[Row]) -> bool:
     if not case.raised("WorkerStartTimeoutError") or not lines:
         return False
     died = min((each.at for each in case.deaths), default=math.inf)
-    return min(each["at"].timestamp() for each in lines) < died
+    return bool(lines[0]["at"].timestamp() < died)
 
 
 def _start_title(who: str, root: tuple[str, str] | None, preload: Frame | None) -> str:

@@ -35,7 +35,7 @@ from ..files import (
 )
 from ..logs import cut
 from ..own_modules import missing_there
-from ..user_frames import innermost_user_frame, is_ours, place_of
+from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
 from .handled_errors import remember
 from .patches import Patches
 from .reused_keys import ReusedKeys
@@ -52,6 +52,7 @@ _CANCELLING = "_cancel"
 _LONGEST_REASON = 200
 _WITHOUT_RESULT = ("error", "cancelled", "lost")
 _MOST_SKIPPED = 10
+_MOST_SEEN = 10_000
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
 Sink = Callable[[str, list[object]], None]
@@ -63,6 +64,7 @@ _sees_forks = False
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
 _removed = RemovedFiles()
+_seen = set[str]()  # keys of failed futures of which the status was read
 
 
 class DriverCalls:
@@ -198,7 +200,9 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "message": cut(message_of(error), _LONGEST),
                 "key": key,
                 "identity": identity_of(error),
-                "id": remember(error, sys._getframe(1), returned=name == "exception"),
+                "id": remember(
+                    error, sys._getframe(1), returned=name in ("exception", "status")
+                ),
                 "main": threading.current_thread() is threading.main_thread(),
                 "address": _address_of(owner),
                 "scheduler_file": scheduler_file_of(owner),
@@ -447,6 +451,7 @@ def _install() -> None:
     _patches.replace(
         Future, "exception", Future.exception, _watched_exception(Future.exception)
     )
+    _patches.replace(Future, "status", Future.status, _watched_status(Future.status))
     _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
@@ -486,6 +491,34 @@ def _watched_exception(inner: Any) -> object:
         return found
 
     return exception
+
+
+def _watched_status(inner: Any) -> property:
+    """Return `Future.status` that reports, once each, that the user's code saw a failed future."""
+
+    @functools.wraps(inner.fget)
+    def status(self: object) -> object:
+        found = inner.fget(self)
+        if found == "error":
+            _saw_failure(self, sys._getframe(1))
+        return found
+
+    return property(status)
+
+
+def _saw_failure(future: object, caller: FrameType) -> None:
+    try:
+        name = caller.f_code.co_filename
+        key = str(getattr(future, "key", ""))
+        if is_ours(name) or is_foreign(name) or key in _seen:
+            return
+        error = getattr(getattr(future, "_state", None), "exception", None)
+        if isinstance(error, BaseException):
+            if len(_seen) < _MOST_SEEN:
+                _seen.add(key)
+            _failed(future, "status", error)
+    except Exception:
+        pass
 
 
 def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:

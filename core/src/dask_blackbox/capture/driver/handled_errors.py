@@ -312,7 +312,7 @@ class _Flow:
             path = path_to(scope, place.line)
             self._since[scope.id] = place
             found = (
-                self._returned_at(scope, path)
+                self._returned_at(scope, path, end)
                 if self._handled.returned
                 else self._caught(scope, path, place.line, end)
             )
@@ -325,28 +325,44 @@ class _Flow:
                 return None
         return None
 
-    def _returned_at(self, scope: Scope, path: list[ast.AST]) -> int | None:
+    def _returned_at(
+        self, scope: Scope, path: list[ast.AST], end: tuple[Place, ...]
+    ) -> int | None:
         """Follow an error that a call returned: the branch is taken that is for errors."""
         if not path:
             return None
         last = path[-1]
-        names = {
-            each.id
-            for expression in own_expressions(last)
-            for each in ast.walk(expression)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
-        tests = [last] if isinstance(last, ast.If) else []
+        names = self._names_for_it(last)
         rest = [e for e in scope.statements if e.lineno > last_line(last)]
+        tests = [last] if isinstance(last, ast.If) else []
         tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
+        if tests:
+            without, body = self._branches(tests[0])
+        else:
+            without, body = [], [] if names else self._branch_of(path)
+        if any(p.file == scope.file and is_in(body, p.line) for p in end):
+            return _HANDLER
+        self._mark_below(scope, without, _UNDONE)
+        self._mark_below(scope, body, _HANDLER)
         if not tests:
             for each in self._targets(scope, last):
                 self._mark(each, _HANDLER)
             if isinstance(last, ast.Return):
                 self._returns(scope, last, _HANDLER)
-            return 0
-        taken = tests[0]
-        # What a result would have set is not set now.
+        return 0
+
+    def _names_for_it(self, node: ast.AST) -> set[str]:
+        """Return the names that a statement gives to the error or status itself."""
+        named = [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
+        targets: list[ast.AST] = [each.target for each in named]
+        if isinstance(node, ast.Assign) and isinstance(
+            node.value, ast.Call | ast.Attribute
+        ):
+            targets += node.targets
+        return {each.id for each in targets if isinstance(each, ast.Name)}
+
+    def _branches(self, taken: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Return what a result would have been handled by, and what an error is handled by."""
         holds = self._holds(taken.test)
         if holds is None or _names_a_class(taken.test):
             without = list[ast.stmt]()
@@ -357,11 +373,19 @@ class _Flow:
                 break
             taken = taken.orelse[0]
             holds = self._holds(taken.test)
-        body = [*taken.body, *taken.orelse] if holds is None else taken.body
-        body = taken.orelse if holds is False else body
-        self._mark_below(scope, without, _UNDONE)
-        self._mark_below(scope, body, _HANDLER)
-        return 0
+        if holds is None:
+            return without, [*taken.body, *taken.orelse]
+        return without, taken.body if holds else taken.orelse
+
+    def _branch_of(self, path: list[ast.AST]) -> list[ast.stmt]:
+        """Return the branch that a statement is in, if that is for errors: else nothing."""
+        for node in reversed(path[:-1]):
+            if isinstance(node, ast.If):
+                inner = path[path.index(node) + 1]
+                return node.body if inner in node.body else node.orelse
+            if not isinstance(node, ast.With | ast.AsyncWith):
+                break
+        return []
 
     def _holds(self, test: ast.AST) -> bool | None:
         """Return whether a test holds of an error that a call returned; None: not known."""
@@ -374,10 +398,7 @@ class _Flow:
             alike = None if None in parts else not decides
             return decides if decides in parts else alike
         if isinstance(test, ast.Compare):
-            given = test.comparators[0]
-            of_none = isinstance(given, ast.Constant) and given.value is None
-            known = of_none and isinstance(test.ops[0], ast.Is | ast.IsNot)
-            return isinstance(test.ops[0], ast.IsNot) if known else None
+            return _compares(test)
         if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance":
             return self._is_one_of(test.args[1]) if len(test.args) > 1 else None
         return True if isinstance(test, ast.Name | ast.Call | ast.NamedExpr) else None
@@ -794,6 +815,22 @@ def _guards(scope: Scope, path: list[ast.AST]) -> Iterator[ast.If]:
                     break
                 if isinstance(each, ast.If) and isinstance(each.body[-1], _LEAVES):
                     yield each
+
+
+def _compares(test: ast.Compare) -> bool | None:
+    """Return whether a comparison holds of an error, or of the status of a future with one."""
+    given, how = test.comparators[0], test.ops[0]
+    if isinstance(given, ast.Tuple | ast.List | ast.Set):
+        words = [getattr(each, "value", None) for each in given.elts]
+    else:
+        words = [given.value] if isinstance(given, ast.Constant) else []
+    if words == [None]:
+        known = isinstance(how, ast.Is | ast.IsNot)
+        return isinstance(how, ast.IsNot) if known else None
+    if not words or not all(isinstance(word, str) for word in words):
+        return None
+    of_errors = "error" in words
+    return of_errors if isinstance(how, ast.Eq | ast.In | ast.Is) else not of_errors
 
 
 def _holds_of_nothing(test: ast.AST, names: set[str]) -> bool | None:
