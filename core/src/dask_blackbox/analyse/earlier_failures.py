@@ -30,9 +30,9 @@ from dask_blackbox.analyse.driver_output import (
 from dask_blackbox.analyse.driver_position import shared_object_in
 from dask_blackbox.analyse.exception_context import (
     HANDLED,
+    end_after_handled_errors,
     ended_thread,
     errors_before,
-    exit_text,
     setup_failed_before,
 )
 from dask_blackbox.analyse.explanations import (
@@ -348,14 +348,10 @@ def with_end(case: Case, verdict: Finding) -> Finding:
 
     That one led to the other is read from the code, name by name: probable, and no proof.
     """
-    reason, then = case.outcome.reason, case.outcome.then
+    reason, end = case.outcome.reason, end_after_handled_errors(case)
     if reason is None:
         return verdict
     place = code_line(reason, " at ", name_only=True)
-    if then is not None and not then.exception.endswith("SystemExit"):
-        end = f"the driver raised {class_of(then.exception)}"
-    else:
-        end = exit_text(case)
     name = class_of(reason.exception)
     return msgspec.structs.replace(
         verdict,

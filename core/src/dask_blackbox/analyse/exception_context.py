@@ -432,3 +432,13 @@ def exit_text(case: Case) -> str:
     if name:
         return f"the {what} called sys.exit({code}) at {name}"
     return f"the {what} exited with code {code}"
+
+
+def end_after_handled_errors(case: Case) -> str:
+    """Return how the driver ended because of errors that it had handled; else nothing."""
+    reason, then = case.outcome.reason, case.outcome.then
+    if reason is None:
+        return ""
+    if then is None or then.exception.endswith("SystemExit"):
+        return exit_text(case)
+    return f"the driver raised {class_of(then.exception)}"

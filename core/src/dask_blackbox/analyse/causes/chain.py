@@ -19,6 +19,7 @@ from dask_blackbox.analyse.causes.incidents import (
 )
 from dask_blackbox.analyse.causes.mechanisms import DEATHS, OF_THE_DRIVER, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
+from dask_blackbox.analyse.exception_context import end_after_handled_errors
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.hang_texts import INTERRUPTED
@@ -67,7 +68,7 @@ def chain_of(
     """
     if verdict is None or not case.failed:
         return ()
-    root = incident_of(case, _without_earlier_step(verdict))
+    root = incident_of(case, _without_other_steps(case, verdict))
     root = replace(root, at=_raised_at(case, verdict) or root.at)
     facts = facts_of(case)
     outcome = facts[-1]
@@ -103,11 +104,14 @@ def _raised_at(case: Case, verdict: Finding) -> float | None:
     return None if failure.killed else failure.at
 
 
-def _without_earlier_step(verdict: Finding) -> Finding:
-    """Return a verdict without what it follows from, which is a step of its own.
+def _without_other_steps(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict without what it follows from, and how the run ended: steps of their own.
 
-    That step's evidence is earlier, and does not say when this happened.
+    The evidence of the first is earlier, and does not say when this happened.
     """
+    if end := end_after_handled_errors(case):  # the last step
+        title = verdict.title.removesuffix(f"; then {end}")
+        verdict = msgspec.structs.replace(verdict, title=title)
     before = verdict.follows
     if before is None:
         if not verdict.title.startswith(INTERRUPTED):

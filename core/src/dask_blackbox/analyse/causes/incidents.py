@@ -204,7 +204,9 @@ def _outcome_text(case: Case) -> str:
         return "the driver was stopped"
     if case.raised("KeyboardInterrupt"):
         return "the driver was interrupted"
-    exits = case.outcome.reason is not None and case.outcome.then is None
+    then = case.outcome.then
+    exits = then is None or then.exception.endswith("SystemExit")
+    exits = exits and case.outcome.reason is not None
     if exception is not None and not exits:
         # What a task raised comes out of the driver's wait; the wait itself did not end.
         of_task = any(
