@@ -13,7 +13,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import NamedTuple
@@ -62,11 +62,31 @@ def own_modules(
             yield OwnModule(name, file, code)
 
 
-def worker_code(text: str) -> dict[str, dict[str, str]]:
+def modules_behind(error: BaseException | None) -> list[str]:
+    """Return the modules of the object that lacked an attribute, in an exception or its chain."""
+    current = error
+    for _ in range(_LONGEST_CHAIN):
+        if current is None:
+            break
+        if isinstance(current, AttributeError) and current.obj is not None:
+            thing = current.obj
+            if isinstance(thing, types.ModuleType):
+                return [thing.__name__]
+            kind = thing if isinstance(thing, type) else type(thing)
+            found = (each.__module__ for each in kind.__mro__)
+            return [name for name in found if name != "builtins"][:_MOST_BEHIND]
+        current = current.__cause__ or current.__context__
+    return []
+
+
+def worker_code(
+    text: str, behind: Sequence[str] = ()
+) -> dict[str, dict[str, str] | list[str]]:
     """Return the fields of an `events.WorkerCode`; reads files, and takes a second at most.
 
     Args:
         text: A traceback, whose lines and files say which modules matter.
+        behind: Modules that matter, though a traceback does not name them.
     """
     modules, files = dict[str, str](), dict[str, str]()
     deadline = time.thread_time() + _SECONDS
@@ -74,13 +94,18 @@ def worker_code(text: str) -> dict[str, dict[str, str]]:
 
     def is_named(module: str, file: str) -> bool:
         # Those that other tasks of this process have loaded are not looked at.
-        return module.rpartition(".")[2] in names or f'"{file}"' in text
+        known = module in behind or module.rpartition(".")[2] in names
+        return known or f'"{file}"' in text
 
     for name, file, code in own_modules(set(), is_named):
         modules[name], files[name] = signed(code_hash(code)), file
         if time.thread_time() > deadline:
             break
-    return {"modules": modules, "files": files}
+    return {
+        "modules": modules,
+        "files": files,
+        "behind": [each for each in behind if each in modules],
+    }
 
 
 def _compiled(file: str) -> types.CodeType | None:
@@ -120,7 +145,7 @@ _MISSING_MODULE = re.compile(
     r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
     r"<module|\bmodule) '(?P<name>[\w.]+)'"
 )
-_LONGEST_CHAIN = 20
+_LONGEST_CHAIN, _MOST_BEHIND = 20, 5
 _INSTALLED = ("site-packages", "dist-packages")
 
 

@@ -153,6 +153,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
             failed.
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.
         files: The file of each.
+        behind: Those of them that define the object which lacked an attribute.
     """
 
     kind: ClassVar[str] = "worker-code"
@@ -160,6 +161,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
     worker: str | None = None
     modules: dict[str, str] = {}
     files: dict[str, str] = {}
+    behind: tuple[str, ...] = ()
 
 
 class StateChange(Part, frozen=True, kw_only=True):

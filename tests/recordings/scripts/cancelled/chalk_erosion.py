@@ -3,6 +3,7 @@
 Started by hand from a terminal by the coast engineers; a few hundred winters per
 scenario. Results of finished scenarios are kept.
 """
+
 import argparse
 import json
 import time
@@ -58,13 +59,18 @@ def main():
     args = parser.parse_args()
 
     results = Results(args.results)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         for scenario in SCENARIOS:
             results.add(scenario, simulate(client, scenario, args.winters))
     finally:
-        print(f"{len(results.done)} of {len(SCENARIOS)} scenarios are in {args.results}", flush=True)
+        print(
+            f"{len(results.done)} of {len(SCENARIOS)} scenarios are in {args.results}",
+            flush=True,
+        )
         client.close()
         cluster.close()
 

@@ -43,7 +43,9 @@ def project_group(cohort, group, years, mortality):
     for year in range(years):
         rate = min(1.0, float(np.exp(np.polyval(mortality, start + year))))
         alive *= 1.0 - rate
-        flows.append(alive * rng.normal(11_000, 150) * (1 if start + year > 66 else -0.4))
+        flows.append(
+            alive * rng.normal(11_000, 150) * (1 if start + year > 66 else -0.4)
+        )
         time.sleep(0.01)
     return flows
 
@@ -73,7 +75,12 @@ class Fund:
         log.info("cohort %s handed in", cohort)
         return [
             client.submit(
-                project_group, cohort, group, self.run.getint("years"), mortality, key=f"project_group-{cohort}-{group}"
+                project_group,
+                cohort,
+                group,
+                self.run.getint("years"),
+                mortality,
+                key=f"project_group-{cohort}-{group}",
             )
             for group in range(self.run.getint("members"))
         ]
@@ -81,7 +88,12 @@ class Fund:
     def add_up(self, client, cohort, futures):
         flows = np.array(client.gather(futures))
         total = flows.sum(axis=0)
-        log.info("cohort %s: %.1f m in the first year, %.1f m in the last", cohort, total[0] / 1e6, total[-1] / 1e6)
+        log.info(
+            "cohort %s: %.1f m in the first year, %.1f m in the last",
+            cohort,
+            total[0] / 1e6,
+            total[-1] / 1e6,
+        )
         return total
 
     def project(self, folder, mortality):

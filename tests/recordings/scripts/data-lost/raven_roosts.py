@@ -62,7 +62,10 @@ def exchange_workers(client):
 
 
 def comparing(client, library, decoded):
-    futures = [client.submit(compare, box, calls, library, key=f"compare-{box}") for box, calls in decoded.items()]
+    futures = [
+        client.submit(compare, box, calls, library, key=f"compare-{box}")
+        for box, calls in decoded.items()
+    ]
     for box, species, score in client.gather(futures):
         print(f"{box}: flock {species} ({score:.1f})")
 
@@ -72,12 +75,22 @@ def main():
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(
-            n_workers=args.workers, threads_per_worker=1, memory_limit="400MB", dashboard_address=None,
-            local_directory=folder,
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=args.workers,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             library = client.scatter(reference_calls(), broadcast=True)
             decoded = decoding(client, library, args.calls)
             exchange_workers(client)

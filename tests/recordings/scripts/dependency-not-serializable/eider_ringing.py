@@ -2,6 +2,7 @@
 
 Each station's record is loaded into an in-memory database on one machine; the pairs are then matched by SQL.
 """
+
 import itertools
 import logging
 import os
@@ -55,21 +56,40 @@ def summary(rows):
 
 
 def run(year):
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster, \
-            Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         names = sorted(w["name"] for w in client.scheduler_info()["workers"].values())
-        records = {s: client.submit(load_station, s, year, key=f"record-{s}", workers=[names[i % 2]])
-                   for i, s in enumerate(STATIONS)}
+        records = {
+            s: client.submit(
+                load_station, s, year, key=f"record-{s}", workers=[names[i % 2]]
+            )
+            for i, s in enumerate(STATIONS)
+        }
         sizes = client.gather([client.submit(len, r) for r in records.values()])
         LOG.info("%d sightings at %d stations", sum(sizes), len(sizes))
 
-        pairs = [client.submit(match, records[a], records[b], key=f"match-{a}-{b}") for a, b in itertools.combinations(STATIONS, 2)]
+        pairs = [
+            client.submit(match, records[a], records[b], key=f"match-{a}-{b}")
+            for a, b in itertools.combinations(STATIONS, 2)
+        ]
         report = client.submit(summary, pairs, key="summary")
         try:
             wait(report, timeout=DEADLINE)
         except TimeoutError:
             states = [f.status for f in pairs]
-            LOG.error("no report after %.0f s, %d of %d pairs are matched", DEADLINE, states.count("finished"), len(pairs))
+            LOG.error(
+                "no report after %.0f s, %d of %d pairs are matched",
+                DEADLINE,
+                states.count("finished"),
+                len(pairs),
+            )
             raise
         print(report.result())
 

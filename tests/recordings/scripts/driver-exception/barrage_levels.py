@@ -4,6 +4,7 @@
 2. flag spikes
 3. daily means and exceedances from the data set
 """
+
 import dataclasses
 import logging
 import pathlib
@@ -38,10 +39,18 @@ class Pipeline:
         raw = self.folder / "raw"
         raw.mkdir()
         for station in self.settings.stations:
-            stamps = pd.date_range("2026-10-01", periods=self.settings.days * 144, freq="10min")
+            stamps = pd.date_range(
+                "2026-10-01", periods=self.settings.days * 144, freq="10min"
+            )
             hours = np.arange(len(stamps)) / 6
-            level = 3 + 1.6 * np.sin(2 * np.pi * hours / 12.42) + rng.normal(0, 0.05, len(stamps))
-            frame = pd.DataFrame({"stamp": stamps, "station": station, "level_m": level})
+            level = (
+                3
+                + 1.6 * np.sin(2 * np.pi * hours / 12.42)
+                + rng.normal(0, 0.05, len(stamps))
+            )
+            frame = pd.DataFrame(
+                {"stamp": stamps, "station": station, "level_m": level}
+            )
             frame.to_csv(raw / f"{station}.csv", index=False)
         levels = dd.read_csv(str(raw / "*.csv"), parse_dates=["stamp"])
         levels = levels.set_index("stamp", sort=True)
@@ -73,7 +82,10 @@ class Pipeline:
 def run(settings):
     folder = tempfile.mkdtemp(prefix="barrage-")
     cluster = LocalCluster(
-        n_workers=settings.workers, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+        n_workers=settings.workers,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        dashboard_address=None,
     )
     client = Client(cluster)
     try:

@@ -3,6 +3,7 @@
 Readings come from two sources; the archive stands in where the live feed has no
 file. The forecast team takes the result only when enough gauges are in it.
 """
+
 import json
 import logging
 import os
@@ -25,7 +26,10 @@ def prepare(folder):
     rng = random.Random(77)
     for basin in BASINS:
         readings = [
-            {"gauge": i, "mm": round(rng.expovariate(0.3), 1) if rng.random() > 0.22 else None}
+            {
+                "gauge": i,
+                "mm": round(rng.expovariate(0.3), 1) if rng.random() > 0.22 else None,
+            }
             for i in range(GAUGES)
         ]
         source = "archive" if basin == "Chew" else "live"
@@ -43,7 +47,11 @@ def load_readings(folder, source, basin):
 @delayed
 def basin_total(basin, readings):
     good = [r["mm"] for r in readings if r["mm"] is not None]
-    return {"basin": basin, "mean_mm": round(sum(good) / len(good), 2), "gauges": len(good)}
+    return {
+        "basin": basin,
+        "mean_mm": round(sum(good) / len(good), 2),
+        "gauges": len(good),
+    }
 
 
 def load_with_fallback(folder, basin):
@@ -58,8 +66,14 @@ def load_with_fallback(folder, basin):
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(levelname)-7s %(message)s")
-    with tempfile.TemporaryDirectory() as folder, Client(
-        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ),
     ):
         prepare(folder)
         totals = []
@@ -71,14 +85,19 @@ def main():
     with open("rainfall.json", "w") as out:
         json.dump(table, out, indent=1)
     for row in table:
-        log.info("%-6s %6.2f mm from %d gauges", row["basin"], row["mean_mm"], row["gauges"])
+        log.info(
+            "%-6s %6.2f mm from %d gauges", row["basin"], row["mean_mm"], row["gauges"]
+        )
     return sum(row["gauges"] for row in table) / (GAUGES * len(BASINS))
 
 
 def release(coverage):
     """Hand over to the forecast team, or keep yesterday's table."""
     if coverage < REQUIRED:
-        print(f"gauge coverage {coverage:.0%} is below {REQUIRED:.0%}: table is not released", file=sys.stderr)
+        print(
+            f"gauge coverage {coverage:.0%} is below {REQUIRED:.0%}: table is not released",
+            file=sys.stderr,
+        )
         sys.exit(3)
     os.replace("rainfall.json", "rainfall_released.json")
 

@@ -1,4 +1,5 @@
 """Tests of the dairy's price list: run by the build server before each release."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ GRADES = {"mild": 6.2, "mature": 8.9, "vintage": 12.4}
 
 # --- the code under test (imported from the price package on the build server) ---
 
+
 def wheel_price(grade, kilos):
     if kilos <= 0:
         raise ValueError(f"a wheel of {kilos} kg cannot be sold")
@@ -19,7 +21,9 @@ def wheel_price(grade, kilos):
 
 
 def price_list(wheels):
-    return wheels.assign(price=wheels["grade"].map(GRADES).astype("float64") * wheels["kilos"])
+    return wheels.assign(
+        price=wheels["grade"].map(GRADES).astype("float64") * wheels["kilos"]
+    )
 
 
 def with_discount(prices, percent):
@@ -31,9 +35,12 @@ def with_discount(prices, percent):
 
 # --- fixtures ---
 
+
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as c:
             yield c
 
@@ -52,6 +59,7 @@ def wheels():
 
 
 # --- tests ---
+
 
 def test_price_of_one_wheel(client):
     assert client.submit(wheel_price, "mature", 10).result() == 89.0

@@ -1,7 +1,8 @@
 """Weights for a household survey: answers joined with the panel's strata, then calibrated.
 
-    survey_panels.py run --wave 14
+survey_panels.py run --wave 14
 """
+
 import tempfile
 from pathlib import Path
 
@@ -34,7 +35,9 @@ class Wave:
                     "persons": rng.integers(1, 7, len(chunk)),
                 }
             ).to_parquet(self.folder / f"answers-{part}.parquet")
-        strata = pd.DataFrame({"household": ids, "stratum": rng.integers(1, 25, len(ids))})
+        strata = pd.DataFrame(
+            {"household": ids, "stratum": rng.integers(1, 25, len(ids))}
+        )
         moved = strata.sample(frac=0.02, random_state=self.number).assign(stratum=99)
         pd.concat([strata, moved]).to_csv(self.folder / "strata.csv", index=False)
 
@@ -52,7 +55,9 @@ class Weighting:
         self.wave = wave
 
     def joined(self):
-        return self.wave.answers.merge(self.wave.strata, on="household", how="left").persist()
+        return self.wave.answers.merge(
+            self.wave.strata, on="household", how="left"
+        ).persist()
 
     def check_households(self, joined):
         before, after, empty = dask.compute(
@@ -60,7 +65,9 @@ class Weighting:
         )
         click.echo(f"answers {before}, joined {after}, without stratum {empty}")
         assert empty == 0, f"{empty} households without a stratum"
-        assert after == before, f"join changed the number of households: {before} before, {after} after"
+        assert after == before, (
+            f"join changed the number of households: {before} before, {after} after"
+        )
 
     def weights(self, joined):
         sizes = joined.groupby("stratum")["persons"].sum().compute()
@@ -79,9 +86,15 @@ def run(wave, workers):
     with tempfile.TemporaryDirectory(prefix="panel-") as name:
         data = Wave(Path(name), wave)
         data.download()
-        with LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
-        ) as cluster, Client(cluster):
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster),
+        ):
             weighting = Weighting(data)
             joined = weighting.joined()
             wait(joined)

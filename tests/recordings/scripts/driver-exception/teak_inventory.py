@@ -2,6 +2,7 @@
 
 Yards whose scanner gave no reading are left out, as agreed with the board, and are named at the foot of the page.
 """
+
 import logging
 import sys
 
@@ -27,7 +28,11 @@ def grade_yard(yard: str, planks: int) -> dict:
     volume = rng.gamma(3.0, 0.02, planks)
     moisture = rng.normal(13.0, 1.5, planks)
     knots = rng.poisson(3.2, planks) + 1
-    grade = np.where((knots < 1) & (moisture < 12), "select", np.where(knots < 5, "standard", "rustic"))
+    grade = np.where(
+        (knots < 1) & (moisture < 12),
+        "select",
+        np.where(knots < 5, "standard", "rustic"),
+    )
     frame = pd.DataFrame({"grade": grade, "volume": volume})
     return {"yard": yard, "volumes": frame.groupby("grade")["volume"].sum().to_dict()}
 
@@ -62,8 +67,14 @@ def board_page(table: pd.DataFrame, missing) -> str:
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(asctime)s %(levelname)s %(message)s")
-    client = Client(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stdout,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+    client = Client(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     try:
         records, missing = collect(client)
         log.info("%d yards graded, %d left out", len(records), len(missing))

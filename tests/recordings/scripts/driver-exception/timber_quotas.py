@@ -2,6 +2,7 @@
 
 Configuration comes from a YAML file beside the script (a default one is written when there is none).
 """
+
 import os
 import sys
 
@@ -40,8 +41,12 @@ def smooth(block):
 def estimates(config):
     cells = config["cells"]
     rng = da.random.default_rng(5)
-    canopy = rng.gamma(2.0, 30.0, size=(config["districts"] * 10, cells), chunks=(100, cells))
-    smoothed = da.overlap.overlap(canopy, depth={0: 1}, boundary="reflect").map_blocks(smooth)
+    canopy = rng.gamma(
+        2.0, 30.0, size=(config["districts"] * 10, cells), chunks=(100, cells)
+    )
+    smoothed = da.overlap.overlap(canopy, depth={0: 1}, boundary="reflect").map_blocks(
+        smooth
+    )
     trimmed = da.overlap.trim_overlap(smoothed, depth={0: 1}, boundary="reflect")
     return trimmed.sum(axis=1).compute()
 
@@ -74,7 +79,10 @@ def main():
     config = read_config()
     dask.config.set({"distributed.comm.timeouts.connect": "10s"})
     cluster = LocalCluster(
-        n_workers=config["workers"], threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+        n_workers=config["workers"],
+        threads_per_worker=1,
+        memory_limit="400MB",
+        dashboard_address=None,
     )
     client = Client(cluster)
     try:

@@ -3,6 +3,7 @@
 Mileage comes from the telemetry store (parquet), the register is the fleet system's export. The result drives the
 workshop's list of bikes that are due for service.
 """
+
 import logging
 import tempfile
 from dataclasses import dataclass
@@ -80,7 +81,12 @@ def main():
         settings = Settings(Path(folder))
         source = Source(settings)
         source.prepare()
-        with Client(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as client:
+        with Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as client:
             log.info("connected to %s", client.scheduler.address)
             job = DueList(source, settings)
             job.report_stations()

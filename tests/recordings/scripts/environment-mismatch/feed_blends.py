@@ -3,6 +3,7 @@
 Releases of the in-house package ``feedmill`` are unpacked under ``releases/``; the mill's machines run whatever the
 link ``releases/current`` points to, and this job runs the release that it was deployed with.
 """
+
 import argparse
 import json
 import logging
@@ -42,11 +43,16 @@ def herd_need(herd):
 
 
 def unpack_releases(root):
-    for version, arg, line in (("2.3", "", "pass"), ("2.4", ", *, moisture=14.0", "cost *= 100 / (100 - moisture)")):
+    for version, arg, line in (
+        ("2.3", "", "pass"),
+        ("2.4", ", *, moisture=14.0", "cost *= 100 / (100 - moisture)"),
+    ):
         pkg = root / version / "feedmill"
         pkg.mkdir(parents=True, exist_ok=True)
         (pkg / "__init__.py").write_text(f"__version__ = {version!r}\n")
-        (pkg / "blends.py").write_text(textwrap.dedent(BLENDS).format(extra_arg=arg, extra_line=line))
+        (pkg / "blends.py").write_text(
+            textwrap.dedent(BLENDS).format(extra_arg=arg, extra_line=line)
+        )
     current = root / "current"
     if not current.is_symlink():
         current.symlink_to("2.3")
@@ -55,7 +61,9 @@ def unpack_releases(root):
 
 def spawn(*args, path):
     env = dict(os.environ)
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), env.get("PYTHONPATH")]))
+    env["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(path), env.get("PYTHONPATH")])
+    )
     return subprocess.Popen([sys.executable, "-m", "dask", *args], env=env)
 
 
@@ -75,10 +83,34 @@ def main():
     from distributed import Client
 
     log.info("feedmill %s, %d herds", feedmill.__version__, args.herds)
-    procs = [spawn("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", "mill.json",
-                   path=releases / RELEASE)]
-    procs += [spawn("worker", "--scheduler-file", "mill.json", "--nthreads", "1", "--no-dashboard", "--no-nanny",
-                    "--name", f"mill-{i}", path=current) for i in range(2)]
+    procs = [
+        spawn(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            "mill.json",
+            path=releases / RELEASE,
+        )
+    ]
+    procs += [
+        spawn(
+            "worker",
+            "--scheduler-file",
+            "mill.json",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--no-nanny",
+            "--name",
+            f"mill-{i}",
+            path=current,
+        )
+        for i in range(2)
+    ]
     client = None
     try:
         client = Client(scheduler_file="mill.json", timeout=20)
@@ -86,7 +118,9 @@ def main():
         needs = client.map(herd_need, range(args.herds))
         materials = ["barley", "wheat", "soy", "rape", "maize"]
         # farms' data arrive over a flaky link, so each blend may be tried again
-        blends = client.map(blend, needs, materials=materials, moisture=args.moisture, retries=2)
+        blends = client.map(
+            blend, needs, materials=materials, moisture=args.moisture, retries=2
+        )
         table = dict(enumerate(client.gather(blends)))
         pathlib.Path("blends.json").write_text(json.dumps(table))
         log.info("mean cost %.3f", sum(b[0] for b in table.values()) / len(table))

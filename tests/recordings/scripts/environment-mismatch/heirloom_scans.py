@@ -3,6 +3,7 @@
 The scans sit in an archive behind a token.  ``Archive`` objects go to the workers without their session; each worker
 signs in again with its own.
 """
+
 import argparse
 import hashlib
 import logging
@@ -75,9 +76,15 @@ def main(argv):
     logging.basicConfig(level=logging.INFO)
 
     settings = pathlib.Path("museum.env")
-    settings.write_text("# issued by the archive, valid until spring\nSCAN_ARCHIVE_TOKEN = " + hashlib.md5(b"museum").hexdigest() + "\n")
+    settings.write_text(
+        "# issued by the archive, valid until spring\nSCAN_ARCHIVE_TOKEN = "
+        + hashlib.md5(b"museum").hexdigest()
+        + "\n"
+    )
 
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     written = 0
     try:
@@ -85,8 +92,13 @@ def main(argv):
         log.info("calibration %s", calibration)
         load_settings(settings)
         archive = Archive(args.collection, "https://archive.museum.example")
-        log.info("signed in, first scan has %d bytes", len(archive.fetch(archive.names(1)[0])))
-        labels = client.map(read_label, archive.names(args.n), archive=archive, retries=1)
+        log.info(
+            "signed in, first scan has %d bytes",
+            len(archive.fetch(archive.names(1)[0])),
+        )
+        labels = client.map(
+            read_label, archive.names(args.n), archive=archive, retries=1
+        )
         with open("labels.tsv", "w") as out:
             for name, label in client.gather(labels):
                 out.write(f"{name}\t{label}\n")

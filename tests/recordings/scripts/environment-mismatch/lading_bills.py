@@ -4,6 +4,7 @@
 folders; a release is chosen by PYTHONPATH.  The long-lived cluster is started
 by `start_site`, the voyage job by hand or by the voyage calendar.
 """
+
 import os
 import subprocess
 import sys
@@ -13,21 +14,21 @@ from pathlib import Path
 import click
 
 RELEASES = {
-    "release-41": '''\
+    "release-41": """\
 __version__ = "4.1"
 
 
 def charge_bill(bill):
     return {"bill": bill["no"], "amount": round(bill["tonnes"] * bill["rate"], 2)}
-''',
-    "release-42": '''\
+""",
+    "release-42": """\
 __version__ = "4.2"
 
 
 def charge_bill(bill, fuel_index=1.0):
     amount = bill["tonnes"] * bill["rate"] * fuel_index
     return {"bill": bill["no"], "amount": round(amount, 2)}
-''',
+""",
 }
 
 
@@ -43,17 +44,26 @@ def start_site(root, scheduler_file):
     env = dict(os.environ, PYTHONPATH=str(root / "release-41"))
     dask = [sys.executable, "-m", "dask"]
     where = ["--scheduler-file", str(scheduler_file), "--no-dashboard"]
-    yield subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", *where], env=env, cwd=root)
+    yield subprocess.Popen(
+        [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", *where],
+        env=env,
+        cwd=root,
+    )
     for n in range(2):
         yield subprocess.Popen(
-            [*dask, "worker", *where, "--nthreads", "1", "--name", f"quay-{n}"], env=env, cwd=root
+            [*dask, "worker", *where, "--nthreads", "1", "--name", f"quay-{n}"],
+            env=env,
+            cwd=root,
         )
 
 
 def bills_of(voyage, count=60):
     if voyage.startswith("X"):
         raise ValueError(f"voyage {voyage} is a repositioning trip")
-    return [{"no": f"{voyage}-{i:03d}", "tonnes": 4.0 + i % 9, "rate": 31.5} for i in range(count)]
+    return [
+        {"no": f"{voyage}-{i:03d}", "tonnes": 4.0 + i % 9, "rate": 31.5}
+        for i in range(count)
+    ]
 
 
 def charge_voyage(client, voyages, fuel_index):
@@ -69,7 +79,9 @@ def charge_voyage(client, voyages, fuel_index):
             click.echo(f"skipped: {e}")
     check = charge_bill(bills[0], fuel_index=fuel_index)
     click.echo(f"first bill, charged here: {check}")
-    charged = db.from_sequence(bills, npartitions=6).map(charge_bill, fuel_index=fuel_index)
+    charged = db.from_sequence(bills, npartitions=6).map(
+        charge_bill, fuel_index=fuel_index
+    )
     return charged.pluck("amount").sum().compute(scheduler=client)
 
 

@@ -1,4 +1,5 @@
 """Daily landings of halibut and other flatfish: revenue per port from the auction clocks' sale slips."""
+
 import collections
 import logging
 import random
@@ -27,7 +28,9 @@ class ExchangeRates:
     def to_pounds(self, amount, currency):
         with self._guard:
             if currency not in self._rates:
-                self._rates[currency] = {"GBP": 1.0, "EUR": 0.86, "NOK": 0.073}[currency]
+                self._rates[currency] = {"GBP": 1.0, "EUR": 0.86, "NOK": 0.073}[
+                    currency
+                ]
         return amount * self._rates[currency]
 
 
@@ -41,7 +44,16 @@ class Auction:
         @delayed(name=f"slips-{port}")
         def read(seed, n):
             rng = random.Random(seed)
-            return [(rng.choice(SPECIES), rng.uniform(2, 90), rng.uniform(4, 18), rng.choice(("GBP", "EUR", "NOK"))) for _ in range(n)]
+            return [
+                (
+                    rng.choice(SPECIES),
+                    rng.uniform(2, 90),
+                    rng.uniform(4, 18),
+                    rng.choice(("GBP", "EUR", "NOK")),
+                )
+                for _ in range(n)
+            ]
+
         return read(f"{port}{self.day}", 4000)
 
     def volumes(self):
@@ -50,6 +62,7 @@ class Auction:
             for species, kilos, _, _ in rows:
                 out[species] += kilos
             return out
+
         parts = [delayed(weight)(self.slips(p)) for p in PORTS]
         for part in dask.compute(*parts):
             self.totals.update(part)
@@ -71,14 +84,19 @@ class Auction:
                 sums[species] += rates.to_pounds(kilos * price, currency)
             return port, dict(sums)
 
-        tasks = [delayed(revenue)(p, self.slips(p), dask_key_name=f"revenue-{p}") for p in PORTS]
+        tasks = [
+            delayed(revenue)(p, self.slips(p), dask_key_name=f"revenue-{p}")
+            for p in PORTS
+        ]
         futures = self.client.compute(tasks)
         return dict(self.client.gather(futures))
 
 
 def main(day=332):
     started = time.time()
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             auction = Auction(day, client)
             auction.volumes()

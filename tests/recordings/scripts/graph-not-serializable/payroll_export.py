@@ -28,11 +28,18 @@ def say(text, **style):
 
 def make_database(path):
     with closing(sqlite3.connect(path)) as base, base:
-        base.execute("create table sheet (employee integer, country text, hours real, rate real)")
+        base.execute(
+            "create table sheet (employee integer, country text, hours real, rate real)"
+        )
         base.execute("create table allowance (country text, amount real)")
-        rows = [(i, list(COUNTRIES)[i % 3], 120 + i % 50, 18 + i % 23) for i in range(900)]
+        rows = [
+            (i, list(COUNTRIES)[i % 3], 120 + i % 50, 18 + i % 23) for i in range(900)
+        ]
         base.executemany("insert into sheet values (?, ?, ?, ?)", rows)
-        base.executemany("insert into allowance values (?, ?)", [("de", 310.0), ("fr", 275.0), ("nl", 290.0)])
+        base.executemany(
+            "insert into allowance values (?, ?)",
+            [("de", 310.0), ("fr", 275.0), ("nl", 290.0)],
+        )
 
 
 class Allowances:
@@ -44,20 +51,26 @@ class Allowances:
 
     def of(self, country):
         if country not in self.known:
-            row = self.base.execute("select amount from allowance where country = ?", (country,)).fetchone()
+            row = self.base.execute(
+                "select amount from allowance where country = ?", (country,)
+            ).fetchone()
             self.known[country] = row[0]
         return self.known[country]
 
 
 def gross_pay(rows):
-    return [(employee, country, hours * rate) for employee, country, hours, rate in rows]
+    return [
+        (employee, country, hours * rate) for employee, country, hours, rate in rows
+    ]
 
 
 def net_pay(rows, allowances):
     out = []
     for employee, country, gross in rows:
         free = allowances.of(country)
-        out.append((employee, country, gross - max(0.0, gross - free) * COUNTRIES[country]))
+        out.append(
+            (employee, country, gross - max(0.0, gross - free) * COUNTRIES[country])
+        )
     return out
 
 
@@ -72,13 +85,17 @@ def totals(parts):
 def step_gross(path, batch):
     with closing(sqlite3.connect(path)) as base:
         rows = base.execute("select * from sheet order by employee").fetchall()
-    parts = [delayed(gross_pay)(rows[i : i + batch]) for i in range(0, len(rows), batch)]
+    parts = [
+        delayed(gross_pay)(rows[i : i + batch]) for i in range(0, len(rows), batch)
+    ]
     return dask.compute(*parts)
 
 
 def step_net(path, gross):
     allowances = delayed(Allowances(path), pure=False, traverse=False)
-    return delayed(totals)([delayed(net_pay)(rows, allowances) for rows in gross]).compute()
+    return delayed(totals)(
+        [delayed(net_pay)(rows, allowances) for rows in gross]
+    ).compute()
 
 
 def attempt(name, func, *args, times=2):
@@ -86,7 +103,10 @@ def attempt(name, func, *args, times=2):
         try:
             result = func(*args)
         except Exception as err:
-            say(f"step {name}: attempt {turn} of {times} failed ({type(err).__name__})", fg="yellow")
+            say(
+                f"step {name}: attempt {turn} of {times} failed ({type(err).__name__})",
+                fg="yellow",
+            )
             time.sleep(0.5)
         else:
             say(f"step {name}: done")
@@ -103,7 +123,10 @@ def main(month, batch):
         path = str(Path(folder) / "personnel.db")
         make_database(path)
         cluster = LocalCluster(
-            n_workers=2, threads_per_worker=2, memory_limit="350MB", dashboard_address=None,
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="350MB",
+            dashboard_address=None,
             local_directory=folder,
         )
         client = Client(cluster)

@@ -5,6 +5,7 @@ are expected every night; their regions get the text of the neighbour. The desk
 runs its own scheduler and workers and stops them with signals, as its init
 script does.
 """
+
 import os
 import random
 import signal
@@ -39,9 +40,17 @@ def write_text(region, points):
 def start(folder, *words, **options):
     log = open(os.path.join(folder, words[0] + options.get("suffix", "") + ".log"), "w")
     return subprocess.Popen(
-        [sys.executable, "-m", "dask", *words, "--no-dashboard",
-         "--scheduler-file", os.path.join(folder, "desk.json")],
-        stdout=log, stderr=subprocess.STDOUT,
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            *words,
+            "--no-dashboard",
+            "--scheduler-file",
+            os.path.join(folder, "desk.json"),
+        ],
+        stdout=log,
+        stderr=subprocess.STDOUT,
     )
 
 
@@ -79,11 +88,24 @@ def main():
         processes = [start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")]
         for n in "12":
             processes.append(
-                start(folder, "worker", "--nthreads", "1", "--memory-limit", "350MB",
-                      "--name", f"desk-{n}", "--local-directory", folder, suffix=n)
+                start(
+                    folder,
+                    "worker",
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "350MB",
+                    "--name",
+                    f"desk-{n}",
+                    "--local-directory",
+                    folder,
+                    suffix=n,
+                )
             )
         try:
-            with Client(scheduler_file=os.path.join(folder, "desk.json"), timeout="20s") as client:
+            with Client(
+                scheduler_file=os.path.join(folder, "desk.json"), timeout="20s"
+            ) as client:
                 client.wait_for_workers(2, timeout=20)
                 texts = bulletins(client)
         finally:

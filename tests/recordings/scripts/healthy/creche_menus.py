@@ -3,6 +3,7 @@
 The three parts were written by three people; each brings up the cluster it likes and
 takes it down again. The last part reads the files of the first two.
 """
+
 import json
 import logging
 import pathlib
@@ -21,12 +22,18 @@ DISHES = ["soup", "pasta", "fish", "stew", "porridge", "salad"]
 
 def nutrition():
     """Energy of a month's menus: arrays, one threaded worker."""
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
         with Client(cluster):
-            portions = da.random.default_rng(1).uniform(80, 240, size=(6000, 60), chunks=(1000, 60))
+            portions = da.random.default_rng(1).uniform(
+                80, 240, size=(6000, 60), chunks=(1000, 60)
+            )
             energy = (portions * da.linspace(0.8, 4.2, 60, chunks=60)).sum(axis=1)
             mean, top = da.compute(energy.mean(), energy.max())
-    (OUT / "nutrition.json").write_text(json.dumps({"mean": float(mean), "max": float(top)}))
+    (OUT / "nutrition.json").write_text(
+        json.dumps({"mean": float(mean), "max": float(top)})
+    )
     log.info("nutrition: mean %.0f kcal", mean)
 
 
@@ -43,7 +50,9 @@ def kilos(order):
 
 def shopping():
     """Orders of the creches: a bag, two worker processes."""
-    with Client(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as client:
+    with Client(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as client:
         orders = db.from_sequence(range(300), npartitions=6).map(one_order).map(kilos)
         rows = orders.compute()
         client.cluster.close()
@@ -54,7 +63,9 @@ def shopping():
 def cost():
     """Cost per dish: a dataframe, another two worker processes."""
     prices = pd.Series(np.linspace(2.0, 7.0, len(DISHES)), index=DISHES)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         orders = dd.read_parquet(str(OUT / "orders.parquet")).repartition(npartitions=3)

@@ -2,6 +2,7 @@
 
 The garden lends its office machines after hours: they join one after another while the job is already under way.
 """
+
 import logging
 import pathlib
 import subprocess
@@ -26,8 +27,24 @@ class OfficeMachines:
         for i in range(self.count):
             if self._stop.wait(self.pause):
                 return
-            self.procs.append(subprocess.Popen([sys.executable, "-m", "dask", "worker", "--scheduler-file", self.scheduler_file,
-                                                "--nthreads", "1", "--no-dashboard", "--no-nanny", "--name", f"office-{i}"]))
+            self.procs.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        "--scheduler-file",
+                        self.scheduler_file,
+                        "--nthreads",
+                        "1",
+                        "--no-dashboard",
+                        "--no-nanny",
+                        "--name",
+                        f"office-{i}",
+                    ]
+                )
+            )
             log.info("office-%d joins", i)
 
     def __enter__(self):
@@ -57,11 +74,30 @@ def leaf_area(species, photo):
 
 def main():
     logging.basicConfig(level=logging.INFO)
-    scheduler = subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                                  "--scheduler-file", "garden.json"])
+    scheduler = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            "garden.json",
+        ]
+    )
     try:
-        with Client(scheduler_file="garden.json", timeout=20) as client, OfficeMachines("garden.json", 3, pause=2.5):
-            futures = [client.submit(leaf_area, SPECIES[i % 4], i, key=f"leaf-area-{i}") for i in range(60)]
+        with (
+            Client(scheduler_file="garden.json", timeout=20) as client,
+            OfficeMachines("garden.json", 3, pause=2.5),
+        ):
+            futures = [
+                client.submit(leaf_area, SPECIES[i % 4], i, key=f"leaf-area-{i}")
+                for i in range(60)
+            ]
             areas = {}
             for f in as_completed(futures, timeout=50):
                 species, green = f.result()

@@ -2,6 +2,7 @@
 
 The pool grows with the queue of orders and shrinks again for the small forecast.
 """
+
 import contextlib
 import logging
 import os
@@ -36,9 +37,16 @@ def forecast(day, counts):
 
 @contextlib.contextmanager
 def pool():
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="400MB", dashboard_address=None,
-                      worker_dashboard_address=None) as cluster:
-        cluster.adapt(minimum=1, maximum=3, interval="500ms", wait_count=3, target_duration="2s")
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        dashboard_address=None,
+        worker_dashboard_address=None,
+    ) as cluster:
+        cluster.adapt(
+            minimum=1, maximum=3, interval="500ms", wait_count=3, target_duration="2s"
+        )
         with Client(cluster) as client:
             yield client
 
@@ -52,12 +60,23 @@ def main():
             _, items = f.result()
             for item in items:
                 counts[item] += 1
-        log.info("80 orders packed, %d workers", len(client.scheduler_info()["workers"]))
+        log.info(
+            "80 orders packed, %d workers", len(client.scheduler_info()["workers"])
+        )
         del orders, f
         time.sleep(3)
-        week = dict(client.gather([client.submit(forecast, d, counts, key=f"forecast-{d}") for d in range(5)]))
+        week = dict(
+            client.gather(
+                [
+                    client.submit(forecast, d, counts, key=f"forecast-{d}")
+                    for d in range(5)
+                ]
+            )
+        )
         log.info("forecast made, %d workers", len(client.scheduler_info()["workers"]))
-    pathlib.Path("forecast.txt").write_text("\n".join(f"{d} {v}" for d, v in sorted(week.items())))
+    pathlib.Path("forecast.txt").write_text(
+        "\n".join(f"{d} {v}" for d, v in sorted(week.items()))
+    )
 
 
 if __name__ == "__main__":

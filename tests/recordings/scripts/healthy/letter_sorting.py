@@ -3,6 +3,7 @@
 The scanner's decoding library is known to end its process now and then; the
 batch is then simply decoded again on another worker.
 """
+
 import os
 import sys
 import tempfile
@@ -40,7 +41,9 @@ def decode_batch(batch, images, spool):
 def main():
     bins = Counter()
     with tempfile.TemporaryDirectory() as spool:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster:
             with Client(cluster) as client:
                 scans = {b: client.submit(scan, b, key=f"scan-{b}") for b in range(12)}
                 decoded = [
@@ -52,7 +55,9 @@ def main():
                     batch, counts = future.result()
                     bins.update(counts)
                     done += 1
-                    print(f"batch {batch} sorted ({done} of {len(decoded)})", flush=True)
+                    print(
+                        f"batch {batch} sorted ({done} of {len(decoded)})", flush=True
+                    )
     letters = sum(bins.values())
     print(f"{letters} letters in {len(bins)} bins")
     for number, count in sorted(bins.items()):

@@ -3,6 +3,7 @@
 Runs under pytest in the nightly acceptance stage: the rates desk publishes in
 its own time, and the valuations wait for it.
 """
+
 import threading
 import time
 
@@ -40,7 +41,9 @@ def value_pool(name, loans):
 
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             yield client
 
@@ -50,7 +53,9 @@ def valuations(client):
     desk = RatesDesk(client, after=16)
     desk.start()
     futures = client.map(value_pool, POOLS, loans=5_000)
-    result = {name: (present, balance) for name, present, balance in client.gather(futures)}
+    result = {
+        name: (present, balance) for name, present, balance in client.gather(futures)
+    }
     desk.join()
     return result
 

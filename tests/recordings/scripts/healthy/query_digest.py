@@ -26,7 +26,10 @@ SHAPES = [
 
 def statements(day, count):
     rng = random.Random(day)
-    return [(rng.choice(SHAPES).format(rng.randint(1, 10**6)), rng.expovariate(1 / 0.4)) for _ in range(count)]
+    return [
+        (rng.choice(SHAPES).format(rng.randint(1, 10**6)), rng.expovariate(1 / 0.4))
+        for _ in range(count)
+    ]
 
 
 def shape(entry):
@@ -53,7 +56,9 @@ def render(day, groups):
     end = time.monotonic() + 2.5
     lines = []
     for text, (count, seconds) in sorted(groups, key=lambda g: -g[1][1]):
-        lines.append(f"<tr><td>{html.escape(text)}</td><td>{count}</td><td>{seconds:.1f}</td></tr>")
+        lines.append(
+            f"<tr><td>{html.escape(text)}</td><td>{count}</td><td>{seconds:.1f}</td></tr>"
+        )
     page = "\n".join(lines)
     mark = page.encode()
     while time.monotonic() < end:
@@ -67,9 +72,16 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "digest.html"
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None, local_directory=folder
-        ) as cluster, Client(cluster):
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="350MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster),
+        ):
             with out.open("w") as target:
                 for day in DAYS:
                     groups = grouped(day, args.statements)

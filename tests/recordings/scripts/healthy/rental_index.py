@@ -21,7 +21,10 @@ def fetch_offers(city, page):
     """One page of offers; the portal takes its time."""
     time.sleep(1.1)
     rng = np.random.default_rng([len(city), page])
-    return [(float(area), float(area * rng.normal(12.4, 1.5))) for area in rng.uniform(28, 130, 40)]
+    return [
+        (float(area), float(area * rng.normal(12.4, 1.5)))
+        for area in rng.uniform(28, 130, 40)
+    ]
 
 
 def per_square_metre(offers):
@@ -35,11 +38,20 @@ def index_of(prices):
 
 
 def city_index(city, pages, folder):
-    with LocalCluster(
-        n_workers=1, threads_per_worker=THREADS, memory_limit="450MB", dashboard_address=None, local_directory=folder,
-        name=f"zone-{city.lower()}",
-    ) as cluster, Client(cluster) as client:
-        offers = client.map(fetch_offers, [city] * pages, range(pages), key=f"fetch_offers-{city}")
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=THREADS,
+            memory_limit="450MB",
+            dashboard_address=None,
+            local_directory=folder,
+            name=f"zone-{city.lower()}",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        offers = client.map(
+            fetch_offers, [city] * pages, range(pages), key=f"fetch_offers-{city}"
+        )
         prices = client.map(per_square_metre, offers, key=f"per_square_metre-{city}")
         return client.submit(index_of, prices, key=f"index_of-{city}").result()
 
@@ -53,7 +65,9 @@ def main():
             log.info("%s done, zone closed", city)
     base = table["Graz"]["median"]
     for city, row in table.items():
-        print(f"{city:<6} {row['offers']:5d} offers {row['median']:6.2f} EUR/m2 {100 * row['median'] / base:6.1f}")
+        print(
+            f"{city:<6} {row['offers']:5d} offers {row['median']:6.2f} EUR/m2 {100 * row['median'] / base:6.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 Lifts that stood still send a file without lines. The archive is one parquet folder, and a summary by building.
 """
+
 import logging
 import sys
 import tempfile
@@ -14,7 +15,13 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 log = logging.getLogger("lifts")
-DTYPES = {"lift": "int64", "building": "int64", "trip": "int64", "load_kg": "float64", "seconds": "float64"}
+DTYPES = {
+    "lift": "int64",
+    "building": "int64",
+    "trip": "int64",
+    "load_kg": "float64",
+    "seconds": "float64",
+}
 
 
 def drop_zone(folder: Path, lifts: int) -> int:
@@ -52,23 +59,37 @@ def archive(source: Path, target: Path):
 
 
 def summary(stored) -> pd.DataFrame:
-    by_building = stored.groupby("building").agg({"trip": "count", "seconds": "sum", "overload": "sum"})
+    by_building = stored.groupby("building").agg(
+        {"trip": "count", "seconds": "sum", "overload": "sum"}
+    )
     return by_building.compute().sort_index()
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory(prefix="lifts-") as name:
         source, target = Path(name) / "in", Path(name) / "archive"
         source.mkdir()
         quiet = drop_zone(source, lifts=60)
         log.info("%d lifts stood still", quiet)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="500MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster):
                 stored = archive(source, target)
                 table = summary(stored)
         table.to_csv("buildings.csv")
-        log.info("%d buildings, %d trips, %d overloads", len(table), table["trip"].sum(), table["overload"].sum())
+        log.info(
+            "%d buildings, %d trips, %d overloads",
+            len(table),
+            table["trip"].sum(),
+            table["overload"].sum(),
+        )
         if not len(table):
             return 1
     return 0

@@ -3,6 +3,7 @@
 Letters are scanned to text files by a contractor. Some of them cannot be read (another encoding, no header): these are
 skipped with a line in the log and listed for the contractor.
 """
+
 import logging
 import random
 import sys
@@ -26,10 +27,15 @@ def scans(folder: Path, count: int) -> list:
     paths = []
     for n in range(count):
         subject = rng.choice(SUBJECTS)
-        text = f"Subject: {subject}\nHouse: {rng.randint(1, 400)}\n\nDear Sir or Madam,\n" + "lorem ipsum " * 40
+        text = (
+            f"Subject: {subject}\nHouse: {rng.randint(1, 400)}\n\nDear Sir or Madam,\n"
+            + "lorem ipsum " * 40
+        )
         data = text.encode()
         if n % 19 == 7:
-            data = f"Subject: {subject}\nHouse: 9\n\nWir m\u00f6chten k\u00fcndigen\n".encode("latin-1")
+            data = f"Subject: {subject}\nHouse: 9\n\nWir m\u00f6chten k\u00fcndigen\n".encode(
+                "latin-1"
+            )
         elif n % 41 == 12:
             data = b"\n\n(blank page)\n"
         path = folder / f"letter-{n:03d}.txt"
@@ -63,11 +69,20 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     with tempfile.TemporaryDirectory(prefix="letters-") as name:
         paths = scans(Path(name), 240)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="350MB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="350MB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
-            letters = db.from_sequence(paths, npartitions=24).map(parse_or_skip).persist()
-            subjects = dict(letters.filter(usable).pluck("subject").frequencies().compute())
+            letters = (
+                db.from_sequence(paths, npartitions=24).map(parse_or_skip).persist()
+            )
+            subjects = dict(
+                letters.filter(usable).pluck("subject").frequencies().compute()
+            )
             skipped = letters.remove(usable).pluck("path").compute()
         finally:
             client.close()

@@ -3,6 +3,7 @@
 ``greenhouse/`` is this project's own package.  The scheduler is started beside it; workers get a scratch folder each so
 that their spill files do not land in the project.
 """
+
 import logging
 import os
 import pathlib
@@ -23,7 +24,7 @@ log = logging.getLogger("orders")
 
 FILES = {
     "greenhouse/__init__.py": "__version__ = '1.8'\n",
-    "greenhouse/pricing.py": '''
+    "greenhouse/pricing.py": """
         import dataclasses
 
 
@@ -41,7 +42,7 @@ FILES = {
         def price_order(number, lines):
             total = sum(l.quantity * l.unit * discount(l.quantity) for l in lines)
             return {"order": number, "lines": len(lines), "total": round(total, 2)}
-    ''',
+    """,
 }
 
 
@@ -73,9 +74,16 @@ def count_stock(bed):
 
 def orders(n):
     from greenhouse.pricing import Line
+
     plants = ["hellebore", "primrose", "sage", "thyme", "yew"]
     for i in range(n):
-        yield i, [Line(plants[(i + k) % 5], 5 + (i * k) % 60, 1.5 + k) for k in range(1 + i % 4)]
+        yield (
+            i,
+            [
+                Line(plants[(i + k) % 5], 5 + (i * k) % 60, 1.5 + k)
+                for k in range(1 + i % 4)
+            ],
+        )
 
 
 @click.command()
@@ -87,13 +95,37 @@ def main(count, workers):
     unpack_project(project)
     rendezvous = pathlib.Path("nursery.json").resolve()
     with ExitStack() as stack:
-        stack.enter_context(process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                                    "--scheduler-file", str(rendezvous), cwd=project))
+        stack.enter_context(
+            process(
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(rendezvous),
+                cwd=project,
+            )
+        )
         for i in range(workers):
             scratch = pathlib.Path("scratch", f"w{i}")
             scratch.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(process("worker", "--scheduler-file", str(rendezvous), "--nthreads", "1", "--no-dashboard",
-                                        "--no-nanny", "--name", f"bench-{i}", cwd=scratch, env=dict(os.environ, TZ="UTC")))
+            stack.enter_context(
+                process(
+                    "worker",
+                    "--scheduler-file",
+                    str(rendezvous),
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--no-nanny",
+                    "--name",
+                    f"bench-{i}",
+                    cwd=scratch,
+                    env=dict(os.environ, TZ="UTC"),
+                )
+            )
         client = stack.enter_context(Client(scheduler_file=str(rendezvous), timeout=20))
         client.wait_for_workers(workers, timeout=20)
 
@@ -102,7 +134,10 @@ def main(count, workers):
         stock = dict(client.gather(client.map(count_stock, range(12))))
         log.info("%d beds counted, %d plants", len(stock), sum(stock.values()))
         priced, failed = [], 0
-        futures = [client.submit(price_order, number, lines, key=f"price-{number}") for number, lines in orders(count)]
+        futures = [
+            client.submit(price_order, number, lines, key=f"price-{number}")
+            for number, lines in orders(count)
+        ]
         for f in as_completed(futures, timeout=12):
             if f.status == "error":
                 failed += 1

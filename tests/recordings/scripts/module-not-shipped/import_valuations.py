@@ -3,6 +3,7 @@
 Rules are kept in a module of their own, which the tariff office generates;
 this job applies them to all declarations and totals them per port.
 """
+
 import logging
 import os
 import subprocess
@@ -34,7 +35,13 @@ log = logging.getLogger("imports")
 def declarations(port, count=25):
     headings = sorted(tariff_rules.RATES)
     return [
-        {"port": port, "no": i, "heading": headings[i % len(headings)], "price": 100.0 + i, "freight": 12.5}
+        {
+            "port": port,
+            "no": i,
+            "heading": headings[i % len(headings)],
+            "price": 100.0 + i,
+            "freight": 12.5,
+        }
         for i in range(count)
     ]
 
@@ -59,8 +66,20 @@ class WorkerLauncher:
             folder.mkdir()
             self.processes.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "dask", "worker", self.address, "--name", f"batch-{n}",
-                     "--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)],
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        self.address,
+                        "--name",
+                        f"batch-{n}",
+                        "--nthreads",
+                        "1",
+                        "--no-dashboard",
+                        "--local-directory",
+                        str(folder),
+                    ],
                     cwd=folder,
                     env={**os.environ, "TMPDIR": str(folder)},
                 )

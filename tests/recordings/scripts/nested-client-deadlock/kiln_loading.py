@@ -3,6 +3,7 @@
 For every kiln the planner asks for the shrinkage of the pieces that are
 candidates for it (a small simulation each) and then fills the shelves.
 """
+
 import argparse
 import logging
 from dataclasses import dataclass, field
@@ -61,7 +62,12 @@ class Planner:
 
 def week(n_kilns):
     return [
-        Kiln(f"kiln-{k}", shelves=4, peak=1000 + 70 * k, pieces=list(range(20 * k, 20 * k + 12)))
+        Kiln(
+            f"kiln-{k}",
+            shelves=4,
+            peak=1000 + 70 * k,
+            pieces=list(range(20 * k, 20 * k + 12)),
+        )
         for k in range(n_kilns)
     ]
 
@@ -78,14 +84,21 @@ def main():
     parser.add_argument("--kilns", type=int, default=5)
     parser.add_argument("--tolerance", type=float, default=0.01)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
 
     kilns = week(args.kilns)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             warm_up(client, kilns)
             planner = Planner(args.tolerance)
-            futures = [client.submit(planner.plan_kiln, k, key=f"plan_kiln-{k.name}") for k in kilns]
+            futures = [
+                client.submit(planner.plan_kiln, k, key=f"plan_kiln-{k.name}")
+                for k in kilns
+            ]
             for future, (name, shelves) in as_completed(futures, with_results=True):
                 logger.info("%s: %s pieces", name, sum(len(s) for s in shelves))
     logger.info("week planned")

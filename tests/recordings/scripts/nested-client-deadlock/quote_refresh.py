@@ -27,7 +27,11 @@ class QuotesOverdue(RuntimeError):
 def tariff_table(product):
     time.sleep(0.05)
     rng = random.Random(product)
-    return {"base": rng.uniform(4, 30), "growth": rng.uniform(1.001, 1.02), "floor": 2.5}
+    return {
+        "base": rng.uniform(4, 30),
+        "growth": rng.uniform(1.001, 1.02),
+        "floor": 2.5,
+    }
 
 
 def band_quote(table, age):
@@ -37,7 +41,10 @@ def band_quote(table, age):
 
 def product_quotes(product, table):
     client = get_client()
-    parts = [client.submit(band_quote, table, age, key=f"band-{product}-{age}") for age in BANDS]
+    parts = [
+        client.submit(band_quote, table, age, key=f"band-{product}-{age}")
+        for age in BANDS
+    ]
     return {"product": product, "quotes": dict(zip(BANDS, client.gather(parts)))}
 
 
@@ -54,12 +61,15 @@ class Refresh:
     def run(self):
         tables = self.tables()
         futures = [
-            self.client.submit(product_quotes, p, t, key=f"product_quotes-{p}") for p, t in tables.items()
+            self.client.submit(product_quotes, p, t, key=f"product_quotes-{p}")
+            for p, t in tables.items()
         ]
         end = time.monotonic() + DEADLINE
         for future in futures:
             try:
-                self.rows.append(future.result(timeout=max(0.1, end - time.monotonic())))
+                self.rows.append(
+                    future.result(timeout=max(0.1, end - time.monotonic()))
+                )
             except TimeoutError as err:
                 raise QuotesOverdue(
                     f"only {len(self.rows)} of {len(futures)} products quoted in {DEADLINE:.0f} s"
@@ -82,10 +92,15 @@ def warm_up(client):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory() as folder:
         cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None,
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
             local_directory=folder,
         )
         client = Client(cluster)

@@ -4,6 +4,7 @@ The coding step uses a licensed text engine. Seats of the engine are handed to t
 workers as a resource, so that never more forms are coded at once than there are
 seats. Settings come from the department's INI file.
 """
+
 import configparser
 import contextlib
 import os
@@ -52,18 +53,38 @@ class OwnCluster:
         self.scheduler_file = os.path.join(self.folder.name, "scheduler.json")
 
     def _start(self, *words):
-        log = open(os.path.join(self.folder.name, f"{words[0]}-{len(self.processes)}.log"), "w")
-        command = [sys.executable, "-m", "dask", *words, "--scheduler-file", self.scheduler_file, "--no-dashboard"]
-        self.processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+        log = open(
+            os.path.join(self.folder.name, f"{words[0]}-{len(self.processes)}.log"), "w"
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            *words,
+            "--scheduler-file",
+            self.scheduler_file,
+            "--no-dashboard",
+        ]
+        self.processes.append(
+            subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        )
         log.close()
 
     def __enter__(self):
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
         for n in range(self.section.getint("workers")):
             self._start(
-                "worker", "--name", f"desk{n}", "--nthreads", self.section["threads"],
-                "--memory-limit", "350MB", "--local-directory", self.folder.name,
-                "--resources", f"SEAT={self.section['seats_per_worker']}",
+                "worker",
+                "--name",
+                f"desk{n}",
+                "--nthreads",
+                self.section["threads"],
+                "--memory-limit",
+                "350MB",
+                "--local-directory",
+                self.folder.name,
+                "--resources",
+                f"SEAT={self.section['seats_per_worker']}",
             )
         return self
 
@@ -88,7 +109,9 @@ def run(settings):
             size = coding.getint("batch")
             batches = [answers[i : i + size] for i in range(0, len(answers), size)]
             coded = [
-                client.submit(code_answers, batch, resources={"SEAT": coding.getint("seats")})
+                client.submit(
+                    code_answers, batch, resources={"SEAT": coding.getint("seats")}
+                )
                 for batch in batches
             ]
             wait(coded, timeout=coding.getint("patience"))

@@ -3,6 +3,7 @@
 First traffic counts are spread over the road cells, then a dispersion model runs for each district.  The model is
 licensed per seat, so only workers that own a seat run it.
 """
+
 import dataclasses
 import logging
 import os
@@ -24,7 +25,9 @@ class Plan:
     seats_per_worker: int = 1
     stage_timeout: float = 12.0
     worker_resources: str = "dispersion_seats={seats}"
-    model_resources: dict = dataclasses.field(default_factory=lambda: {"dispersion_seat": 1})
+    model_resources: dict = dataclasses.field(
+        default_factory=lambda: {"dispersion_seat": 1}
+    )
 
 
 class Bulletin:
@@ -35,12 +38,42 @@ class Bulletin:
 
     def start(self):
         cmd = [sys.executable, "-m", "dask"]
-        self.procs.append(subprocess.Popen(cmd + ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                                                  "--scheduler-file", "bulletin.json"]))
+        self.procs.append(
+            subprocess.Popen(
+                cmd
+                + [
+                    "scheduler",
+                    "--host",
+                    "127.0.0.1",
+                    "--port",
+                    "0",
+                    "--no-dashboard",
+                    "--scheduler-file",
+                    "bulletin.json",
+                ]
+            )
+        )
         for i in range(self.plan.workers):
-            self.procs.append(subprocess.Popen(cmd + [
-                "worker", "--scheduler-file", "bulletin.json", "--nthreads", "1", "--no-dashboard", "--name", f"air-{i}",
-                "--no-nanny", "--resources", self.plan.worker_resources.format(seats=self.plan.seats_per_worker)]))
+            self.procs.append(
+                subprocess.Popen(
+                    cmd
+                    + [
+                        "worker",
+                        "--scheduler-file",
+                        "bulletin.json",
+                        "--nthreads",
+                        "1",
+                        "--no-dashboard",
+                        "--name",
+                        f"air-{i}",
+                        "--no-nanny",
+                        "--resources",
+                        self.plan.worker_resources.format(
+                            seats=self.plan.seats_per_worker
+                        ),
+                    ]
+                )
+            )
         self.client = Client(scheduler_file="bulletin.json", timeout=15)
         self.client.wait_for_workers(self.plan.workers, timeout=20)
 
@@ -70,12 +103,27 @@ class Bulletin:
 
     def run(self):
         hours = range(7, 11)
-        cells = {d: [self.client.submit(self.spread_traffic, d, h, key=f"traffic-{d}-{h}") for h in hours] for d in DISTRICTS}
+        cells = {
+            d: [
+                self.client.submit(self.spread_traffic, d, h, key=f"traffic-{d}-{h}")
+                for h in hours
+            ]
+            for d in DISTRICTS
+        }
         wait([f for fs in cells.values() for f in fs], timeout=30)
         logger.info("traffic of %d districts is spread", len(cells))
 
-        runs = [self.client.submit(self.disperse, d, cells[d], (1, 2), key=f"disperse-{d}", resources=self.plan.model_resources)
-                for d in DISTRICTS]
+        runs = [
+            self.client.submit(
+                self.disperse,
+                d,
+                cells[d],
+                (1, 2),
+                key=f"disperse-{d}",
+                resources=self.plan.model_resources,
+            )
+            for d in DISTRICTS
+        ]
         peaks = {}
         for f in as_completed(runs, timeout=self.plan.stage_timeout):
             d, peak = f.result()

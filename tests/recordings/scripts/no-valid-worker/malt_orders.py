@@ -4,6 +4,7 @@ Orders are grouped first, on any worker.  Roast simulations use the licensed
 solver, of which each host has one seat, so workers are started with a
 resource and the simulations ask for it (see roast.yaml).
 """
+
 import contextlib
 import subprocess
 import sys
@@ -40,11 +41,28 @@ class Hosts:
         )
 
     def __enter__(self):
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                   "--scheduler-file", str(self.scheduler_file))
+        self.start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.scheduler_file),
+        )
         for w in self.workers:
-            self.start("worker", "--scheduler-file", str(self.scheduler_file), "--name", w["name"],
-                       "--nthreads", "1", "--no-dashboard", *w["options"])
+            self.start(
+                "worker",
+                "--scheduler-file",
+                str(self.scheduler_file),
+                "--name",
+                w["name"],
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                *w["options"],
+            )
         return self
 
     def __exit__(self, *exc):
@@ -74,17 +92,28 @@ def roast_batch(batch, orders):
 def main():
     settings = yaml.safe_load(SETTINGS)
     roast = settings["roast"]
-    with tempfile.TemporaryDirectory() as folder, Hosts(folder, settings["workers"]) as hosts:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Hosts(folder, settings["workers"]) as hosts,
+    ):
         with Client(scheduler_file=str(hosts.scheduler_file), timeout=20) as client:
             client.wait_for_workers(2, timeout=20)
             grouped = client.map(group_orders, range(7), key="group_orders")
             orders = client.submit(
-                lambda days: {k: sum(d[k] for d in days) for k in days[0]}, grouped, key="week_orders"
+                lambda days: {k: sum(d[k] for d in days) for k in days[0]},
+                grouped,
+                key="week_orders",
             )
             print("orders of the week:", orders.result(timeout=20), flush=True)
 
             batches = [
-                client.submit(roast_batch, b, orders, key=f"roast_batch-{b}", resources=roast["seats"])
+                client.submit(
+                    roast_batch,
+                    b,
+                    orders,
+                    key=f"roast_batch-{b}",
+                    resources=roast["seats"],
+                )
                 for b in range(roast["batches"])
             ]
             plan = []

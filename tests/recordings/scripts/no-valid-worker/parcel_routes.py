@@ -60,12 +60,19 @@ def plan_route(name, stops):
 
 class Evening:
     def __init__(self, client, cluster, depots, patience):
-        self.client, self.cluster, self.depots, self.patience = client, cluster, depots, patience
+        self.client, self.cluster, self.depots, self.patience = (
+            client,
+            cluster,
+            depots,
+            patience,
+        )
         self.part = None
 
     def begin(self, part):
         self.part = part
-        log.info("%s, workers: %s", part.value, ", ".join(sorted(self.client.nthreads())))
+        log.info(
+            "%s, workers: %s", part.value, ", ".join(sorted(self.client.nthreads()))
+        )
 
     def read(self, mark):
         self.begin(Part.READING)
@@ -73,7 +80,13 @@ class Evening:
         for depot in self.depots:
             depot.home = next(homes)
         futures = [
-            self.client.submit(read_parcels, d.name, d.parcels, key=f"read_parcels-{d.name}", workers=[d.home])
+            self.client.submit(
+                read_parcels,
+                d.name,
+                d.parcels,
+                key=f"read_parcels-{d.name}",
+                workers=[d.home],
+            )
             for d in self.depots
         ]
         log.info(self.client.submit(gate_report, mark, retries=2).result())
@@ -92,7 +105,13 @@ class Evening:
     def plan(self):
         self.begin(Part.PLANNING)
         futures = [
-            self.client.submit(plan_route, d.name, d.stops, key=f"plan_route-{d.name}", workers=[d.home])
+            self.client.submit(
+                plan_route,
+                d.name,
+                d.stops,
+                key=f"plan_route-{d.name}",
+                workers=[d.home],
+            )
             for d in self.depots
         ]
         done, _ = wait(futures, timeout=self.patience)
@@ -104,9 +123,16 @@ def main():
     names = ["Ahlen", "Beckum", "Coesfeld", "Dülmen", "Ennigerloh", "Freckenhorst"]
     depots = [Depot(name, 60 + 10 * i) for i, name in enumerate(names)]
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None, local_directory=folder
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="350MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             evening = Evening(client, cluster, depots, patience=12)
             evening.read(f"{folder}/evening")
             evening.quiet()

@@ -2,6 +2,7 @@
 
 Encoding needs the licensed codec, of which every host has a fixed number of seats.
 """
+
 import logging
 import sys
 from concurrent.futures import TimeoutError as FuturesTimeout
@@ -51,17 +52,25 @@ def plan():
     for title, count in TITLES.items():
         chapters = [level(read_chapter(title, n)) for n in range(count)]
         with dask.annotate(resources={"codec": SEATS_PER_TITLE}):
-            encoded.append(encode_title(title, chapters, dask_key_name=f"encode-{title}"))
+            encoded.append(
+                encode_title(title, chapters, dask_key_name=f"encode-{title}")
+            )
     return catalogue(encoded)
 
 
 def main(profile="small", patience=15):
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     options = HOSTS[profile]
-    with LocalCluster(memory_limit="350MB", dashboard_address=None, **options) as cluster:
+    with LocalCluster(
+        memory_limit="350MB", dashboard_address=None, **options
+    ) as cluster:
         with Client(cluster) as client:
             preview = level(read_chapter("moby", 0)).compute()
-            log.info("preview of %d samples, peak %.2f", len(preview), abs(preview).max())
+            log.info(
+                "preview of %d samples, peak %.2f", len(preview), abs(preview).max()
+            )
             future = client.compute(plan(), optimize_graph=False)
             try:
                 sizes = future.result(timeout=patience)

@@ -4,6 +4,7 @@ The packing house has one machine; the job starts its scheduler and workers with
 usual commands, with a limit on idling so that nothing is left over on Sundays.
 Between the two Dask steps the calibration is fitted here, with the lab's own code.
 """
+
 import atexit
 import os
 import pathlib
@@ -26,7 +27,9 @@ def crate_spectra(crate):
 
 
 def crate_features(spectra):
-    return np.column_stack([spectra.mean(axis=1), spectra.std(axis=1), spectra[:, :8].sum(axis=1)])
+    return np.column_stack(
+        [spectra.mean(axis=1), spectra.std(axis=1), spectra[:, :8].sum(axis=1)]
+    )
 
 
 def grade_crate(features, weights):
@@ -39,9 +42,40 @@ def launch(folder):
     scheduler_file = folder / "scheduler.json"
     base = [sys.executable, "-m", "dask"]
     commands = [
-        [*base, "scheduler", "--host", "127.0.0.1", "--port", "0", "--idle-timeout", IDLE],
-        [*base, "worker", "--name", "line-a", "--nthreads", "1", "--memory-limit", "350MB", "--death-timeout", "20"],
-        [*base, "worker", "--name", "line-b", "--nthreads", "1", "--memory-limit", "350MB", "--death-timeout", "20"],
+        [
+            *base,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--idle-timeout",
+            IDLE,
+        ],
+        [
+            *base,
+            "worker",
+            "--name",
+            "line-a",
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "350MB",
+            "--death-timeout",
+            "20",
+        ],
+        [
+            *base,
+            "worker",
+            "--name",
+            "line-b",
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "350MB",
+            "--death-timeout",
+            "20",
+        ],
     ]
     processes = []
     for command in commands:
@@ -49,7 +83,9 @@ def launch(folder):
         processes.append(
             subprocess.Popen(
                 [*command, "--scheduler-file", str(scheduler_file), "--no-dashboard"],
-                stdout=log, stderr=subprocess.STDOUT, cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
             )
         )
 
@@ -83,7 +119,9 @@ def main():
 
     features = client.map(crate_features, client.map(crate_spectra, range(CRATES)))
     sample = np.vstack(client.gather(features[:3]))
-    print(f"features of {CRATES} crates, calibrating on {len(sample)} fruits", flush=True)
+    print(
+        f"features of {CRATES} crates, calibrating on {len(sample)} fruits", flush=True
+    )
 
     weights = fit_calibration(sample)
     print("calibrated", np.round(weights, 3), flush=True)

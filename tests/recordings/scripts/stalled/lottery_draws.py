@@ -4,6 +4,7 @@ The central export is one CSV.  A reader in the driver puts the entries, in
 batches, on a queue; one scorer per region takes batches from the queue until
 it is told that there are no more.
 """
+
 import csv
 import logging
 import random
@@ -29,9 +30,9 @@ def write_export(path, rows=900):
             numbers = " ".join(str(n) for n in sorted(rng.sample(range(1, 46), 6)))
             stake = "250"
             if i == 412:
-                stake = "2,50"        # terminals of the new vendor
+                stake = "2,50"  # terminals of the new vendor
             elif i == 90:
-                stake = ""            # voided at the till
+                stake = ""  # voided at the till
             out.writerow([f"T{i % 37:03d}", stake, numbers])
 
 
@@ -86,7 +87,9 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         export = Path(tmp) / "entries.csv"
         write_export(export)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        )
         client = Client(cluster)
         try:
             queue = Queue("lottery-entries", client=client, maxsize=4)
@@ -94,7 +97,9 @@ def main():
             feed = TicketFeed(export, queue, len(regions))
             feed.start()
             futures = [
-                client.submit(score_entries, r, "lottery-entries", key=f"score_entries-{r}")
+                client.submit(
+                    score_entries, r, "lottery-entries", key=f"score_entries-{r}"
+                )
                 for r in regions
             ]
             wait(futures, timeout=18)

@@ -3,6 +3,7 @@
 Fetches the closing quote of each commodity from the price gateway (one line
 of text each way), converts them and writes the day's sheet.
 """
+
 import json
 import os
 import signal
@@ -94,7 +95,13 @@ def main():
     with Client(n_workers=2, threads_per_worker=2, dashboard_address=":0") as client:
         quotes = [to_euro(fetch_quote(address, c), 0.92) for c in COMMODITIES]
         future = client.compute(make_sheet(quotes))
-        print("asked for", len(quotes), "quotes at", client.scheduler_info()["address"], flush=True)
+        print(
+            "asked for",
+            len(quotes),
+            "quotes at",
+            client.scheduler_info()["address"],
+            flush=True,
+        )
         try:
             sheet = future.result()
         finally:

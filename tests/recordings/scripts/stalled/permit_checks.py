@@ -69,7 +69,11 @@ class Watch(threading.Thread):
     def run(self):
         while time.monotonic() - self.last < self.patience:
             time.sleep(0.5)
-        print(f"no permit decided for {self.patience:.0f} s, giving up", file=sys.stderr, flush=True)
+        print(
+            f"no permit decided for {self.patience:.0f} s, giving up",
+            file=sys.stderr,
+            flush=True,
+        )
         os._exit(4)
 
     def alive(self):
@@ -80,13 +84,24 @@ def main():
     watch = Watch(PATIENCE)
     watch.start()
     folder = tempfile.mkdtemp(prefix="permits-")
-    with LocalCluster(
-        n_workers=2, threads_per_worker=2, memory_limit="350MB", dashboard_address=None, local_directory=folder
-    ) as cluster, Client(cluster) as client:
-        maps = client.submit(put_up_flood_maps, "Westmoor", ["coast-1", "coast-2", "river-side"])
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="350MB",
+            dashboard_address=None,
+            local_directory=folder,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        maps = client.submit(
+            put_up_flood_maps, "Westmoor", ["coast-1", "coast-2", "river-side"]
+        )
         print("maps:", maps.result())
         checks = [
-            client.submit(check_permit, *permit, key=f"check_permit-{permit[0]}", priority=-i)
+            client.submit(
+                check_permit, *permit, key=f"check_permit-{permit[0]}", priority=-i
+            )
             for i, permit in enumerate(PERMITS)
         ]
         open_permits = {permit[0] for permit in PERMITS}
@@ -94,7 +109,9 @@ def main():
             watch.alive()
             open_permits.discard(number)
             verdict = "ok" if all(ok for _, ok in marks) else "to be seen by a clerk"
-            print(f"{number}: {verdict} ({', '.join(name for name, _ in marks)}), {len(open_permits)} left")
+            print(
+                f"{number}: {verdict} ({', '.join(name for name, _ in marks)}), {len(open_permits)} left"
+            )
     print("all permits checked")
 
 

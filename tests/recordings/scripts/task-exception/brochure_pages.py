@@ -4,6 +4,7 @@ Each brochure page is exported as text from the layout system; a preview is made
 page by page with a converter that marketing uses on their desks. A bag holds all
 pages, the index of previews goes to the shop.
 """
+
 import json
 import logging
 import os
@@ -74,13 +75,24 @@ def main():
     config = json.loads(CONFIG)
     with tempfile.TemporaryDirectory() as folder:
         with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-            client = Client(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None)
+            client = Client(
+                n_workers=2,
+                threads_per_worker=2,
+                memory_limit="400MB",
+                dashboard_address=None,
+            )
         try:
             pages = export_pages(folder, config["brochures"])
             bag = db.from_sequence(pages, npartitions=6).map(count_words)
-            log.info("%d pages, %d nearly empty", len(pages), check_pages(bag.compute()))
+            log.info(
+                "%d pages, %d nearly empty", len(pages), check_pages(bag.compute())
+            )
 
-            previews = bag.map(make_preview, converter=config["converter"], resolution=config["resolution"])
+            previews = bag.map(
+                make_preview,
+                converter=config["converter"],
+                resolution=config["resolution"],
+            )
             index = build_index(previews.compute())
             log.info("index of %d brochures", len(index))
             with open("index.json", "w") as out:

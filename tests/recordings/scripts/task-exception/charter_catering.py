@@ -5,6 +5,7 @@ each flight we work out meals and trolley weight; the kitchen needs the sheet of
 all flights by 16:00. Flights that cannot be worked out are listed, and the job
 tells cron so.
 """
+
 import argparse
 import csv
 import logging
@@ -17,8 +18,14 @@ from distributed import Client, LocalCluster, as_completed
 log = logging.getLogger("catering")
 
 FLIGHTS = {
-    "CX101": 180, "CX114": 92, "CX230": 211, "CX231": 144,
-    "CX377": 60, "CX402": 155, "CX518": 188, "CX611": 73,
+    "CX101": 180,
+    "CX114": 92,
+    "CX230": 211,
+    "CX231": 144,
+    "CX377": 60,
+    "CX402": 155,
+    "CX518": 188,
+    "CX611": 73,
 }
 LATE_CATALOGUE = {"CX114", "CX377", "CX518"}
 MEALS = ["standard", "vegetarian", "child", "crew"]
@@ -60,8 +67,12 @@ class Kitchen:
     def plan(self, folder):
         futures = {}
         for flight in FLIGHTS:
-            order = self.client.submit(read_order, str(folder / f"{flight}.csv"), key=f"order-{flight}")
-            weight = self.client.submit(trolley_weight, flight, order, key=f"weight-{flight}", retries=1)
+            order = self.client.submit(
+                read_order, str(folder / f"{flight}.csv"), key=f"order-{flight}"
+            )
+            weight = self.client.submit(
+                trolley_weight, flight, order, key=f"weight-{flight}", retries=1
+            )
             futures[weight] = flight
         for future in as_completed(futures):
             flight = futures[future]
@@ -82,11 +93,18 @@ def main(argv=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--tolerate", type=int, default=1)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s %(message)s"
+    )
     with tempfile.TemporaryDirectory() as tmp:
         folder = pathlib.Path(tmp)
         write_sheets(folder)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster) as client:
                 kitchen = Kitchen(client)
                 kitchen.plan(folder)

@@ -3,6 +3,7 @@
 Each hall drops one Parquet file per evening into the week's folder. Finance wants
 gross, fees and net per hall, and the ten best evenings.
 """
+
 import contextlib
 import datetime as dt
 import pathlib
@@ -43,7 +44,10 @@ def drop_files(folder, monday):
 @contextlib.contextmanager
 def small_cluster(workers):
     cluster = LocalCluster(
-        n_workers=workers, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        dashboard_address=None,
     )
     client = Client(cluster)
     try:

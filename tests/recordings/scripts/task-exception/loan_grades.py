@@ -3,6 +3,7 @@
 Scorecards are JSON files in the folder that SCORECARD_DIR names; the variable
 comes from the environment or from grading.env beside the job.
 """
+
 import json
 import logging
 import os
@@ -33,10 +34,18 @@ def read_env_file(path):
 def prepare(folder):
     cards = folder / "cards"
     cards.mkdir()
-    for segment, weights in {"retail": [0.4, 0.2], "craft": [0.3, 0.5], "farming": [0.6, 0.1]}.items():
-        (cards / f"{segment}.json").write_text(json.dumps({"weights": weights, "cut": [0.3, 0.6]}))
+    for segment, weights in {
+        "retail": [0.4, 0.2],
+        "craft": [0.3, 0.5],
+        "farming": [0.6, 0.1],
+    }.items():
+        (cards / f"{segment}.json").write_text(
+            json.dumps({"weights": weights, "cut": [0.3, 0.6]})
+        )
     env_file = folder / "grading.env"
-    env_file.write_text(f"# written by deploy\nSCORECARD_DIR={cards}\nGRADES_CURRENCY=EUR\n")
+    env_file.write_text(
+        f"# written by deploy\nSCORECARD_DIR={cards}\nGRADES_CURRENCY=EUR\n"
+    )
     return env_file
 
 
@@ -61,7 +70,10 @@ def grade_branch(branch, loans):
 def loans_of(branch):
     segments = ["retail", "craft", "farming"]
     return [
-        {"segment": segments[(branch + i) % 3], "ratios": [(i % 7) / 7, (branch % 5) / 5]}
+        {
+            "segment": segments[(branch + i) % 3],
+            "ratios": [(i % 7) / 7, (branch % 5) / 5],
+        }
         for i in range(40)
     ]
 
@@ -82,7 +94,9 @@ def main():
         log.info("scorecards of %s are readable", os.environ["SCORECARD_DIR"])
 
         futures = [
-            client.submit(grade_branch, b, loans_of(b), key=f"grade_branch-{b}", retries=1)
+            client.submit(
+                grade_branch, b, loans_of(b), key=f"grade_branch-{b}", retries=1
+            )
             for b in range(8)
         ]
         report, failed = {}, []

@@ -38,7 +38,9 @@ def write_inputs(folder):
         if depot == "dover":
             frame.loc[1733, "price"] = "12,50"
         frame.to_csv(folder / f"{depot}.csv", index=False)
-    (folder / "purchase.json").write_text(json.dumps({str(s): 1.5 + s % 17 for s in range(1, 300)}))
+    (folder / "purchase.json").write_text(
+        json.dumps({str(s): 1.5 + s % 17 for s in range(1, 300)})
+    )
 
 
 class OwnCluster:
@@ -47,20 +49,42 @@ class OwnCluster:
 
     def __enter__(self):
         self.file = self.folder / "scheduler.json"
-        self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard",
-                    "--scheduler-file", str(self.file))
+        self._start(
+            "scheduler",
+            "--port",
+            "0",
+            "--host",
+            "127.0.0.1",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         while not self.file.exists():
             time.sleep(0.1)
         for i in range(self.count):
-            self._start("worker", "--scheduler-file", str(self.file), "--nthreads", "2", "--no-nanny",
-                        "--name", f"margin-{i}", "--memory-limit", "400MB", "--no-dashboard",
-                        "--local-directory", str(self.folder))
+            self._start(
+                "worker",
+                "--scheduler-file",
+                str(self.file),
+                "--nthreads",
+                "2",
+                "--no-nanny",
+                "--name",
+                f"margin-{i}",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(self.folder),
+            )
         return self
 
     def _start(self, what, *args):
         out = open(self.folder / f"{what}-{len(self.procs)}.log", "w")
         self.procs.append(
-            subprocess.Popen([sys.executable, "-m", "dask", what, *args], stdout=out, stderr=out)
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", what, *args], stdout=out, stderr=out
+            )
         )
 
     def __exit__(self, *exc):
@@ -104,7 +128,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         write_inputs(folder)
@@ -120,7 +146,11 @@ def main():
                     break
         if left:
             sys.exit(f"margins incomplete: {len(left)} of {len(DEPOTS)} depots failed")
-        log.info("margins of %d depots written by %s", len(DEPOTS), os.environ.get("USER", "cron"))
+        log.info(
+            "margins of %d depots written by %s",
+            len(DEPOTS),
+            os.environ.get("USER", "cron"),
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Every depot drops one CSV file a day into the inbox; the job sums pallets and tonnes for each depot and month, and
 publishes the table for the accountants.
 """
+
 import argparse
 import logging
 import random
@@ -30,7 +31,9 @@ def fake_inbox(folder: Path, rows: int) -> None:
             pallets = str(rng.randint(1, 30))
             if depot == "gdansk" and i % 97 == 96:
                 pallets = ""
-            lines.append(f"{i},{depot},2026-{rng.randint(1, 9):02d}-{rng.randint(1, 28):02d},{pallets},{rng.random() * 24:.2f}")
+            lines.append(
+                f"{i},{depot},2026-{rng.randint(1, 9):02d}-{rng.randint(1, 28):02d},{pallets},{rng.random() * 24:.2f}"
+            )
         (folder / f"{depot}.csv").write_text("\n".join(lines) + "\n")
 
 
@@ -47,10 +50,17 @@ def with_attempts(what, times: int, pause: float):
         try:
             return what()
         except Exception as exc:  # the inbox is on NFS, which hiccups now and then
-            log.warning("attempt %d of %d did not succeed: %s", attempt, times, type(exc).__name__)
+            log.warning(
+                "attempt %d of %d did not succeed: %s",
+                attempt,
+                times,
+                type(exc).__name__,
+            )
             last = exc
             time.sleep(pause)
-    raise RuntimeError(f"deliveries could not be loaded after {times} attempts") from last
+    raise RuntimeError(
+        f"deliveries could not be loaded after {times} attempts"
+    ) from last
 
 
 def main(argv=None) -> int:
@@ -58,13 +68,17 @@ def main(argv=None) -> int:
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--attempts", type=int, default=2)
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
 
     work = Path(tempfile.mkdtemp(prefix="sugar-"))
     inbox = work / "inbox"
     fake_inbox(inbox, args.rows)
     dask.config.set({"distributed.scheduler.worker-saturation": 1.1})
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         log.info("cluster is up: %d workers", len(client.scheduler_info()["workers"]))

@@ -2,6 +2,7 @@
 
 A look-up of the ports' exchange rates runs first; ports without a rate are reported in euros.
 """
+
 import gzip
 import json
 import random
@@ -14,7 +15,16 @@ import dask.bag as db
 from distributed import Client, LocalCluster
 
 SPECIES = ["cod", "haddock", "saithe", "plaice", "ling"]
-VESSELS = ["aurora", "borealis", "corvina", "dorado", "escolar", "fairwind", "gannet", "halcyon"]
+VESSELS = [
+    "aurora",
+    "borealis",
+    "corvina",
+    "dorado",
+    "escolar",
+    "fairwind",
+    "gannet",
+    "halcyon",
+]
 
 
 class ManifestError(Exception):
@@ -26,7 +36,14 @@ def write_vessels(folder: Path) -> list:
     paths = []
     for vessel in VESSELS:
         lines = [
-            json.dumps({"vessel": vessel, "haul": n, "species": rng.choice(SPECIES), "kg": round(rng.uniform(5, 900), 1)})
+            json.dumps(
+                {
+                    "vessel": vessel,
+                    "haul": n,
+                    "species": rng.choice(SPECIES),
+                    "kg": round(rng.uniform(5, 900), 1),
+                }
+            )
             for n in range(1500)
         ]
         data = gzip.compress("\n".join(lines).encode())
@@ -69,7 +86,9 @@ def by_species(bag) -> Counter:
 
 
 def rates(client: Client, ports: list) -> dict:
-    futures = {port: client.submit(port_rate, port, key=f"rate-{port}") for port in ports}
+    futures = {
+        port: client.submit(port_rate, port, key=f"rate-{port}") for port in ports
+    }
     found = {}
     for port, future in futures.items():
         try:
@@ -83,11 +102,20 @@ def rates(client: Client, ports: list) -> dict:
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="manifests-") as name:
         paths = write_vessels(Path(name))
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster) as client:
                 exchange = rates(client, ["bergen", "aberdeen", "vigo"])
                 print("rates:", exchange)
-                bag = db.from_sequence(paths, npartitions=len(paths)).map(load_manifest).flatten()
+                bag = (
+                    db.from_sequence(paths, npartitions=len(paths))
+                    .map(load_manifest)
+                    .flatten()
+                )
                 totals = by_species(bag)
                 for species, kg in totals.most_common():
                     print(f"{species:10s} {kg:12.1f} kg")

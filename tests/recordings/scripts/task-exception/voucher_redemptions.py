@@ -2,6 +2,7 @@
 
 Feeds are fetched with delayed functions, put together as a dataframe, and summed per campaign.
 """
+
 import logging
 import os
 import zlib
@@ -41,7 +42,8 @@ def fetch(shop: str, night: str, count: int) -> dict:
         "shop": [shop] * count,
         "campaign": rng.integers(100, 120, count),
         "value": np.round(rng.gamma(2, 4, count), 2),
-        "redeemed": pd.Timestamp(night) + pd.to_timedelta(rng.integers(0, 86400, count), unit="s"),
+        "redeemed": pd.Timestamp(night)
+        + pd.to_timedelta(rng.integers(0, 86400, count), unit="s"),
     }
     if SHOPS[shop] == "tills-3":
         answer["campaign_code"] = answer.pop("campaign")
@@ -78,7 +80,12 @@ def report(night: str) -> pd.DataFrame:
 def main():
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"))
     with dask.config.set({"dataframe.convert-string": False}):
-        cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="450MB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="450MB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
             table = report("2026-11-27")

@@ -2,6 +2,7 @@
 
 Billing asked for a single file instead of one for each substation (ticket BIL-2207), so the output is gathered first.
 """
+
 import os
 import shutil
 import tempfile
@@ -49,7 +50,11 @@ class Handover:
 
     def __enter__(self):
         self.cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None, local_directory=self.target
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+            local_directory=self.target,
         )
         self.client = Client(self.cluster)
         return self

@@ -2,6 +2,7 @@
 
 Candidates are pairs with the same postcode; names of a pair are then compared by a cheap distance.
 """
+
 import contextlib
 import logging
 import sys
@@ -48,7 +49,9 @@ def compute_cluster(**options):
     try:
         yield client
     finally:
-        used = sum(w["metrics"]["memory"] for w in client.scheduler_info()["workers"].values())
+        used = sum(
+            w["metrics"]["memory"] for w in client.scheduler_info()["workers"].values()
+        )
         log.info("closing, workers hold %s", format_bytes(used))
         client.close()
         cluster.close()
@@ -57,7 +60,9 @@ def compute_cluster(**options):
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     sizes = [90_000, 60_000, 75_000, 1_200_000, 80_000]
-    with compute_cluster(n_workers=2, threads_per_worker=1, memory_limit="500MB") as client:
+    with compute_cluster(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB"
+    ) as client:
         log.info("on %s", client.scheduler.address)
         register = dd.from_map(region, range(len(sizes)), sizes)
         meta = {"vendor": "int64", "vendor_other": "int64"}

@@ -4,6 +4,7 @@ Pages are laid out by an old module of the print shop, which was written as a
 program of its own. Step 1 lays out all pages, step 2 joins them to a book and
 writes the order for the printer.
 """
+
 import logging
 import os
 import pathlib
@@ -43,7 +44,10 @@ def layout(page, articles):
 
 
 def articles_of(page):
-    articles = [{"name": f"article {page}-{i}", "width": 40 + (i * 3 + page) % 12} for i in range(16)]
+    articles = [
+        {"name": f"article {page}-{i}", "width": 40 + (i * 3 + page) % 12}
+        for i in range(16)
+    ]
     if page == 23:
         articles[5]["width"] = 95
     return articles
@@ -88,9 +92,15 @@ def main():
     folder.mkdir(exist_ok=True)
     (folder / "layout_engine.py").write_text(textwrap.dedent(LAYOUT_MODULE))
     pages = 30
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         step_layout(client, str(folder), pages)
     count = step_join(folder, pages)
     print(f"book of {count} pages is ready")

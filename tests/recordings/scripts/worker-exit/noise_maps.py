@@ -92,13 +92,22 @@ def main(argv=None):
         module = Path(folder) / "propagation.py"
         module.write_text(MODEL)
         dask.config.set({"distributed.scheduler.allowed-failures": 0})
-        with LocalCluster(
-            n_workers=2, threads_per_worker=3, memory_limit="350MB", dashboard_address=None, local_directory=folder
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=3,
+                memory_limit="350MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             client.upload_file(str(module))
             counts = client.map(traffic_counts, range(10), key="traffic_counts")
             maps = [
-                client.submit(model_segment, s, args.steps, key=f"model_segment-{s['id']}")
+                client.submit(
+                    model_segment, s, args.steps, key=f"model_segment-{s['id']}"
+                )
                 for s in segments(args.segments)
             ]
             done, lost = 0, []

@@ -3,6 +3,7 @@
 The rope model is an old C library that is called through ctypes; the ropes
 are independent of each other.  Results go to a CSV for the catalogue team.
 """
+
 import csv
 import ctypes
 import logging
@@ -45,7 +46,11 @@ def settle_rope(rope):
 
 
 def knot_load(rope, knot):
-    return rope["name"], knot, round(rope["kn"] * KNOTS[knot] * (1 - 0.001 * rope["rounds"]), 2)
+    return (
+        rope["name"],
+        knot,
+        round(rope["kn"] * KNOTS[knot] * (1 - 0.001 * rope["rounds"]), 2),
+    )
 
 
 def write_catalogue(rows, path="knots.csv"):
@@ -63,10 +68,15 @@ def main():
     }
     rows = []
     with dask.config.set(settings):
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        )
         client = Client(cluster)
         try:
-            settled = {r["name"]: client.submit(settle_rope, r, key=f"settle_rope-{r['name']}") for r in ROPES}
+            settled = {
+                r["name"]: client.submit(settle_rope, r, key=f"settle_rope-{r['name']}")
+                for r in ROPES
+            }
             loads = [
                 client.submit(knot_load, rope, knot, key=f"knot_load-{name}-{knot}")
                 for name, rope in settled.items()

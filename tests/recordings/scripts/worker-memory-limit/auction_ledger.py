@@ -4,6 +4,7 @@ The sale's bids are priced by tasks in batches; a ledger lives on one worker and
 takes the priced batches, so that questions of the hall ("who leads lot 14?") can be
 answered at once. At the end the ledger gives the protocol of the sale.
 """
+
 import logging
 import random
 import sys
@@ -72,7 +73,9 @@ def replay(client):
 
 
 def main():
-    dask.config.set({"distributed.comm.timeouts.connect": "5s", "distributed.comm.retry.count": 0})
+    dask.config.set(
+        {"distributed.comm.timeouts.connect": "5s", "distributed.comm.retry.count": 0}
+    )
     cluster = LocalCluster(
         n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
     )

@@ -3,6 +3,7 @@
 Joins the till receipts of a week to the members' file by card number and sums
 the points.  Receipts come as Parquet from the tills, members from the CRM.
 """
+
 import os
 import sys
 import tempfile
@@ -22,11 +23,13 @@ TOWNS = np.array(["Ulm", "Linz", "Graz", "Bern", "Metz"])
 def write_members(folder):
     rng = np.random.default_rng(1)
     n = 20_000
-    members = pd.DataFrame({
-        "card_no": np.arange(1, n + 1),
-        "town": rng.integers(0, len(TOWNS), n),
-        "level": rng.integers(1, 4, n),
-    })
+    members = pd.DataFrame(
+        {
+            "card_no": np.arange(1, n + 1),
+            "town": rng.integers(0, len(TOWNS), n),
+            "level": rng.integers(1, 4, n),
+        }
+    )
     # members who have signed up but whose card is not printed yet
     members.loc[members.index % 4 == 0, "card_no"] = 0
     members.to_parquet(folder / "members.parquet")
@@ -40,15 +43,19 @@ def write_receipts(folder):
         if day == 3:
             # till computers were offline, card readers too
             cards[:6_000] = 0
-        pd.DataFrame({
-            "card_no": cards,
-            "cents": rng.integers(50, 20_000, n),
-            "till": rng.integers(1, 30, n),
-        }).to_parquet(folder / f"receipts-{day}.parquet")
+        pd.DataFrame(
+            {
+                "card_no": cards,
+                "cents": rng.integers(50, 20_000, n),
+                "till": rng.integers(1, 30, n),
+            }
+        ).to_parquet(folder / f"receipts-{day}.parquet")
 
 
 def town_points(folder):
-    receipts = dd.read_parquet(sorted(str(p) for p in folder.glob("receipts-*.parquet")))
+    receipts = dd.read_parquet(
+        sorted(str(p) for p in folder.glob("receipts-*.parquet"))
+    )
     members = dd.read_parquet(str(folder / "members.parquet"))
     joined = receipts.merge(members, on="card_no", how="inner")
     joined["points"] = joined["cents"] * joined["level"] // 100
@@ -72,9 +79,15 @@ def main():
         write_members(folder)
         write_receipts(folder)
         check_input(folder)
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
-        ) as cluster, Client(cluster):
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster),
+        ):
             try:
                 points = town_points(folder).compute()
             finally:

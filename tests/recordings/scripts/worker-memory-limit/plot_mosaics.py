@@ -71,8 +71,14 @@ def mosaic_plot(plot):
 
 def fly(client):
     gauges = client.map(wind_gauge, range(4), seconds=13, key="wind_gauge", priority=10)
-    mosaics = [client.submit(mosaic_plot, plot, key=f"mosaic_plot-{plot.name}") for plot in FIELD]
-    thumbs = [client.submit(thumbnail, plot.name, key=f"thumbnail-{plot.name}") for plot in FIELD]
+    mosaics = [
+        client.submit(mosaic_plot, plot, key=f"mosaic_plot-{plot.name}")
+        for plot in FIELD
+    ]
+    thumbs = [
+        client.submit(thumbnail, plot.name, key=f"thumbnail-{plot.name}")
+        for plot in FIELD
+    ]
     wait(gauges + mosaics + thumbs)
     broken = [f for f in gauges + mosaics + thumbs if f.status == "error"]
     if broken:
@@ -83,7 +89,9 @@ def fly(client):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     dask.config.set(
         {
             "distributed.scheduler.allowed-failures": 0,
@@ -91,9 +99,16 @@ def main():
         }
     )
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(
-            n_workers=2, threads_per_worker=4, memory_limit="350MB", dashboard_address=None, local_directory=folder
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=4,
+                memory_limit="350MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             for name, mean in fly(client):
                 print(f"{name:<10} {mean:7.2f}")
 

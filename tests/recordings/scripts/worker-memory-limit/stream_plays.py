@@ -2,6 +2,7 @@
 
 Plays of the day are shuffled by account so that the sessions of one account can be cut in one place.
 """
+
 import logging
 import sys
 
@@ -15,7 +16,9 @@ from distributed import Client, LocalCluster
 log = logging.getLogger("royalties")
 HOURS = 12
 PLAYS = 300_000
-WEB_PLAYER = 1  # plays without a login have been booked on this account since the spring release
+WEB_PLAYER = (
+    1  # plays without a login have been booked on this account since the spring release
+)
 GAP = 1800.0
 
 
@@ -23,8 +26,18 @@ def plays_of_hour(hour: int) -> pd.DataFrame:
     rng = np.random.default_rng(hour)
     account = rng.integers(1000, 500_000, PLAYS)
     account[rng.random(PLAYS) < 0.9] = WEB_PLAYER
-    frame = pd.DataFrame({"account": account, "start": hour * 3600 + rng.random(PLAYS) * 3600})
-    for name in ("seconds", "bitrate", "latitude", "longitude", "skips", "loudness", "rate"):
+    frame = pd.DataFrame(
+        {"account": account, "start": hour * 3600 + rng.random(PLAYS) * 3600}
+    )
+    for name in (
+        "seconds",
+        "bitrate",
+        "latitude",
+        "longitude",
+        "skips",
+        "loudness",
+        "rate",
+    ):
         frame[name] = rng.random(PLAYS)
     return frame
 
@@ -33,12 +46,16 @@ def cut_sessions(part: pd.DataFrame) -> pd.DataFrame:
     part = part.sort_values(["account", "start"])
     new = (part["start"].diff() > GAP) | (part["account"].diff() != 0)
     part = part.assign(session=new.cumsum())
-    return part.groupby(["account", "session"], as_index=False)[["seconds", "rate"]].sum()
+    return part.groupby(["account", "session"], as_index=False)[
+        ["seconds", "rate"]
+    ].sum()
 
 
 def sessions(hours: int):
     plays = dd.from_map(plays_of_hour, range(hours))
-    meta = pd.DataFrame({"account": [1], "session": [1], "seconds": [0.1], "rate": [0.1]}).iloc[:0]
+    meta = pd.DataFrame(
+        {"account": [1], "session": [1], "seconds": [0.1], "rate": [0.1]}
+    ).iloc[:0]
     by_account = plays.shuffle(on="account", npartitions=hours, shuffle_method="tasks")
     return by_account.map_partitions(cut_sessions, meta=meta)
 
@@ -49,9 +66,13 @@ def check_input(client):
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             check_input(client)
             payable = sessions(HOURS)

@@ -20,10 +20,17 @@ DISTRICTS = ["harbour", "old-town", "mill-hill", "station", "meadows", "north-en
 
 @contextlib.contextmanager
 def cluster_of(workers, threads, folder):
-    with LocalCluster(
-        n_workers=workers, threads_per_worker=threads, memory_limit="400MB", dashboard_address=None,
-        local_directory=folder, silence_logs=logging.CRITICAL,
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads,
+            memory_limit="400MB",
+            dashboard_address=None,
+            local_directory=folder,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
@@ -43,7 +50,9 @@ class PlaneLibrary:
     def __init__(self):
         self.lib = ctypes.CDLL(ctypes.util.find_library("c") or "libc.so.6")
         self.compare_type = ctypes.CFUNCTYPE(
-            ctypes.c_int, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double)
+            ctypes.c_int,
+            ctypes.POINTER(ctypes.c_double),
+            ctypes.POINTER(ctypes.c_double),
         )
 
     def sort(self, heights):
@@ -51,7 +60,9 @@ class PlaneLibrary:
             return (a[0] > b[0]) - (a[0] < b[0])
 
         self.lib.qsort(
-            heights.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(len(heights)), ctypes.c_size_t(8),
+            heights.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_size_t(len(heights)),
+            ctypes.c_size_t(8),
             self.compare_type(compare),
         )
         return heights
@@ -63,7 +74,9 @@ class PlaneLibrary:
 
     def ridge(self, heights):
         out = ctypes.c_double()
-        self.lib.memcpy(ctypes.byref(out), ctypes.c_void_p(self.handle(heights)), ctypes.c_size_t(8))
+        self.lib.memcpy(
+            ctypes.byref(out), ctypes.c_void_p(self.handle(heights)), ctypes.c_size_t(8)
+        )
         return out.value
 
 
@@ -71,7 +84,12 @@ def fit_planes(district, profile):
     library = PlaneLibrary()
     heights = library.sort(profile.copy())
     ridge = library.ridge(heights)
-    return {"district": district, "ridge": ridge, "eaves": float(heights[0]), "pitch": ridge - float(heights[0])}
+    return {
+        "district": district,
+        "ridge": ridge,
+        "eaves": float(heights[0]),
+        "pitch": ridge - float(heights[0]),
+    }
 
 
 def profiles_of(folder):
@@ -85,7 +103,9 @@ def profiles_of(folder):
 def planes_of(profiles, folder):
     with cluster_of(2, 1, folder) as client:
         futures = {
-            district: client.submit(fit_planes, district, profile, key=f"fit_planes-{district}")
+            district: client.submit(
+                fit_planes, district, profile, key=f"fit_planes-{district}"
+            )
             for district, profile in profiles.items()
         }
         rows, lost = [], []
@@ -99,14 +119,20 @@ def planes_of(profiles, folder):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     with tempfile.TemporaryDirectory() as folder:
         profiles = profiles_of(folder)
         rows, lost = planes_of(profiles, folder)
     for row in rows:
-        print(f"{row['district']:<10} ridge {row['ridge']:6.2f}  pitch {row['pitch']:6.2f}")
+        print(
+            f"{row['district']:<10} ridge {row['ridge']:6.2f}  pitch {row['pitch']:6.2f}"
+        )
     if lost:
-        raise RuntimeError(f"roof scan incomplete, {len(lost)} districts without planes")
+        raise RuntimeError(
+            f"roof scan incomplete, {len(lost)} districts without planes"
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The compute host is shared: workers leave a pid file in run/, and the host's
 tidy-up script looks after what is left over from yesterday's jobs.
 """
+
 import os
 import subprocess
 import sys
@@ -75,15 +76,23 @@ def main():
         script.write_text(TIDY_UP)
         tidy = subprocess.Popen([sys.executable, str(script), run, "6"])
         try:
-            with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, \
-                    Client(cluster) as client:
+            with (
+                LocalCluster(
+                    n_workers=2, threads_per_worker=1, dashboard_address=":0"
+                ) as cluster,
+                Client(cluster) as client,
+            ):
                 client.register_plugin(PidFile(run))
-                books = {n: client.submit(pedigree, n, key=f"pedigree-{n}") for n in lines}
+                books = {
+                    n: client.submit(pedigree, n, key=f"pedigree-{n}") for n in lines
+                }
                 wait(list(books.values()))
                 for name in [n for n, f in books.items() if f.status == "error"]:
                     print("left out:", books.pop(name).exception())
                 values = {
-                    n: client.submit(breeding_values, f, 4.0, key=f"breeding_values-{n}")
+                    n: client.submit(
+                        breeding_values, f, 4.0, key=f"breeding_values-{n}"
+                    )
                     for n, f in books.items()
                 }
                 wait(list(values.values()))

@@ -22,7 +22,7 @@ log = logging.getLogger("delays")
 LINES = ["R1", "R2", "R5", "S3", "S8"]
 DAYS = 5
 
-HOUSEKEEPING = '''
+HOUSEKEEPING = """
 import os, sys, time
 import psutil
 
@@ -38,7 +38,7 @@ for process in psutil.Process(top).children(recursive=True):
         pass
 for size, pid in sorted(busy, reverse=True)[:1]:
     psutil.Process(pid).terminate()
-'''
+"""
 
 
 def start_housekeeping(folder):
@@ -61,12 +61,19 @@ def delay_stats(line, day):
     while time.monotonic() < end:
         medians.append(float(np.median(rng.choice(seconds, 5_000))))
         time.sleep(0.01)
-    return line, day, float(np.median(seconds)), np.percentile(medians, [2.5, 97.5]).tolist()
+    return (
+        line,
+        day,
+        float(np.median(seconds)),
+        np.percentile(medians, [2.5, 97.5]).tolist(),
+    )
 
 
 def run(client):
     futures = [
-        client.submit(delay_stats, line, day, key=f"delay_stats-{line}-{day}") for line in LINES for day in range(DAYS)
+        client.submit(delay_stats, line, day, key=f"delay_stats-{line}-{day}")
+        for line in LINES
+        for day in range(DAYS)
     ]
     seen = Counter()
     for future, (line, day, median, bounds) in as_completed(futures, with_results=True):
@@ -81,9 +88,16 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(
-            n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None, local_directory=folder
-        ) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=2,
+                memory_limit="400MB",
+                dashboard_address=None,
+                local_directory=folder,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             keeper = start_housekeeping(folder)
             try:
                 seen = run(client)

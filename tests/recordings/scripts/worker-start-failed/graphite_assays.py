@@ -2,6 +2,7 @@
 
 The site firewall opens a single port for workers; ``site.toml`` holds it together with the rest of the set-up.
 """
+
 import logging
 import pathlib
 import socket
@@ -40,14 +41,42 @@ class SiteCluster:
 
     def _dask(self, name, *args):
         out = open(f"{name}.log", "w")
-        self.children[name] = subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=subprocess.STDOUT)
+        self.children[name] = subprocess.Popen(
+            [sys.executable, "-m", "dask", *args], stdout=out, stderr=subprocess.STDOUT
+        )
 
     def __enter__(self):
         c = self.conf
-        self._dask("scheduler", "scheduler", "--host", c["host"], "--port", "0", "--no-dashboard", "--scheduler-file", "site.json")
+        self._dask(
+            "scheduler",
+            "scheduler",
+            "--host",
+            c["host"],
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            "site.json",
+        )
         for i in range(c["workers"]):
-            self._dask(f"lab-{i}", "worker", "--scheduler-file", "site.json", "--host", c["host"], "--worker-port", str(c["worker_port"]),
-                       "--nthreads", "1", "--memory-limit", c["memory"], "--no-dashboard", "--no-nanny", "--name", f"lab-{i}")
+            self._dask(
+                f"lab-{i}",
+                "worker",
+                "--scheduler-file",
+                "site.json",
+                "--host",
+                c["host"],
+                "--worker-port",
+                str(c["worker_port"]),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                c["memory"],
+                "--no-dashboard",
+                "--no-nanny",
+                "--name",
+                f"lab-{i}",
+            )
         return self
 
     def __exit__(self, *exc):
@@ -66,7 +95,12 @@ def intervals(hole, step):
     depth, grade = 0.0, 3.0
     while depth < 120:
         grade = 0.8 * grade + 0.2 * ((hole * 37 + depth * 11) % 9)
-        yield {"hole": hole, "from": depth, "to": depth + step, "grade": round(grade, 3)}
+        yield {
+            "hole": hole,
+            "from": depth,
+            "to": depth + step,
+            "grade": round(grade, 3),
+        }
         depth += step
 
 
@@ -80,9 +114,17 @@ def main():
         with Client(scheduler_file="site.json", timeout=15) as client:
             # blocks are composited pairwise between the labs, one is not enough to finish before the shift
             client.wait_for_workers(conf["cluster"]["workers"], timeout=15)
-            bag = db.from_sequence(range(assay["holes"]), npartitions=6).map(lambda h: list(intervals(h, assay["interval"]))).flatten()
+            bag = (
+                db.from_sequence(range(assay["holes"]), npartitions=6)
+                .map(lambda h: list(intervals(h, assay["interval"])))
+                .flatten()
+            )
             rich = bag.filter(lambda r: r["grade"] >= assay["cutoff"])
-            log.info("%d of %d intervals above cutoff", rich.count().compute(), bag.count().compute())
+            log.info(
+                "%d of %d intervals above cutoff",
+                rich.count().compute(),
+                bag.count().compute(),
+            )
 
 
 if __name__ == "__main__":

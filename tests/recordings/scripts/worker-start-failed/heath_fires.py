@@ -3,6 +3,7 @@
 Each worker holds the fuel-moisture table of the season in memory: a worker plugin loads it when the worker starts.
 Workers are only added once the weather feed of the morning is complete.
 """
+
 import csv
 import functools
 import logging
@@ -46,7 +47,9 @@ def write_fuel_table(path):
         for fuel in FUEL:
             for month in range(1, 13):
                 surveyed = not (fuel == "bracken" and month == 12)
-                out.writerow([fuel, month, f"{rng.uniform(8, 30):.1f}" if surveyed else "n.s."])
+                out.writerow(
+                    [fuel, month, f"{rng.uniform(8, 30):.1f}" if surveyed else "n.s."]
+                )
 
 
 def retrying(times):
@@ -60,7 +63,9 @@ def retrying(times):
                     log.info("%s: try %d failed", fn.__name__, i + 1)
                     time.sleep(0.2)
             raise RuntimeError(f"{fn.__name__} gave up")
+
         return inner
+
     return wrap
 
 
@@ -72,7 +77,15 @@ def fetch_weather(day):
     if not next(_calls):
         raise ConnectionError("feed is not complete yet")
     rng = random.Random(day)
-    return [{"heath": h, "wind": rng.uniform(0, 20), "temp": rng.uniform(-2, 12), "fuel": rng.choice(list(FUEL))} for h in range(30)]
+    return [
+        {
+            "heath": h,
+            "wind": rng.uniform(0, 20),
+            "temp": rng.uniform(-2, 12),
+            "fuel": rng.choice(list(FUEL)),
+        }
+        for h in range(30)
+    ]
 
 
 @delayed(pure=False)
@@ -92,13 +105,19 @@ def main(day="2026-11-28"):
     path = pathlib.Path("fuel_table.csv").resolve()
     write_fuel_table(path)
     month = int(day.split("-")[1])
-    with LocalCluster(n_workers=0, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=0, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             client.register_plugin(FuelTable(str(path)))
             weather = fetch_weather(day)
             cluster.scale(2)
             client.wait_for_workers(2, timeout=30)
-            log.info("%d heaths on %d workers", len(weather), len(client.scheduler_info()["workers"]))
+            log.info(
+                "%d heaths on %d workers",
+                len(weather),
+                len(client.scheduler_info()["workers"]),
+            )
             (text,) = dask.compute(bulletin([danger(o, month) for o in weather]))
     print(text)
 

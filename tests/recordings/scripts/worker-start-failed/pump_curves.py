@@ -39,7 +39,9 @@ STARTUP = textwrap.dedent(
         worker.calibration = CALIBRATION
     '''
 )
-SITES = '{"weir-1": {"gain": 1.02, "offset": 0.4}, "weir-2": {"gain": 0.98, "offset": 0.1}}'
+SITES = (
+    '{"weir-1": {"gain": 1.02, "offset": 0.4}, "weir-2": {"gain": 0.98, "offset": 0.1}}'
+)
 
 
 def pump_curve(pump, speeds):
@@ -62,22 +64,45 @@ class Evening:
         log = (self.folder / f"{name}.log").open("w")
         env = dict(os.environ, DASK_DISTRIBUTED__WORKER__MEMORY__TERMINATE="0.95")
         self.children.append(
-            subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=log, stderr=log, env=env)
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *args], stdout=log, stderr=log, env=env
+            )
         )
 
     def start(self):
         where = self.folder / "scheduler.json"
-        self.child("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                   "--scheduler-file", str(where))
+        self.child(
+            "scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(where),
+        )
         for _ in range(200):
             if where.exists():
                 break
             time.sleep(0.1)
         for i in range(self.workers):
             self.child(
-                f"worker-{i}", "worker", "--scheduler-file", str(where), "--nthreads", "1", "--name", f"pump-{i}",
-                "--memory-limit", "350MB", "--no-dashboard", "--local-directory", str(self.folder),
-                "--preload", str(self.folder / "site_startup.py"),
+                f"worker-{i}",
+                "worker",
+                "--scheduler-file",
+                str(where),
+                "--nthreads",
+                "1",
+                "--name",
+                f"pump-{i}",
+                "--memory-limit",
+                "350MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(self.folder),
+                "--preload",
+                str(self.folder / "site_startup.py"),
             )
         return Client(scheduler_file=str(where))
 
@@ -102,7 +127,9 @@ def main(argv=None):
         client = evening.start()
         try:
             client.wait_for_workers(2, timeout=args.patience)
-            futures = client.map(pump_curve, range(args.pumps), speeds=[600, 900, 1200, 1500])
+            futures = client.map(
+                pump_curve, range(args.pumps), speeds=[600, 900, 1200, 1500]
+            )
             for pump, curve in client.gather(futures):
                 print(f"pump {pump}: {curve}")
         finally:

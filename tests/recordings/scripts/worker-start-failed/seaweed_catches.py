@@ -2,6 +2,7 @@
 
 Workers load the co-operative's price list once, when they start (see price_list.py, which is deployed with the job).
 """
+
 import json
 import logging
 import os
@@ -80,10 +81,17 @@ def main():
     dask.config.set({"distributed.worker.preload": [str(module)]})
     cluster = client = None
     try:
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        )
         client = Client(cluster, timeout="20s")
         client.wait_for_workers(2, timeout=20)
-        log.info("%d landings on the first day", len(client.submit(landings, 0).result()))
+        log.info(
+            "%d landings on the first day", len(client.submit(landings, 0).result())
+        )
         result = payments(6).compute()
         result.to_csv("payments.csv")
         log.info("%d members are paid %.2f", len(result), result.sum())

@@ -3,6 +3,7 @@
 Neighbouring cells are looked at again and again, so every worker keeps the
 maps it has loaded.  Output is one figure per cell for the network planners.
 """
+
 import logging
 import os
 import sys
@@ -80,7 +81,9 @@ def run(client):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     cluster = LocalCluster(
         n_workers=2, threads_per_worker=1, memory_limit="330MB", dashboard_address=":0"
     )

@@ -291,8 +291,10 @@ def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
         elif code.subject == failure.key:
             own.append(code)
     modules = {n: (d, code.files[n]) for code in own for n, d in code.modules.items()}
+    behind = {name for code in own for name in code.behind}
     for name, (digest, file) in modules.items():
-        if name == "__main__" or not _is_involved(failure, name, file):
+        involved = name in behind or _is_involved(failure, name, file)
+        if name == "__main__" or not involved:
             continue
         if _differ(digest, ours := driver.get(name)):
             alike = [each for each in peers if each.modules.get(name) == ours]

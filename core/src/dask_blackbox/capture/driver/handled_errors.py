@@ -149,7 +149,7 @@ def possible_exits() -> list[PossibleExit]:
 def _found(
     files: Sources, ends: list[tuple[Place, ...]], code: int | None
 ) -> dict[str, list[str]]:
-    grades, known = dict[str, int](), dict[tuple[object, ...], int]()
+    grades, known = dict[str, int](), dict[tuple[object, ...], int | None]()
     deadline = time.monotonic() + _LONGEST
     for each in (*_first, *_newest) if ends else ():
         kind = each[1:]  # errors of one line, in a loop, are alike
@@ -162,10 +162,10 @@ def _found(
                 )
                 for end in ends
             ]
-            known[kind] = max(
-                (grade for grade in found if grade is not None), default=0
-            )
-        grades[each.id] = known[kind]
+            of_ends = (grade for grade in found if grade is not None)
+            known[kind] = max(of_ends, default=None)
+        if (grade := known[kind]) is not None:
+            grades[each.id] = grade
     return {
         "related_errors": [e for e, grade in grades.items() if grade == _HANDLER],
         "missed_results": [e for e, grade in grades.items() if grade == _UNDONE],
