@@ -153,7 +153,8 @@ def write_tariffs(folder: str) -> None:
     for name, arguments in (("old", "order"), ("new", "order, rush=False")):
         Path(folder, name).mkdir()
         Path(folder, name, "tariffs.py").write_text(
-            f"def price({arguments}):\n    return 1\n"
+            f"def price({arguments}):\n    return 1\n\n"
+            f"class Tariff:\n    def {name}_price(self):\n        return 1\n"
         )
 
 
@@ -193,6 +194,22 @@ def another_module(folder: str) -> None:
     sys.path[0] = f"{folder}/old"  # of the workers
     with client() as c:
         c.submit(price, "A7").result()
+
+
+def another_class(folder: str) -> None:
+    """Have workers read an object whose class is older than the driver's."""
+    write_tariffs(folder)
+    sys.path.insert(0, f"{folder}/new")
+    import tariffs
+
+    tariff = tariffs.Tariff()
+    sys.path[0] = f"{folder}/old"  # of the workers
+    with client() as c:
+        c.submit(current_price, tariff).result()
+
+
+def current_price(tariff: Any) -> object:
+    return tariff.new_price()
 
 
 def hidden_module(folder: str) -> None:

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,12 @@ _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
 _SECONDS = 1.0  # of a thread's processor time
+_MOST_BEHIND = 5
+_DEFINED = re.compile(
+    r"'(?P<object>\w+)' object has no attribute|type object '(?P<type>\w+)' has no attribute|"
+    r"\b(?P<called>[^\W\d]\w*)(?:\.\w+)*\(\) (?:got an|missing|takes)"
+)
+"""What Python says of a class or function that is not as its caller expects."""
 _NAMES = re.compile(r"[^\W\d]\w*")
 
 
@@ -62,32 +68,28 @@ def own_modules(
             yield OwnModule(name, file, code)
 
 
-def modules_behind(error: BaseException | None) -> list[str]:
-    """Return the modules of the object that lacked an attribute, in an exception or its chain."""
-    current = error
-    for _ in range(_LONGEST_CHAIN):
-        if current is None:
-            break
-        if isinstance(current, AttributeError) and current.obj is not None:
-            thing = current.obj
-            if isinstance(thing, types.ModuleType):
-                return [thing.__name__]
-            kind = thing if isinstance(thing, type) else type(thing)
-            found = (each.__module__ for each in kind.__mro__)
-            return [name for name in found if name != "builtins"][:_MOST_BEHIND]
-        current = current.__cause__ or current.__context__
-    return []
+def _modules_behind(message: str) -> list[str]:
+    """Return the loaded modules that define a class or function which Python names in an error."""
+    found = _DEFINED.search(message)
+    if found is None:
+        return []
+    name = found[found.lastgroup or 0]
+    return [
+        module
+        for module, each in sys.modules.copy().items()
+        if _file_of(each) is not None
+        and getattr(vars(each).get(name), "__module__", None) == module
+    ][:_MOST_BEHIND]
 
 
-def worker_code(
-    text: str, behind: Sequence[str] = ()
-) -> dict[str, dict[str, str] | list[str]]:
+def worker_code(text: str, message: str = "") -> dict[str, dict[str, str] | list[str]]:
     """Return the fields of an `events.WorkerCode`; reads files, and takes a second at most.
 
     Args:
         text: A traceback, whose lines and files say which modules matter.
-        behind: Modules that matter, though a traceback does not name them.
+        message: Of the exception: the class or function that it names matters, too.
     """
+    behind = _modules_behind(message)
     modules, files = dict[str, str](), dict[str, str]()
     deadline = time.thread_time() + _SECONDS
     names = set(_NAMES.findall(text))
@@ -145,7 +147,7 @@ _MISSING_MODULE = re.compile(
     r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
     r"<module|\bmodule) '(?P<name>[\w.]+)'"
 )
-_LONGEST_CHAIN, _MOST_BEHIND = 20, 5
+_LONGEST_CHAIN = 20
 _INSTALLED = ("site-packages", "dist-packages")
 
 

@@ -153,7 +153,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
             failed.
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.
         files: The file of each.
-        behind: Those of them that define the object which lacked an attribute.
+        behind: Those of them that define the class or function which the exception names.
     """
 
     kind: ClassVar[str] = "worker-code"

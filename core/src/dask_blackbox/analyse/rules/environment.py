@@ -385,7 +385,7 @@ def MODULE_NOT_SHIPPED(case: Case) -> Iterator[Finding]:
                 case,
                 MODULE_NOT_SHIPPED,
                 did="exited",
-                how=f"because '{own.name}', a file that only the driver has, cannot be imported",
+                how=f"because '{own.name}', a file of the driver's, cannot be imported",
                 more=own.origin_sentence(),
                 remedy=_remedy_module_not_shipped(own),
             )
@@ -406,7 +406,7 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         case,
         MODULE_NOT_SHIPPED,
         failure,
-        f"cannot import '{own.name}', a file that only the driver has",
+        f"cannot import '{own.name}', a file of the driver's",
         cause=f"{_how_it_failed(case, failure)} {own.origin_sentence()}",
         remedy=_remedy_module_not_shipped(own),
     )
@@ -424,7 +424,7 @@ def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
     frame = user_frame(case.exception.traceback)
     at = f" at {frame}" if frame else ""
     yield MODULE_NOT_SHIPPED.found(
-        f"The cluster cannot import '{own.name}', a file that only the driver has",
+        f"The cluster cannot import '{own.name}', a file of the driver's",
         cause=(
             "Code that the driver sent to the cluster, outside tasks, failed "
             f"there{at} "

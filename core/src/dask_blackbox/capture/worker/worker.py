@@ -35,7 +35,7 @@ from ..nanny.worker_exit import (
     ring_folder,
 )
 from ..nanny.worker_watcher import Watcher
-from ..own_modules import modules_behind, worker_code
+from ..own_modules import worker_code
 from ..printed_lines import WorkerPrintedLines
 from ..process import ProcessState, ancestry, environment, settings_and_image
 from ..rpc_handlers import Handler
@@ -470,19 +470,19 @@ class WorkerCapture(WorkerPlugin):
                 self._report_process,
                 row[KEY],
                 row[TRACEBACK],
-                modules_behind(error),
+                row[MESSAGE],
             )
         if path is not None and self._missing < _MOST_MISSING:
             self._missing += 1
             self._loop.run_in_executor(None, self._look_for, row[KEY], path)
 
-    def _report_process(self, key: str, traceback: str, behind: list[str]) -> None:
+    def _report_process(self, key: str, traceback: str, message: str) -> None:
         """Report what a task that failed had around it (in a thread: reads files).
 
         The user's own modules that its traceback names, and what has changed in the process.
         """
         try:
-            code, changes = worker_code(traceback, behind), self._state.changes()
+            code, changes = worker_code(traceback, message), self._state.changes()
             of_worker = {"worker": str(self._worker.address), **code}
         except Exception as failure:
             self._report_failure("modules and state of a worker's process", failure)
