@@ -329,6 +329,44 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         {"b"},
         set(),
     ),
+    "what is got elsewhere instead": (
+        """
+        def archive(name):
+            return 3
+
+        def readings(name):
+            try:
+                return call(name), True
+            except ValueError as error:
+                log.warning("no live feed: %s", error)
+                return archive(name), None
+
+        def main():
+            found, _ = readings("live")
+            if found < 4:
+                exit(3)
+        main()
+        """,
+        set(),
+        {"live"},
+    ),
+    "a flag that the work sets at its end": (
+        """
+        def main():
+            ok = False
+            try:
+                call("work")
+                ok = True
+            except ValueError as error:
+                log.warning("did not finish: %s", error)
+            if not ok:
+                return 1
+            return 0
+        exit(main())
+        """,
+        {"work"},
+        set(),
+    ),
     "work that is sent again": (
         """
         def main():

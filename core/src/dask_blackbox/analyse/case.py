@@ -42,6 +42,7 @@ from dask_blackbox.analyse.failures import (
     failures_of,
     none_result_behind,
     returned_error_of,
+    unreported_failures,
 )
 from dask_blackbox.analyse.frames import (
     classes_of,
@@ -70,6 +71,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverClosing,
     DriverExit,
+    DriverSkipped,
     RecordingStarted,
     SchedulerInfo,
     TestFailed,
@@ -260,17 +262,27 @@ class Case:
     @cached_property
     def failures(self) -> tuple[TaskFailure, ...]:
         """The tasks that raised, by time."""
-        returned = returned_error_of(self.run, self.outcome)
-        return (*failures_of(self.run), *filter(None, [returned]))
+        known, returned = (
+            failures_of(self.run),
+            returned_error_of(self.run, self.outcome),
+        )
+        found = (
+            *known,
+            *unreported_failures(self.run, known),
+            *filter(None, [returned]),
+        )
+        return tuple(sorted(found, key=lambda each: each.at))
 
     @cached_property
     def unhandled_failures(self) -> tuple[TaskFailure, ...]:
         """The failed tasks but those whose error the driver received and handled."""
         handled = self.outcome.has_handled
+        left_out = {key for each in self.run.of(DriverSkipped) for key in each.keys}
         return tuple(
             each
             for each in self.failures
-            if not handled(each.key, each.exception, each.message)
+            if each.key not in left_out
+            and not handled(each.key, each.exception, each.message)
         )
 
     def none_result_behind(self, failure: TaskFailure) -> NoneResult | None:

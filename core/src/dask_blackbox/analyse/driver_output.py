@@ -45,6 +45,11 @@ _OUR_PRELOAD = r"dask_blackbox_preload\b"
 _LEVEL = re.compile(
     r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
 )
+# What `logging` prints where a record cannot be formatted, or its stream is closed.
+_OF_LOGGING = (
+    r"^(?:--- Logging error ---|Call stack:|Unable to print the message and arguments|"
+    r"Use the traceback above to help find the error)"
+)
 # By this, Dask ends a wait of its own.
 _END_OF_A_WAIT = r"^distributed\.client\.AllExit$"
 # The further lines of "Compute Failed".
@@ -143,7 +148,7 @@ def own_lines(run: RunTables) -> pl.DataFrame:
             pl.col("role").is_in(["driver", "worker"])
             & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
             & ~pl.col("message").str.contains(
-                f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}|{_END_OF_A_WAIT}"
+                f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}|{_END_OF_A_WAIT}|{_OF_LOGGING}"
             )
             & (pl.col("message").str.strip_chars() != "")
             & ~pl.col(_ROW).is_in(of_dask)

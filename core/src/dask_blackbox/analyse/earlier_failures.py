@@ -109,6 +109,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     KeyReused,
     ProgramFailed,
+    WorkerClosing,
     WorkerRemoved,
 )
 from dask_blackbox.finding import ChainStep, Evidence, Finding
@@ -278,6 +279,8 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     cancelled = verdict.rule == "cancelled" and ended_by_driver_at(case) is not None
     if verdict.rule not in _KINDS | _RAISED and not cancelled:
         return verdict
+    if verdict.rule == "data-lost" and _was_closed(case, verdict.subject.worker):
+        return verdict  # which is why
     texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
     found = [
         each
@@ -323,6 +326,12 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     if first.root is not None:
         first = next(_attempts_of(case, first.root), first)
     return _following(case, first, verdict, evidence)
+
+
+def _was_closed(case: Case, worker: str | None) -> bool:
+    """Return whether a worker had been closed on purpose, and did not die."""
+    closed = any(each.subject == worker for each in case.run.of(WorkerClosing))
+    return closed and not any(each.address == worker for each in case.deaths)
 
 
 def _most_telling(at_once: Sequence[_Earlier]) -> _Earlier:

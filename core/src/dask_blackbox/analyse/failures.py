@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
 
+from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.frames import (
     Frame,
@@ -23,13 +25,20 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
-from dask_blackbox.events import TaskRetries, TaskTimedOut
+from dask_blackbox.analyse.symptoms import is_wait
+from dask_blackbox.events import (
+    DriverCallFailed,
+    TaskRetries,
+    TaskTimedOut,
+)
 from dask_blackbox.finding import Evidence, Subject, lowest_confidence
-from dask_blackbox.formatting import class_of, short
+from dask_blackbox.formatting import class_of, prefix_of, short
 from dask_blackbox.run_tables import FINISHED, RunTables
 
 NOT_INHERITED = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
 """Of the rows of `errors`, those of tasks that raised themselves."""
+_COMPARED = 200  # characters of messages; the driver's are cut
+_NOT_OF_TASKS = ("asyncio", "concurrent", "dask", "distributed")
 _NO_TEXT = "<exception str() failed>"  # Python's own words
 
 
@@ -304,6 +313,40 @@ _QUOTED = re.compile(
 _BATCH = re.compile(r'File "[^"]*joblib[/\\]_dask\.py", line \d+, in __call__')
 _FUNCTION = re.compile(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (?P<name>\S+)')
+
+
+def unreported_failures(
+    run: RunTables, known: Sequence[TaskFailure]
+) -> tuple[TaskFailure, ...]:
+    """Return the failed tasks of which only the driver reported, as their scheduler was lost.
+
+    A future has the exception of the task that it needs: which one raised it is not known.
+    """
+    if not any(source.startswith("scheduler") for source in missing_from(run)):
+        return ()
+    keys = {each.key for each in known} | {*run.errors["key"]}
+    keys |= {*run.tasks.filter(FINISHED)["key"]}
+    texts = {(each.exception, each.message[:_COMPARED]) for each in known}
+    found = dict[str, TaskFailure]()
+    for call in run.of(DriverCallFailed):
+        of_dask = call.exception.partition(".")[0] in _NOT_OF_TASKS
+        # A limit of the call, or of the job, of which the future's key says nothing.
+        of_dask = of_dask or is_wait(call.exception, "")
+        inherited = (call.exception, call.message[:_COMPARED]) in texts
+        if call.key is None or call.key in keys or of_dask or inherited:
+            continue
+        found[call.key] = TaskFailure(
+            key=call.key,
+            prefix=prefix_of(call.key),
+            worker=None,
+            at=call.at,
+            killed=False,
+            exception=call.exception,
+            message=call.message,
+            traceback="",
+            bases=call.bases,
+        )
+    return tuple(found.values())
 
 
 def returned_error_of(run: RunTables, outcome: Outcome) -> TaskFailure | None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import click
 
@@ -170,7 +170,7 @@ class LogsOfDask:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._logs: dict[int, Path] = {}
+        self._logs: dict[int, BinaryIO] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._look_often, daemon=True)
 
@@ -182,12 +182,14 @@ class LogsOfDask:
         """Return how those ended that have exited with an error: lines, and when written."""
         self._stopped.set()
         self._thread.join(_DRAINING)
-        found = list[tuple[float, str]]()
-        for path in {
-            path: None for pid, path in self._logs.items() if not _command_of(pid)
-        }:
-            with contextlib.suppress(OSError, ValueError):
-                found += [(path.stat().st_mtime, line) for line in _ending_of(path)]
+        found, known = list[tuple[float, str]](), set[tuple[int, int]]()
+        for pid, log in self._logs.items():
+            with contextlib.suppress(OSError, ValueError), log:
+                status = os.fstat(log.fileno())
+                same = (status.st_dev, status.st_ino)
+                if same not in known and not _command_of(pid):
+                    known.add(same)
+                    found += [(status.st_mtime, line) for line in _ending_of(log)]
         return found
 
     def _look_often(self) -> None:
@@ -197,11 +199,12 @@ class LogsOfDask:
                     with contextlib.suppress(OSError):
                         log = Path(f"/proc/{pid}/fd/2").resolve(strict=True)
                         if log.is_file() and len(self._logs) < _MOST_LOGS:
-                            self._logs[pid] = log
+                            # Open: the script may remove its folder before the run ends.
+                            self._logs[pid] = log.open("rb")
 
 
 _OFTEN = 0.2  # seconds; Python takes longer to read the options of a command of Dask's
-_MOST_LOGS = 200
+_MOST_LOGS = 50  # each keeps a file open
 _OF_DASK = re.compile(r"\bdask[ -](?:worker|scheduler|spec)\b|\bdistributed\.cli\b")
 _OF_A_COMMAND = ("/dask/__main__.py", "/dask/cli.py", "/distributed/cli/")
 _LINKS = ("The above exception was the", "During handling of the above")
@@ -227,11 +230,10 @@ def _command_of(pid: int) -> str:
         return ""
 
 
-def _ending_of(log: Path) -> list[str]:
+def _ending_of(log: BinaryIO) -> list[str]:
     """Return the traceback, or the refused options, that a log of a command ends with."""
-    with log.open("rb") as file:
-        file.seek(max(log.stat().st_size - _TAIL, 0))
-        lines = file.read(_TAIL).decode(errors="replace").splitlines()
+    log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
+    lines = log.read(_TAIL).decode(errors="replace").splitlines()
     begins = [n for n, line in enumerate(lines) if line == _TRACEBACK]
     usages = [n for n, line in enumerate(lines) if line.startswith("Usage: ")]
     while begins:

@@ -73,6 +73,8 @@ CLOCKS = 1.0
 _INTERRUPT = "KeyboardInterrupt"
 _DASK = ("/distributed/", "/dask/")
 _PRINTED = 5.0
+_SENDING = "Client.graph_to_futures"
+"""The call that sends a graph: what that raises comes from no task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,11 +205,12 @@ def outcome_of(run: RunTables) -> Outcome:
         printed = _printed_at_the_end(run, received)
     if printed is not None:
         exception, last = _as_printed(printed), (printed.at, "output")
-    at, source = next(_moments(run, received, own, exit_call), last)
-    raised = [each for each in received if each.identity in own]
+    calls = tuple(each for each in received if _is_one_of(each, own, exception))
+    at, source = next(_moments(run, calls, own, exit_call), last)
+    raised = [each for each in received if _is_one_of(each, own, exception)]
     raised = raised if first is None else [first]
     # What ended another process of the command, or a thread, was not handled.
-    not_handled = own | (
+    not_handled = (
         _exceptions_of_processes(run) | _exceptions_of_threads(run)
         if ending.exit_code
         else frozenset()
@@ -229,7 +232,9 @@ def outcome_of(run: RunTables) -> Outcome:
         survived=tuple(
             each
             for each in received
-            if each.identity not in not_handled and each not in passed_on
+            if each not in passed_on
+            and not _is_one_of(each, own, exception)
+            and each.identity not in not_handled
         ),
         related=related,
         missed=missed,
@@ -333,7 +338,8 @@ def _raised_before_cleanup(
         )
     else:
         first = failed_while_handling(exception.traceback)
-        inner, known = last_frame(before), {each.identity for each in received}
+        inner = last_frame(before)
+        known = {each.identity for each in received if each.call != _SENDING}
         of_dask = inner is not None and any(each in inner.file for each in _DASK)
         if not of_dask or known & {*exception.chain_ids}:
             return None
@@ -413,8 +419,7 @@ def _moments(
         first = [a.at for a in run.of(DriverClosing) if a.handling in hosts]
         yield min([ending.stopped.at, *first]), "host"
     for each in reversed(received):
-        if each.identity in own:
-            yield each.at, "dask-call"
+        yield each.at, "dask-call"
     for test in run.of(TestFailed):
         yield test.at, "test"
     handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
@@ -441,6 +446,24 @@ def _exit_call(run: RunTables, code: int | None) -> DriverExit | None:
     known = run.of(DriverExit) if code is not None else ()
     calls = [call for call in known if call.code == code]
     return calls[-1] if calls else None
+
+
+def _is_one_of(
+    call: DriverCallFailed, own: frozenset[str], exception: DriverException | None
+) -> bool:
+    """Return whether what a call raised is one of the exceptions with these identities.
+
+    Of an object that is gone, another one can have the same: it must be of the class, too.
+    """
+    if call.identity not in own:
+        return False
+    known = (
+        {}
+        if exception is None
+        else dict(zip(exception.chain_ids, exception.chain, strict=False))
+    )
+    name = known.get(call.identity or "")
+    return name is None or class_of(name) == class_of(call.exception)
 
 
 def _identities(

@@ -1233,6 +1233,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
     others = ""
     if number > 1:
         others = f" {counted(number, 'task')} waited for the same reason."
+    others += _waiting_for_these(case, hang)
     loose = (
         " Its restriction is loose (`allow_other_workers`), so Dask should have used "
         "another worker, but did not."
@@ -1253,6 +1254,22 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         evidence=evidence_of_hang(case, hang),
     )
     return _with_failed_start(case, task, _with_death(case, task, finding))
+
+
+def _waiting_for_these(case: Case, hang: Hang) -> str:
+    """Return a sentence on the tasks that need results of those that no worker may run."""
+    waits = hang.states.get("waiting", 0)
+    begun = {case.prefix_of(each.key) for each in hang.unrunnable}
+    begun |= {*case.run.tasks["prefix"].drop_nulls()}
+    sent = (each.prefixes for each in case.run.of(GraphUpdated) if each.at <= hang.at)
+    after = [
+        p for p in dict.fromkeys(p for known in sent for p in known) if p not in begun
+    ]
+    if not waits or not after:
+        return ""
+    return (
+        f" {counted(waits, 'task')} waited for their results ({quoted(after, most=3)})."
+    )
 
 
 def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Finding:

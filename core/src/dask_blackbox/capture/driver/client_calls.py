@@ -48,7 +48,7 @@ _MOST_CHAINED = 20
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
-_CANCELLING = "_cancel"
+_CANCELLING, _SENDING = "_cancel", "_graph_to_futures"
 _LONGEST_REASON = 200
 _WITHOUT_RESULT = ("error", "cancelled", "lost")
 _MOST_SKIPPED = 10
@@ -451,6 +451,12 @@ def _install() -> None:
     _patches.replace(
         Future, "exception", Future.exception, _watched_exception(Future.exception)
     )
+    _patches.replace(
+        Client,
+        _SENDING,
+        getattr(Client, _SENDING),
+        _watched_sending(getattr(Client, _SENDING)),
+    )
     _patches.replace(Future, "status", Future.status, _watched_status(Future.status))
     _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
@@ -491,6 +497,21 @@ def _watched_exception(inner: Any) -> object:
         return found
 
     return exception
+
+
+def _watched_sending(inner: Any) -> object:
+    """Return `Client._graph_to_futures` that reports what it could not send to the scheduler."""
+
+    @functools.wraps(inner)
+    def send(self: object, *args: object, **kwargs: object) -> object:
+        try:
+            return inner(self, *args, **kwargs)
+        except BaseException as error:
+            remove_own_frame(error)
+            _failed(self, inner.__name__, error)
+            raise
+
+    return send
 
 
 def _watched_status(inner: Any) -> property:

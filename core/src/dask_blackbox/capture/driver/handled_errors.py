@@ -54,6 +54,11 @@ _MUTATORS = frozenset((
     "append", "appendleft", "extend", "add", "update", "insert", "setdefault", "discard",
     "remove", "pop", "popleft", "put", "put_nowait", "write", "writelines", "set", "clear",
 ))  # fmt: skip
+_PLAIN = frozenset((
+    "str", "repr", "type", "len", "format", "dict", "list", "tuple", "set", "int", "float",
+    "bool", "getattr", "isinstance", "sum", "sorted", "join", "strip", "format_exc", "time",
+))  # fmt: skip
+"""Functions that get nothing from elsewhere."""
 _UNCHANGED = re.compile(r"(?i)_*(?:log|logger|logging|client|cluster|sys|os|time)\d*")
 """Names of objects of which a method that returns nothing is not what a job continues with."""
 
@@ -457,7 +462,12 @@ class _Flow:
         flags = (each for each in undone if isinstance(each, ast.Assign))
         flags = (each for each in flags if isinstance(each.value, ast.Constant))
         self._mark_below(scope, flags, _HANDLER)
-        self._mark_below(scope, body, _HANDLER)
+        own = next(
+            (h.name for h in getattr(caught, "handlers", ()) if h.body is body), None
+        )
+        instead = [e for e in body if _stands_in(e, own)]
+        self._mark_below(scope, instead, _UNDONE)
+        self._mark_below(scope, [e for e in body if e not in instead], _HANDLER)
         self._leave_out_branches(scope, body)
         if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
             loops = [
@@ -845,6 +855,25 @@ def _holds_of_nothing(test: ast.AST, names: set[str]) -> bool | None:
         if known and isinstance(test.ops[0], ast.Is | ast.IsNot):
             return isinstance(test.ops[0], ast.Is)
     return None
+
+
+def _stands_in(node: ast.stmt, error: str | None) -> bool:
+    """Return whether a handler gets elsewhere what failed, instead of noting that it failed.
+
+    Args:
+        error: The name that the handler gives to the error.
+    """
+    if not isinstance(node, ast.Return | ast.Assign) or node.value is None:
+        return False
+    names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+    calls = [
+        name_of(each.func)
+        for each in ast.walk(node.value)
+        if isinstance(each, ast.Call)
+    ]
+    # Classes are called to make a note.
+    others = [name for name in calls if name not in _PLAIN and name[:1].islower()]
+    return bool(others) and error not in names
 
 
 def _sends_work(node: ast.AST) -> bool:
