@@ -329,6 +329,29 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         {"b"},
         set(),
     ),
+    "steps that one function attempts": (
+        """
+        def attempt(name, times=2):
+            for turn in range(times):
+                try:
+                    result = call(name) if name == "net" or turn == 0 else 1
+                except ValueError:
+                    print("attempt failed", turn)
+                else:
+                    return result
+            return None
+
+        def main():
+            gross = attempt("gross")
+            net = attempt("net")
+            print(gross)
+            if net is None:
+                exit("failed")
+        main()
+        """,
+        {"net"},
+        set(),
+    ),
     "what is got elsewhere instead": (
         """
         def archive(name):

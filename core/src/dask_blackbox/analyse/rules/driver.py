@@ -697,7 +697,12 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     if handled is not None and because:
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         advice = advice_on_text(handled.exception, handled.message)
-    elif handled is not None and not counts and _received_nothing(case, handled):
+    elif (
+        handled is not None
+        and not counts
+        and handled not in case.outcome.missed
+        and _received_nothing(case, handled)
+    ):
         called = title.removesuffix(", without an exception")
         title = f"{called} after {_in_task(case, handled)}"
     found = DRIVER_EXCEPTION.found(

@@ -293,6 +293,11 @@ class _Flow:
         self._changed = dict[Key, int]()
         self._returned = dict[str, dict[object, int]]()  # by scope: constant, grade
         self._reached = dict[str, int]()  # by scope: which of these are conditions only
+        stack = handled.stack
+        called = (
+            (files.at(inner), outer) for inner, outer in itertools.pairwise(stack)
+        )
+        self._sites = {scope.id: outer for scope, outer in called if scope is not None}
         self._begins = dict[str, int]()  # by scope: the first line executed after that
         self._not_taken = set[int]()  # statements, by identity
         self._since = dict[str, Place]()  # by scope: where it continued
@@ -487,7 +492,7 @@ class _Flow:
             self._mark((scope.id, f"after {after}"), _HANDLER)
             for each in scope.statements:
                 if isinstance(each, ast.Return) and each.lineno > after:
-                    self._returns(scope, each, _LATER)
+                    self._returns(scope, each, _HANDLER)
 
     def _leave_out_branches(self, scope: Scope, body: list[ast.stmt]) -> None:
         """Leave out what is only executed if a name has a value that the handler sets to None."""
@@ -706,6 +711,8 @@ class _Flow:
             given = [e.value for e in called.statements if isinstance(e, ast.Return)]
             scopes = [(called, e) for e in given if isinstance(e, ast.Tuple)]
             common = self._reached.get(called.id, 0)
+            if self._is_another_call(scope, value, called):
+                return None
             if len(scopes) != len(given):
                 return None
         else:
@@ -732,13 +739,31 @@ class _Flow:
             elif isinstance(each, ast.Attribute):
                 best = max(best, self._changed.get((".", each.attr), 0))
             elif isinstance(each, ast.Call):
-                name = name_of(each.func)
-                called = self._files.function(scope.file, name)
-                values = {} if called is None else self._returned.get(called.id, {})
-                for value, grade in values.items():
-                    if code is None or value is ... or value == code:
-                        best = max(best, grade)
+                best = max(best, self._grade_of_call(scope, each, code))
         return best
+
+    def _is_another_call(self, scope: Scope, call: ast.Call, called: Scope) -> bool:
+        """Return whether a call is not the one in which the error was handled.
+
+        What handled it returned to where it was called then, and nowhere else.
+        """
+        site = self._sites.get(called.id)
+        if site is None:
+            return False
+        here = call.lineno <= site.line <= last_line(call)
+        return site.file != scope.file or not here
+
+    def _grade_of_call(self, scope: Scope, call: ast.Call, code: int | None) -> int:
+        called = self._files.function(scope.file, name_of(call.func))
+        if called is None:
+            return 0
+        if self._is_another_call(scope, call, called):
+            return 0
+        grades = self._returned.get(called.id, {}).items()
+        return max(
+            (g for value, g in grades if code is None or value in (..., code)),
+            default=0,
+        )
 
     # The end
 
