@@ -21,6 +21,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
         identity: Distinguishes the exception object from others of the process that exist.
         id: Of this error; no other of the run has it.
         main: Whether it was raised in the main thread.
+        traceback: Its end, of a graph that could not be sent; else empty.
         address: Of the scheduler that a client was still trying to reach.
         scheduler_file: Where such a client looked for the address, if it was given a file.
         found: If a module was missing on a worker: where the driver has it, as in
@@ -37,6 +38,7 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     key: str | None = None
     identity: str | None = None
     id: str = ""
+    traceback: str = ""
     main: bool | None = None
     address: str | None = None
     scheduler_file: SchedulerFile | None = None

@@ -653,6 +653,7 @@ def _as_exception(received: DriverCallFailed) -> DriverException:
         message=received.message,
         bases=received.bases,
         chain_ids=(received.identity or "",),
+        traceback=received.traceback,
         file=received.file,
         line=received.line,
         function=received.function,

@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable
 from types import FrameType
@@ -33,7 +34,7 @@ from ..files import (
     note_directory_change,
     remember_directory,
 )
-from ..logs import cut
+from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
 from .handled_errors import remember
@@ -41,7 +42,7 @@ from .patches import Patches
 from .reused_keys import ReusedKeys
 
 _MOST, _KEPT = 100, 20
-_LONGEST = 2_000
+_LONGEST, _LONGEST_TRACE = 2_000, 10_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
 _MOST_FUTURES = 100_000
 _MOST_CHAINED = 20
@@ -207,12 +208,18 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "address": _address_of(owner),
                 "scheduler_file": scheduler_file_of(owner),
                 "found": missing_there(error),
+                "traceback": _trace_of(error) if name == _SENDING else "",
                 **place_of(innermost_user_frame(sys._getframe(1))),
             },
         )
         note_causes(error)
     except Exception:  # a failure of ours must not take the place of the user's
         pass
+
+
+def _trace_of(error: BaseException) -> str:
+    """Return the end of a traceback, with what the exception was raised from."""
+    return plain("".join(traceback.format_exception(error)))[-_LONGEST_TRACE:]
 
 
 def _call(owner: object, name: str) -> str:

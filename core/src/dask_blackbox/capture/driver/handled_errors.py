@@ -707,12 +707,14 @@ class _Flow:
         if isinstance(value, ast.Tuple):
             scopes = [(scope, value)]
             common = 0
-        elif isinstance(value, ast.Call) and (called := self._called(scope, value)):
+        elif (
+            isinstance(value, ast.Call)
+            and (called := self._called(scope, value)) is not None
+            and not self._is_another_call(scope, value, called)
+        ):
             given = [e.value for e in called.statements if isinstance(e, ast.Return)]
             scopes = [(called, e) for e in given if isinstance(e, ast.Tuple)]
             common = self._reached.get(called.id, 0)
-            if self._is_another_call(scope, value, called):
-                return None
             if len(scopes) != len(given):
                 return None
         else:
