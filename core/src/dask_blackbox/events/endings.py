@@ -38,8 +38,8 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     key: str | None = None
     identity: str | None = None
     id: str = ""
-    traceback: str = ""
     main: bool | None = None
+    traceback: str = ""
     address: str | None = None
     scheduler_file: SchedulerFile | None = None
     found: dict[str, str] | None = None
