@@ -1871,3 +1871,47 @@ def test_an_attempt_that_failed_with_a_lock_begins_the_headline_of_who_waits_for
     found = verdict(hung(retried, stall))
 
     assert found.title.startswith("ValueError in 'retail': could not convert") == first
+
+
+def test_workers_that_died_are_the_cause_of_a_hang_however_the_driver_ends() -> None:
+    died = a_death(exit_code=-11, processing=["load-1"])
+    stall = a_stall(workers=0, statuses={}, states={"queued": 4})
+    exited = failed_with(None, exit_code=143, at=100)
+
+    found = verdict(a_run(a_worker(), a_graph(), died, stall, exited))
+
+    assert found.rule == "worker-segfault"
+
+
+def test_what_looks_again_and_again_is_named_after_what_waits_in_a_call() -> None:
+    looks = ['  File "/jobs/nightly.py", line 59, in follow\n\ttime.sleep(0.5)\n']
+    stall = a_stall(
+        a_task_at("follow-1", executing_for=59),
+        a_task_at("fetch-1", executing_for=58, worker="tcp://w2"),
+        workers=2,
+        statuses={"running": 2},
+        told={
+            "tcp://w1": {"stacks": {"follow-1": looks}, "tasks": {}},
+            "tcp://w2": {"stacks": {"fetch-1": IN_A_SERVICE}, "tasks": {}},
+        },
+    )
+    two = (a_worker(), a_worker("tcp://w2"))
+
+    found = verdict(hung(stall, workers=two))
+
+    assert found.subject.prefix == "fetch"
+    assert "Beside it, 'follow-1' had been running for 59 s" in found.cause
+
+
+def test_tasks_that_wait_for_those_that_no_worker_may_run_are_named() -> None:
+    sent = an_event(
+        "graph-updated", "", at=2.5, tasks=4, prefixes={"train": 3, "rank": 1}
+    )
+    task = {"key": "train-1", "hosts": [], "workers": [], "resources": {"GPU": 1}}
+    stall = a_stall(
+        states={"no-worker": 3, "waiting": 1}, unrunnable=[{**task, "loose": False}]
+    )
+
+    found = verdict(hung(sent, stall))
+
+    assert "1 task waited for their results ('rank')." in found.cause

@@ -1327,3 +1327,26 @@ def test_a_worker_of_an_earlier_cluster_is_none_that_had_a_resource() -> None:
     assert found.rule == "no-valid-worker"
     assert "the name 'Chem' is similar" in found.cause
     assert "any more" not in found.cause
+
+
+@pytest.mark.parametrize(
+    ("line_at", "rule"), [(5.0, "worker-start-failed"), (12.0, "workers-never-arrived")]
+)
+def test_a_start_that_failed_before_other_workers_died_is_why_none_arrived(
+    line_at: float, rule: str
+) -> None:
+    waited = an_exception(
+        "distributed.client.WorkerStartTimeoutError",
+        "Only 0/2 workers arrived after 20",
+    )
+    line = a_log_line(
+        "Failed to start process\nTraceback:\nOSError: [Errno 98] Address already in use",
+        at=line_at,
+        role="nanny",
+    )
+
+    found = verdict(
+        a_worker(), *a_death(exit_code=-15, at=9.0), line, failed_with(waited)
+    )
+
+    assert found.rule == rule

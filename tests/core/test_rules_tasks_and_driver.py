@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import DriverException
+from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     MIB,
@@ -1127,3 +1127,28 @@ def test_the_other_tests_that_failed_are_named() -> None:
         "1 other test failed, 'test_it.py::test_lat' with ValueError: no 'lat'"
         in found.cause
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "rule"),
+    [("connection lost", "task-exception"), (None, "driver-exception")],
+)
+def test_what_only_the_driver_reports_of_a_task_counts_if_its_scheduler_was_lost(
+    error: str | None, rule: str
+) -> None:
+    call = an_event(
+        "driver-call-failed", "driver", at=9.0, pid=1, call="Future.result",
+        exception="ValueError", message="could not convert '12,50'", identity="7",
+        id="1.1", key="price_lines-8a", bases=["Exception", "BaseException"],
+    )  # fmt: skip
+    left = an_event(
+        "driver-exit", "driver", at=10.0, pid=1, code=1, related_errors=["1.1"]
+    )
+    sources = {"scheduler tcp://s": SourceAccount(batches=2, error=error)}
+    ended = failed_with(None, exit_code=1, sources=sources)
+
+    found = verdict(a_run(a_worker(), a_graph(), call, left, ended))
+
+    assert (found.rule, found.confidence) == (rule, "medium")
+    assert "could not convert '12,50'" in found.title
+    assert found.title.endswith("; then the command exited with code 1")

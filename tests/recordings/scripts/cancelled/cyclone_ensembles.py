@@ -2,6 +2,7 @@
 
 Started by hand on the forecaster's workstation; runs until all members have come ashore.
 """
+
 import sys
 import time
 
@@ -47,7 +48,9 @@ class Ensemble:
         return self.client.map(landfall, tracks)
 
     def follow(self, futures):
-        for done, (future, (member, place)) in enumerate(as_completed(futures, with_results=True), 1):
+        for done, (future, (member, place)) in enumerate(
+            as_completed(futures, with_results=True), 1
+        ):
             self.counts[place] = self.counts.get(place, 0) + 1
             if done % 4 == 0:
                 print(f"{done}/{self.members} members ashore or done", flush=True)
@@ -58,14 +61,20 @@ class Ensemble:
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    )
     client = Client(cluster)
     ensemble = Ensemble(client, MEMBERS)
     try:
         ensemble.follow(ensemble.submit())
         ensemble.report()
     finally:
-        print(f"leaving with {sum(ensemble.counts.values())} members", file=sys.stderr, flush=True)
+        print(
+            f"leaving with {sum(ensemble.counts.values())} members",
+            file=sys.stderr,
+            flush=True,
+        )
         client.close()
         cluster.close()
 

@@ -3,6 +3,7 @@
 Memory of the graders creeps up over a season, so the job starts the workers
 afresh between its steps.
 """
+
 import functools
 import logging
 import time
@@ -25,19 +26,25 @@ def step(title):
             result = method(self, *args)
             log.info("== %s: %.1f s", title, time.perf_counter() - start)
             return result
+
         return inner
+
     return wrap
 
 
 def exchange_rates(day):
     rng = np.random.default_rng(11)
-    return pd.Series(rng.uniform(0.5, 2, 4), index=["USD", "GBP", "SEK", "JPY"], name=day)
+    return pd.Series(
+        rng.uniform(0.5, 2, 4), index=["USD", "GBP", "SEK", "JPY"], name=day
+    )
 
 
 def weigh(lot):
     rng = np.random.default_rng(lot)
     time.sleep(0.1)
-    return pd.DataFrame({"lot": lot, "box": range(300), "kg": rng.normal(12.5, 0.2, 300)})
+    return pd.DataFrame(
+        {"lot": lot, "box": range(300), "kg": rng.normal(12.5, 0.2, 300)}
+    )
 
 
 def grade(boxes):
@@ -89,8 +96,15 @@ class Exports:
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         job = Exports(client)
         job.fetch_rates()
         job.grade_lots()

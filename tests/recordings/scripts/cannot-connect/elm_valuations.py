@@ -1,4 +1,5 @@
 """Valuation of standing timber: a rehearsal on a few plots, then the run over the whole estate."""
+
 import argparse
 import json
 import logging
@@ -25,16 +26,38 @@ class Stand:
 
     def _spawn(self, *args):
         with open(RUN / f"{self.stage}-{len(self.children)}.log", "w") as out:
-            child = subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=out)
+            child = subprocess.Popen(
+                [sys.executable, "-m", "dask", *args], stdout=out, stderr=out
+            )
         self.children.append(child)
 
     def up(self, workers):
-        self._spawn("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                    "--scheduler-file", str(self.file))
+        self._spawn(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         for index in range(workers):
-            self._spawn("worker", "--scheduler-file", str(self.file), "--no-nanny", "--nthreads", "1",
-                        "--no-dashboard", "--memory-limit", "300MB", "--name", f"{self.stage}-{index}",
-                        "--local-directory", str(RUN / f"{self.stage}-{index}"))
+            self._spawn(
+                "worker",
+                "--scheduler-file",
+                str(self.file),
+                "--no-nanny",
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--memory-limit",
+                "300MB",
+                "--name",
+                f"{self.stage}-{index}",
+                "--local-directory",
+                str(RUN / f"{self.stage}-{index}"),
+            )
         log.info("%s: %d processes started", self.stage, len(self.children))
 
     def down(self):
@@ -58,7 +81,7 @@ def wait_for_file(path, seconds=15):
 def volume(plot):
     girth = 0.9 + (plot * 37 % 60) / 100
     height = 14 + plot % 9
-    return round(girth ** 2 / 12.57 * height * 0.45 * 120, 2)
+    return round(girth**2 / 12.57 * height * 0.45 * 120, 2)
 
 
 def value(cubic, price):
@@ -67,7 +90,9 @@ def value(cubic, price):
 
 def appraise(client, plots, price):
     volumes = client.map(volume, plots)
-    return client.submit(sum, client.map(value, volumes, price=price)).result(timeout=30)
+    return client.submit(sum, client.map(value, volumes, price=price)).result(
+        timeout=30
+    )
 
 
 def main():

@@ -4,6 +4,7 @@ The snow map is scattered once and used by every basin.  Hosts of the farm are
 exchanged for fresh ones in the middle of the run, because they are rented by
 the quarter of an hour.
 """
+
 import logging
 import socket
 import subprocess
@@ -24,17 +25,31 @@ class RentedFarm:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
-        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", str(port))
+        self.scheduler = self._run(
+            "scheduler", "--host", "127.0.0.1", "--port", str(port)
+        )
         self.hosts = {}
 
     def _run(self, *args):
-        return subprocess.Popen([sys.executable, "-m", "dask", *args, "--no-dashboard"],
-                                stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *args, "--no-dashboard"],
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
 
     def rent(self, name):
         log.info("renting %s", name)
-        self.hosts[name] = self._run("worker", self.address, "--no-nanny", "--nthreads", "1",
-                                     "--name", name, "--memory-limit", "300MB")
+        self.hosts[name] = self._run(
+            "worker",
+            self.address,
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--name",
+            name,
+            "--memory-limit",
+            "300MB",
+        )
 
     def give_back(self, name):
         log.info("giving %s back", name)
@@ -55,7 +70,7 @@ def snow_map(seed):
 
 def melt(snow, basin, cells):
     time.sleep(0.2)
-    return basin, float(sum(snow[c * 50:(c + 1) * 50].sum() for c in cells))
+    return basin, float(sum(snow[c * 50 : (c + 1) * 50].sum() for c in cells))
 
 
 def audit(text):
@@ -64,7 +79,9 @@ def audit(text):
 
 
 def forecast(client, snow, which):
-    futures = [client.submit(melt, snow, b, tuple(c)) for b, c in BASINS.items() if b in which]
+    futures = [
+        client.submit(melt, snow, b, tuple(c)) for b, c in BASINS.items() if b in which
+    ]
     for basin, volume in client.gather(futures):
         log.info("%s: %.0f hm3", basin, volume)
 

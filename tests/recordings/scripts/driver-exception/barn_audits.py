@@ -2,6 +2,7 @@
 
 Run by the build server every night against a small cluster.
 """
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,14 +37,21 @@ def weighted_mean(frame):
 
 def barns(n, seed=5):
     rng = np.random.default_rng(seed)
-    return [{"id": i, "animals": int(rng.integers(10, 200)),
-             **{k: float(rng.integers(2, 10)) for k in WEIGHTS}} for i in range(n)]
+    return [
+        {
+            "id": i,
+            "animals": int(rng.integers(10, 200)),
+            **{k: float(rng.integers(2, 10)) for k in WEIGHTS},
+        }
+        for i in range(n)
+    ]
 
 
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB",
-                      dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as c:
             yield c
 
@@ -80,17 +88,29 @@ def test_bad_barn_does_not_spoil_the_others(client):
 
 def test_regional_mean(client):
     herd = barns(60)
-    frame = pd.DataFrame({"score": [score_barn(b) for b in herd], "animals": [b["animals"] for b in herd],
-                          "region": [("north", "south", "coast")[b["id"] % 3] for b in herd]})
+    frame = pd.DataFrame(
+        {
+            "score": [score_barn(b) for b in herd],
+            "animals": [b["animals"] for b in herd],
+            "region": [("north", "south", "coast")[b["id"] % 3] for b in herd],
+        }
+    )
     regions = dd.from_pandas(frame, npartitions=4)
     means = regions.groupby("region").score.mean().compute()
-    expected = {r: weighted_mean(frame[frame.region == r]) for r in ("north", "south", "coast")}
+    expected = {
+        r: weighted_mean(frame[frame.region == r]) for r in ("north", "south", "coast")
+    }
     for region in expected:
         assert means[region] == pytest.approx(expected[region], rel=1e-6), region
 
 
 def test_grades(client):
-    assert client.gather(client.map(grade, [9.0, 7.0, 5.0, 1.0])) == ["A", "B", "C", "D"]
+    assert client.gather(client.map(grade, [9.0, 7.0, 5.0, 1.0])) == [
+        "A",
+        "B",
+        "C",
+        "D",
+    ]
 
 
 def test_noise_map(client):

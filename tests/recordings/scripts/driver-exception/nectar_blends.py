@@ -4,6 +4,7 @@ Starts a small farm of its own (one scheduler, two workers as plain
 processes), computes the cheapest nectar blend of every plant, and writes the
 plan that the bottling lines read at five in the morning.
 """
+
 import argparse
 import json
 import logging
@@ -40,16 +41,34 @@ class Farm:
         self.log_dir = log_dir
         self.children = []
         self.address = f"tcp://127.0.0.1:{self.port}"
-        self._start("scheduler", "scheduler", "--host", "127.0.0.1", "--port",
-                    str(self.port), "--no-dashboard")
+        self._start(
+            "scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--no-dashboard",
+        )
         for i in range(workers):
-            self._start(f"worker-{i}", "worker", self.address, "--no-nanny",
-                        "--nthreads", "1", "--name", f"press-{i}", "--no-dashboard")
+            self._start(
+                f"worker-{i}",
+                "worker",
+                self.address,
+                "--no-nanny",
+                "--nthreads",
+                "1",
+                "--name",
+                f"press-{i}",
+                "--no-dashboard",
+            )
 
     def _start(self, label, *args):
         out = open(self.log_dir / f"{label}.log", "w")
         self.children.append(
-            subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=out)
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *args], stdout=out, stderr=out
+            )
         )
 
     def tear_down(self):
@@ -95,8 +114,10 @@ def main():
         client = Client(farm.address, timeout=30)
         client.wait_for_workers(args.workers, timeout=30)
         log.info("farm up, planning for %s", args.date)
-        lines = [client.submit(simulate_line, p, 8 + i, pure=False, priority=-10)
-                 for i, p in enumerate(CONTRACTS)]
+        lines = [
+            client.submit(simulate_line, p, 8 + i, pure=False, priority=-10)
+            for i, p in enumerate(CONTRACTS)
+        ]
         futures = [
             client.submit(blend_cost, plant, c["sugar"], seed, priority=10)
             for seed, (plant, c) in enumerate(CONTRACTS.items())

@@ -3,6 +3,7 @@
 Step 1 (own small cluster) condenses the telematics of the machines to hours per lease, step 2 (second cluster)
 joins the hours with the contracts of the ERP and writes the invoice lines.
 """
+
 import logging
 import sys
 from pathlib import Path
@@ -32,7 +33,12 @@ def telematics(day: int) -> pd.DataFrame:
 def export_contracts(target: Path) -> None:
     """The ERP's export; since release 9 lease numbers carry the tenant's prefix."""
     numbers = [f"DE-{n}" for n in range(70_000, 70_250)]
-    frame = pd.DataFrame({"lease_no": numbers, "rate_per_hour": np.linspace(11, 48, len(numbers)).round(2)})
+    frame = pd.DataFrame(
+        {
+            "lease_no": numbers,
+            "rate_per_hour": np.linspace(11, 48, len(numbers)).round(2),
+        }
+    )
     target.mkdir(exist_ok=True)
     half = len(frame) // 2
     frame.iloc[:half].to_csv(target / "contracts-0.csv", index=False)
@@ -40,7 +46,9 @@ def export_contracts(target: Path) -> None:
 
 
 def condense(days: int, output: Path) -> None:
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             raw = dd.from_map(telematics, list(range(1, days + 1)))
             hours = raw.groupby("lease_no")["engine_minutes"].sum().reset_index()
@@ -48,7 +56,10 @@ def condense(days: int, output: Path) -> None:
             hours.to_parquet(output, write_index=False)
             probe = client.submit(int, "n/a")
             if probe.exception() is not None:
-                log.warning("odometer feed not usable tonight (%s), invoices by hours only", probe.exception())
+                log.warning(
+                    "odometer feed not usable tonight (%s), invoices by hours only",
+                    probe.exception(),
+                )
     log.info("hours condensed into %s", output)
 
 

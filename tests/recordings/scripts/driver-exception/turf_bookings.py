@@ -1,4 +1,5 @@
 """Occupancy report of the rented sports pitches: booked hours against opening hours, per site and month."""
+
 import os
 import tempfile
 from datetime import date
@@ -22,7 +23,8 @@ def bookings(site):
         {
             "site": site,
             "pitch": rng.integers(1, 5, n),
-            "start": pd.to_datetime("2026-10-01") + pd.to_timedelta(rng.integers(0, 30 * 24, n), unit="h"),
+            "start": pd.to_datetime("2026-10-01")
+            + pd.to_timedelta(rng.integers(0, 30 * 24, n), unit="h"),
             "hours": rng.choice([1.0, 1.5, 2.0], n),
         }
     )
@@ -69,7 +71,11 @@ def main():
     client = Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
     try:
         hours = booked_hours()
-        print("booked hours computed for", hours.index.get_level_values("site").nunique(), "sites")
+        print(
+            "booked hours computed for",
+            hours.index.get_level_values("site").nunique(),
+            "sites",
+        )
         rows = occupancy(hours)
         with open("occupancy.txt", "w") as out:
             out.write(render(rows, date(2026, 10, 1)))

@@ -2,6 +2,7 @@
 
 The scales send one batch per estate and hour; batches are fetched with retries because the GSM link drops now and then.
 """
+
 import logging
 import os
 import tempfile
@@ -13,7 +14,11 @@ from dask.distributed import Client, LocalCluster, wait
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 log = logging.getLogger("payroll")
 
-ESTATES = {"north": ["Hochberg", "Kapellrain"], "south": ["Talgut", "Sonnhalde"], "river": ["Uferlay"]}
+ESTATES = {
+    "north": ["Hochberg", "Kapellrain"],
+    "south": ["Talgut", "Sonnhalde"],
+    "river": ["Uferlay"],
+}
 PREMIUM = {"north": 0.11, "south": 0.09, "river": 0.14}
 
 
@@ -26,7 +31,11 @@ def fetch_batch(estate, hour, spool):
     rng = np.random.default_rng(hour * 31 + len(estate))
     size = 0 if estate == "Uferlay" else 400
     return pd.DataFrame(
-        {"estate": estate, "picker": rng.integers(1, 60, size), "kilos": rng.normal(14, 3, size).round(1)}
+        {
+            "estate": estate,
+            "picker": rng.integers(1, 60, size),
+            "kilos": rng.normal(14, 3, size).round(1),
+        }
     )
 
 
@@ -44,9 +53,17 @@ def collect(client, spool):
     for estates in ESTATES.values():
         for estate in estates:
             batches = client.map(
-                fetch_batch, [estate] * 10, range(6, 16), spool=spool, retries=3, key=f"fetch-{estate.lower()}", pure=False
+                fetch_batch,
+                [estate] * 10,
+                range(6, 16),
+                spool=spool,
+                retries=3,
+                key=f"fetch-{estate.lower()}",
+                pure=False,
             )
-            futures.append(client.submit(per_picker, batches, key=f"per-picker-{estate.lower()}"))
+            futures.append(
+                client.submit(per_picker, batches, key=f"per-picker-{estate.lower()}")
+            )
     wait(futures)
     return pd.concat(client.gather(futures), ignore_index=True)
 
@@ -56,13 +73,21 @@ def premiums(kilos):
     totals = kilos.groupby("region")["kilos"].sum()
     lines = []
     for region, rate in PREMIUM.items():
-        lines.append({"region": region, "kilos": totals[region], "premium": round(totals[region] * rate, 2)})
+        lines.append(
+            {
+                "region": region,
+                "kilos": totals[region],
+                "premium": round(totals[region] * rate, 2),
+            }
+        )
     return pd.DataFrame(lines)
 
 
 def main():
     with tempfile.TemporaryDirectory() as spool:
-        with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=None
+        ) as cluster:
             with Client(cluster) as client:
                 kilos = collect(client, spool)
                 log.info("%d pickers, %.0f kg", len(kilos), kilos["kilos"].sum())

@@ -3,6 +3,7 @@
 Readings of all districts are checked one by one (faulty districts go to the quarantine list and are billed by estimate),
 afterwards the sum is held against the volume that the waterworks pumped.
 """
+
 import json
 import logging
 import sys
@@ -35,7 +36,9 @@ def consumption(district, quarter):
     old, new = read_district(district, quarter)
     used = new - old
     if (used < 0).any():
-        raise ReadingError(f"district {district}: {int((used < 0).sum())} meters run backwards")
+        raise ReadingError(
+            f"district {district}: {int((used < 0).sum())} meters run backwards"
+        )
     return {"district": district, "cubic": int(used.sum()), "meters": len(used)}
 
 
@@ -48,11 +51,17 @@ class BillingRun:
         self.quarantine = []
 
     def collect(self):
-        futures = self.client.map(consumption, self.districts, quarter=self.quarter, pure=False)
+        futures = self.client.map(
+            consumption, self.districts, quarter=self.quarter, pure=False
+        )
         district_of = dict(zip(futures, self.districts))
         for future in as_completed(futures):
             if future.status == "error":
-                log.error("district %s quarantined: %s", district_of[future], future.exception())
+                log.error(
+                    "district %s quarantined: %s",
+                    district_of[future],
+                    future.exception(),
+                )
                 self.quarantine.append(district_of[future])
             else:
                 self.billed.append(future.result())
@@ -60,29 +69,53 @@ class BillingRun:
     def estimate(self):
         average = np.mean([row["cubic"] for row in self.billed])
         for district in self.quarantine:
-            self.billed.append({"district": district, "cubic": int(average), "meters": 1500, "estimated": True})
+            self.billed.append(
+                {
+                    "district": district,
+                    "cubic": int(average),
+                    "meters": 1500,
+                    "estimated": True,
+                }
+            )
 
     def check_balance(self, pumped, tolerance=0.05):
         total = sum(row["cubic"] for row in self.billed)
         loss = 1.0 - total / pumped
         log.info("billed %d of %d cubic metres", total, pumped)
         if abs(loss) > tolerance:
-            raise BalanceError(f"billed {total} m3, pumped {pumped} m3: {loss:.1%} lost, allowed are {tolerance:.0%}")
+            raise BalanceError(
+                f"billed {total} m3, pumped {pumped} m3: {loss:.1%} lost, allowed are {tolerance:.0%}"
+            )
 
     def write(self, path):
-        path.write_text(json.dumps(sorted(self.billed, key=lambda row: row["district"]), indent=1))
+        path.write_text(
+            json.dumps(sorted(self.billed, key=lambda row: row["district"]), indent=1)
+        )
 
 
 def pumped_volume(quarter):
     """From the control system's monthly sheet."""
-    monthly = {1: [251_300, 248_900, 260_400], 2: [262_100, 270_800, 281_500], 3: [390_200, 366_400, 331_000]}
+    monthly = {
+        1: [251_300, 248_900, 260_400],
+        2: [262_100, 270_800, 281_500],
+        3: [390_200, 366_400, 331_000],
+    }
     return sum(monthly[quarter])
 
 
 def main(argv):
     quarter = int(argv[0]) if argv else 3
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s:%(name)s:%(message)s")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stdout,
+        format="%(levelname)s:%(name)s:%(message)s",
+    )
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         run = BillingRun(client, quarter)
         run.collect()
         run.estimate()

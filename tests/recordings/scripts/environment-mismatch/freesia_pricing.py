@@ -2,6 +2,7 @@
 
 The price library is deployed as numbered releases next to the job; `current` points to the release in use.
 """
+
 import logging
 import os
 import pathlib
@@ -47,15 +48,38 @@ def point_current(release):
 def start_workers(address, number):
     # the workers run as a service with their own settings
     env = dict(os.environ)
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str((DEPLOY / "current").resolve()), env.get("PYTHONPATH")]))
-    return [subprocess.Popen([sys.executable, "-m", "dask", "worker", address, "--nthreads", "1",
-                              "--memory-limit", "300MB", "--no-dashboard", "--name", f"clock-{index}",
-                              "--local-directory", f"scratch-{index}"], env=env)
-            for index in range(number)]
+    env["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str((DEPLOY / "current").resolve()), env.get("PYTHONPATH")])
+    )
+    return [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "worker",
+                address,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+                "--name",
+                f"clock-{index}",
+                "--local-directory",
+                f"scratch-{index}",
+            ],
+            env=env,
+        )
+        for index in range(number)
+    ]
 
 
 def read_lots(page):
-    return [{"lot": page * 50 + n, "stems": 40 + n * 7 % 90, "grade": 1 + n % 3 / 10} for n in range(50)]
+    return [
+        {"lot": page * 50 + n, "stems": 40 + n * 7 % 90, "grade": 1 + n % 3 / 10}
+        for n in range(50)
+    ]
 
 
 def quote_page(lots, quote, zone):

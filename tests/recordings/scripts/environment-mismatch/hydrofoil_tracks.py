@@ -1,4 +1,5 @@
 """Take-off speeds of the hydrofoil test boats from the day's tracks, corrected by each boat's speed log table."""
+
 import contextlib
 import csv
 import datetime as dt
@@ -23,7 +24,10 @@ class SpeedCorrection:
 
     def _read(self):
         with open(self.source, newline="") as stream:
-            self.table = [(float(row["knots"]), float(row["factor"])) for row in csv.DictReader(stream)]
+            self.table = [
+                (float(row["knots"]), float(row["factor"]))
+                for row in csv.DictReader(stream)
+            ]
 
     def __getstate__(self):
         return {"source": self.source}
@@ -73,15 +77,24 @@ def takeoff_speed(track, correction):
 def main():
     day = dt.date(2026, 11, 28)
     boats = ["tern", "skua", "fulmar"]
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         with day_folder(day) as folder:
             log.info("working in %s", folder)
             speeds = {}
             for boat in boats:
                 correction = SpeedCorrection(write_table(boat))
                 track = client.submit(read_track, boat, day)
-                speeds[boat] = client.submit(takeoff_speed, track, correction, key=f"takeoff_speed-{boat}")
+                speeds[boat] = client.submit(
+                    takeoff_speed, track, correction, key=f"takeoff_speed-{boat}"
+                )
             with open("takeoff.csv", "w") as out:
                 for boat, speed in speeds.items():
                     out.write(f"{boat},{speed.result(timeout=18)}\n")

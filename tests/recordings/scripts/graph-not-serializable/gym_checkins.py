@@ -1,4 +1,5 @@
 """Visits per gym and hour from the turnstiles, with a progress line for the operator."""
+
 import collections
 import datetime as dt
 import logging
@@ -62,8 +63,12 @@ class CheckinReport:
             except KeyError:
                 log.warning("no opening hours of %s, all hours count", gym)
                 first, last = 0, 24
-            visits[gym] = self.client.submit(self.read_turnstile, gym, self.day, retries=self.retries)
-        counts = self.client.map(self.count_hours, list(visits.values()), retries=self.retries, pure=False)
+            visits[gym] = self.client.submit(
+                self.read_turnstile, gym, self.day, retries=self.retries
+            )
+        counts = self.client.map(
+            self.count_hours, list(visits.values()), retries=self.retries, pure=False
+        )
         return self.merge(self.client.gather(counts))
 
 
@@ -80,7 +85,9 @@ def with_retry(action, attempts=2, pause=1.0):
 
 def main():
     gyms = ["city", "harbour", "station", "campus", "mill"]
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             report = CheckinReport(client, gyms, dt.date(2026, 11, 28))
             totals = with_retry(report.run)

@@ -3,6 +3,7 @@
 Exposure is heavy and now and then takes a worker with it; the step is then
 repeated once on a fresh cluster with smaller strips.
 """
+
 import logging
 import os
 import sqlite3
@@ -21,8 +22,15 @@ FILMS = [f"film-{n:02d}" for n in range(6)]
 
 @contextmanager
 def cluster(workers=2):
-    with LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as c, Client(c) as client:
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as c,
+        Client(c) as client,
+    ):
         yield client
 
 
@@ -45,7 +53,9 @@ def exposures():
             with cluster() as client:
                 return dict(client.gather(client.map(expose, FILMS, strips=strips)))
         except KilledWorker as e:
-            log.warning("attempt %d lost a worker (%s), again with shorter strips", attempt, e)
+            log.warning(
+                "attempt %d lost a worker (%s), again with shorter strips", attempt, e
+            )
     raise SystemExit("exposure impossible")
 
 

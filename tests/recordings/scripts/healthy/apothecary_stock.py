@@ -4,6 +4,7 @@ A preflight makes sure that the rules refuse what they have to refuse, then the 
 The cluster belongs to this script: scheduler and workers are child processes, taken down by signals
 as the operations handbook asks for.
 """
+
 import logging
 import random
 import signal
@@ -41,7 +42,9 @@ def count_shelf(number):
 
 def launch(logs, name, module, *args):
     out = open(Path(logs) / f"{name}.log", "wb")
-    return subprocess.Popen([sys.executable, "-m", module, *args], stdout=out, stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *args], stdout=out, stderr=subprocess.STDOUT
+    )
 
 
 def preflight(client):
@@ -72,21 +75,44 @@ def main():
         port = s.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as logs:
-        scheduler = launch(logs, "scheduler", "distributed.cli.dask_scheduler", "--host", "127.0.0.1",
-                           "--port", str(port), "--no-dashboard")
+        scheduler = launch(
+            logs,
+            "scheduler",
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+        )
         workers = [
-            launch(logs, f"shelf-{i}", "distributed.cli.dask_worker", address, "--name", f"shelf-{i}",
-                   "--nthreads", "1", "--memory-limit", "350MB", "--no-dashboard")
+            launch(
+                logs,
+                f"shelf-{i}",
+                "distributed.cli.dask_worker",
+                address,
+                "--name",
+                f"shelf-{i}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "350MB",
+                "--no-dashboard",
+            )
             for i in range(2)
         ]
         try:
             with Client(address, timeout=20) as client:
                 client.wait_for_workers(2, timeout=20)
                 preflight(client)
-                totals = dict(f.result() for f in as_completed(client.map(count_shelf, range(80))))
+                totals = dict(
+                    f.result() for f in as_completed(client.map(count_shelf, range(80)))
+                )
         finally:
             for worker in workers:
-                log.info("worker %d ended with %s", worker.pid, end(worker, signal.SIGTERM))
+                log.info(
+                    "worker %d ended with %s", worker.pid, end(worker, signal.SIGTERM)
+                )
             log.info("scheduler ended with %s", end(scheduler, signal.SIGINT))
     print(f"{len(totals)} shelves, {sum(totals.values())} pieces")
 

@@ -2,6 +2,7 @@
 
 The three departments' steps differ in what they need, so each one gets a cluster of its own size.
 """
+
 import argparse
 import json
 import tempfile
@@ -18,26 +19,45 @@ from distributed import Client, LocalCluster
 def invent_bookings(folder, cottages, seed):
     rng = np.random.default_rng(seed)
     for month in range(5, 10):
-        frame = pd.DataFrame({
-            "cottage": rng.integers(0, cottages, 3000),
-            "nights": rng.integers(1, 15, 3000),
-            "guests": rng.integers(1, 7, 3000),
-            "paid": rng.gamma(5, 60, 3000).round(2),
-        })
+        frame = pd.DataFrame(
+            {
+                "cottage": rng.integers(0, cottages, 3000),
+                "nights": rng.integers(1, 15, 3000),
+                "guests": rng.integers(1, 7, 3000),
+                "paid": rng.gamma(5, 60, 3000).round(2),
+            }
+        )
         frame.to_parquet(Path(folder) / f"month-{month}.parquet")
 
 
 def bookings_step(folder):
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         frame = dd.read_parquet(str(Path(folder) / "month-*.parquet"))
-        per_cottage = frame.groupby("cottage").agg({"nights": "sum", "paid": "sum"}).compute()
+        per_cottage = (
+            frame.groupby("cottage").agg({"nights": "sum", "paid": "sum"}).compute()
+        )
     return per_cottage.sort_index()
 
 
 def occupancy_step(per_cottage):
-    with LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="400MB", processes=False,
-                      dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            memory_limit="400MB",
+            processes=False,
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         nights = da.from_array(per_cottage.nights.to_numpy(), chunks=25)
         share = (nights / (153 * 10)).clip(0, 1)
         mean, best = da.compute(share.mean(), share.max())
@@ -46,13 +66,17 @@ def occupancy_step(per_cottage):
 
 def next_price(row):
     factor = 1.08 if row["nights"] > 1100 else 0.97
-    return {"cottage": row["cottage"], "price": round(row["paid"] / row["nights"] * factor, 2)}
+    return {
+        "cottage": row["cottage"],
+        "price": round(row["paid"] / row["nights"] * factor, 2),
+    }
 
 
 def prices_step(per_cottage, folder):
     rows = per_cottage.reset_index().to_dict("records")
-    with LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=3, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             prices = db.from_sequence(rows, npartitions=6).map(next_price).compute()
             mean = client.submit(np.mean, [p["price"] for p in prices]).result()

@@ -1,4 +1,5 @@
 """Grade dried ginseng roots by age and mass. The drying sheds' machines join when they have finished their own work."""
+
 import collections
 import logging
 import random
@@ -27,9 +28,26 @@ class Sheds:
         for name in self.names:
             if self.stopped.wait(self.gap):
                 return
-            self.processes.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", self.address, "--name", name, "--nthreads", "1",
-                 "--memory-limit", "300MB", "--no-dashboard", "--local-directory", tempfile.mkdtemp(dir=".")]))
+            self.processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        self.address,
+                        "--name",
+                        name,
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "300MB",
+                        "--no-dashboard",
+                        "--local-directory",
+                        tempfile.mkdtemp(dir="."),
+                    ]
+                )
+            )
             log.info("%s joins", name)
 
     def __enter__(self):
@@ -55,13 +73,22 @@ def grade_tray(roots):
     time.sleep(0.15)
     grades = collections.Counter()
     for age, grams in roots:
-        grades["heaven" if age >= 6 and grams > 40 else "earth" if age >= 5 else "good"] += 1
+        grades[
+            "heaven" if age >= 6 and grams > 40 else "earth" if age >= 5 else "good"
+        ] += 1
     return grades
 
 
 def main():
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
-        with Sheds(cluster.scheduler_address, ["shed-north", "shed-mill", "shed-river"], gap=2.5):
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        with Sheds(
+            cluster.scheduler_address,
+            ["shed-north", "shed-mill", "shed-river"],
+            gap=2.5,
+        ):
             trays = client.map(weigh, range(60))
             futures = client.map(grade_tray, trays)
             try:
@@ -72,7 +99,11 @@ def main():
             for number, future in enumerate(as_completed(futures), 1):
                 total.update(future.result())
                 if number % 20 == 0:
-                    log.info("%d trays, %d workers", number, len(client.scheduler_info(n_workers=-1)["workers"]))
+                    log.info(
+                        "%d trays, %d workers",
+                        number,
+                        len(client.scheduler_info(n_workers=-1)["workers"]),
+                    )
             client.cancel(trays)
             assert sum(total.values()) == 60 * 2000
             log.info("grades: %s", dict(total))

@@ -1,4 +1,5 @@
 """Hourly sales of the hosiery shops; the pool grows with the work. Tills answer badly now and then, so reads are tried again."""
+
 import logging
 import pathlib
 import time
@@ -24,12 +25,14 @@ def read_till(shop):
         raise TillBusy(f"till {shop} is closing its shift")
     rng = np.random.default_rng(shop)
     time.sleep(0.3)
-    return pd.DataFrame({
-        "shop": shop,
-        "hour": rng.integers(9, 20, 4000),
-        "article": rng.choice(["sock", "tight", "stocking"], 4000),
-        "amount": rng.gamma(3, 4, 4000).round(2),
-    })
+    return pd.DataFrame(
+        {
+            "shop": shop,
+            "hour": rng.integers(9, 20, 4000),
+            "article": rng.choice(["sock", "tight", "stocking"], 4000),
+            "amount": rng.gamma(3, 4, 4000).round(2),
+        }
+    )
 
 
 def hourly(frame):
@@ -49,17 +52,29 @@ def run_batch(client, shops):
 
 def main():
     SPOOL.mkdir(exist_ok=True)
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
-    cluster.adapt(minimum=1, maximum=3, interval="500ms", wait_count=2, target_duration="2s")
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    )
+    cluster.adapt(
+        minimum=1, maximum=3, interval="500ms", wait_count=2, target_duration="2s"
+    )
     client = Client(cluster)
     try:
         morning = run_batch(client, range(0, 24))
-        log.info("morning: %.2f with %d workers", morning.to_numpy().sum(), len(cluster.workers))
+        log.info(
+            "morning: %.2f with %d workers",
+            morning.to_numpy().sum(),
+            len(cluster.workers),
+        )
         # the second delivery comes a little later, the pool has shrunk by then
         time.sleep(4)
         log.info("%d workers between the deliveries", len(cluster.workers))
         evening = run_batch(client, range(24, 40))
-        log.info("evening: %.2f with %d workers", evening.to_numpy().sum(), len(cluster.workers))
+        log.info(
+            "evening: %.2f with %d workers",
+            evening.to_numpy().sum(),
+            len(cluster.workers),
+        )
         total = morning.add(evening, fill_value=0)
         total.to_csv("hosiery.csv")
         log.info("written: %d hours", len(total))

@@ -2,6 +2,7 @@
 
 The reader of the tickets is an old library that sometimes takes its process with it; the cluster sees to the rest.
 """
+
 import collections
 import os
 import random
@@ -27,7 +28,9 @@ def legacy_reader(number, folder):
         os._exit(66)
     rng = random.Random(number)
     time.sleep(0.05)
-    return [f"{rng.randint(1, 4)} x {rng.choice(DISHES)}" for _ in range(rng.randint(1, 8))]
+    return [
+        f"{rng.randint(1, 4)} x {rng.choice(DISHES)}" for _ in range(rng.randint(1, 8))
+    ]
 
 
 def parse_line(line):
@@ -53,10 +56,19 @@ def add(left, right):
 def main():
     folder = scan_folder()
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster):
                 tickets = db.from_sequence(range(160), npartitions=16)
-                counts = tickets.map_partitions(count_tickets, folder).fold(add, initial=collections.Counter()).compute()
+                counts = (
+                    tickets.map_partitions(count_tickets, folder)
+                    .fold(add, initial=collections.Counter())
+                    .compute()
+                )
         for dish, n in counts.most_common():
             print(f"{dish:<14}{n:>6}")
         assert set(counts) == set(DISHES)

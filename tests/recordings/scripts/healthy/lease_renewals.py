@@ -3,6 +3,7 @@
 Offers are computed at once, but may only be issued when the legal department has signed the index clause of the day.
 The signature arrives some time in the night; everything waits for it.
 """
+
 import json
 import logging
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from dask.distributed import Client, Event, LocalCluster, Semaphore
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout
+)
 log = logging.getLogger("leases")
 
 
@@ -33,7 +36,11 @@ class LegalDepartment(threading.Thread):
 
 def expiring(today, count):
     for n in range(count):
-        yield {"lease": f"L-{n:04d}", "ends": (today + timedelta(days=30 + n)).isoformat(), "rent": 1800 + 13 * n}
+        yield {
+            "lease": f"L-{n:04d}",
+            "ends": (today + timedelta(days=30 + n)).isoformat(),
+            "rent": 1800 + 13 * n,
+        }
 
 
 def compute_offer(lease, index):
@@ -52,7 +59,9 @@ def issue_offer(offer):
 
 def main():
     today = date(2026, 11, 28)
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             printer = Semaphore(max_leases=2, name="letter-printer")
             offers = client.map(compute_offer, list(expiring(today, 24)), index=1.021)
@@ -60,7 +69,9 @@ def main():
             LegalDepartment(client, delay=14).start()
             started = time.monotonic()
             letters = client.gather(issued)
-            log.info("%d letters after %.0f s", len(letters), time.monotonic() - started)
+            log.info(
+                "%d letters after %.0f s", len(letters), time.monotonic() - started
+            )
             assert all(letter["issued"] for letter in letters)
             printer.close()
     Path("letters.json").write_text(json.dumps(letters, indent=1))

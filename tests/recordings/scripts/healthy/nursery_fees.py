@@ -3,6 +3,7 @@
 Each town has its own small cluster, because their data must not mix.  Fees
 come from slow services, so the clusters have many threads.
 """
+
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,8 +29,13 @@ def total(fees):
 
 
 def bill(town, count):
-    with LocalCluster(n_workers=1, threads_per_worker=16, processes=False,
-                      memory_limit="300MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=16,
+        processes=False,
+        memory_limit="300MB",
+        dashboard_address=None,
+    ) as cluster:
         with Client(cluster) as client:
             fees = client.map(fee, children(town, count))
             return client.submit(total, fees).result()
@@ -50,7 +56,8 @@ def main():
             print(text)
     expected = sum(
         BASE["full" if n % 3 else "half"] * (0.8 if n % 5 == 0 else 1)
-        for count in TOWNS.values() for n in range(count)
+        for count in TOWNS.values()
+        for n in range(count)
     )
     assert abs(sum(amounts.values()) - expected) < 0.05, (amounts, expected)
     print(f"all towns {sum(amounts.values()):,.2f}")

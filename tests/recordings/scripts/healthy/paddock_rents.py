@@ -3,6 +3,7 @@
 The valuation of a parish is short; between two of them the land agent's old
 register is read line by line in this process, and letters are set.
 """
+
 import argparse
 import hashlib
 import time
@@ -48,8 +49,15 @@ def main():
     parser.add_argument("--rate", type=float, default=85.0)
     args = parser.parse_args()
     report = []
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         for parish in PARISHES:
             total, highest = valuation(parish, args.rate)
             tenants = match(register_lines(parish))

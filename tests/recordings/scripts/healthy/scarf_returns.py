@@ -1,4 +1,5 @@
 """Returns of a fashion chain: one CSV per shop and day, many of which have no returns at all; return rates per article group."""
+
 import logging
 import shutil
 import tempfile
@@ -21,7 +22,11 @@ def write_day(folder, shop, day):
     closed = (shop + day) % 3 == 0
     size = 0 if closed else int(rng.integers(40, 120))
     frame = pd.DataFrame(
-        {"shop": np.full(size, shop), "group": rng.choice(GROUPS, size), "amount": rng.gamma(2, 15, size).round(2)}
+        {
+            "shop": np.full(size, shop),
+            "group": rng.choice(GROUPS, size),
+            "amount": rng.gamma(2, 15, size).round(2),
+        }
     )
     frame.to_csv(folder / f"shop{shop:02d}_day{day:02d}.csv", index=False)
     return size
@@ -48,7 +53,12 @@ def main():
     try:
         sizes = [write_day(folder, shop, day) for shop in range(12) for day in range(8)]
         log.info("%d files, %d of shops without returns", len(sizes), sizes.count(0))
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            Client(cluster),
+        ):
             table = rates(folder, folder / "large_returns")
         counted = int(table[("amount", "count")].sum())
         if counted != sum(sizes):

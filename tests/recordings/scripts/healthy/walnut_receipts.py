@@ -1,4 +1,5 @@
 """Delivery receipts of a nut cooperative: scans arrive as gzipped JSON lines; unreadable files are left out and listed for the office."""
+
 import gzip
 import json
 import logging
@@ -19,7 +20,13 @@ def scan_files(folder):
     paths = []
     for number in range(24):
         lines = [
-            json.dumps({"farm": int(rng.integers(1, 9)), "kilos": round(float(rng.gamma(9, 20)), 1), "grade": "ABC"[i % 3]})
+            json.dumps(
+                {
+                    "farm": int(rng.integers(1, 9)),
+                    "kilos": round(float(rng.gamma(9, 20)), 1),
+                    "grade": "ABC"[i % 3],
+                }
+            )
             for i in range(600)
         ]
         data = gzip.compress("\n".join(lines).encode())
@@ -38,7 +45,9 @@ def load(path):
         with gzip.open(path, "rt") as source:
             return [json.loads(line) for line in source], None
     except (EOFError, OSError, json.JSONDecodeError) as problem:
-        logging.getLogger("receipts").warning("left out %s: %s", Path(path).name, problem)
+        logging.getLogger("receipts").warning(
+            "left out %s: %s", Path(path).name, problem
+        )
         return [], f"{Path(path).name}: {problem}"
 
 
@@ -63,16 +72,24 @@ def combine(parts):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as name, LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address=None
-    ) as cluster, Client(cluster):
+    with (
+        tempfile.TemporaryDirectory() as name,
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         paths = scan_files(Path(name))
-        kilos, rows, problems = combine([totals(load(str(path))) for path in paths]).compute()
+        kilos, rows, problems = combine(
+            [totals(load(str(path))) for path in paths]
+        ).compute()
     for problem in problems:
         log.warning("for the office: %s", problem)
     if len(problems) > len(paths) // 4:
         raise SystemExit("too many unreadable scans")
-    Path("kilos.json").write_text(json.dumps({str(farm): round(k, 1) for farm, k in sorted(kilos.items())}))
+    Path("kilos.json").write_text(
+        json.dumps({str(farm): round(k, 1) for farm, k in sorted(kilos.items())})
+    )
     log.info("%d receipts of %d farms", rows, len(kilos))
 
 

@@ -1,4 +1,5 @@
 """Release of gasket lots: measure the samples of each lot, grade them by the plant's rules, print the hold list."""
+
 import argparse
 import contextlib
 import json
@@ -32,9 +33,25 @@ def line_workers(address, spool, count):
     """Workers belong to the line: they run in its spool folder."""
     procs = []
     for number in range(count):
-        procs.append(subprocess.Popen(
-            [sys.executable, "-m", "dask", "worker", address, "--name", f"line-{number}", "--nthreads", "1",
-             "--memory-limit", "300MB", "--no-dashboard"], cwd=spool))
+        procs.append(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "dask",
+                    "worker",
+                    address,
+                    "--name",
+                    f"line-{number}",
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "300MB",
+                    "--no-dashboard",
+                ],
+                cwd=spool,
+            )
+        )
     try:
         yield procs
     finally:
@@ -47,7 +64,11 @@ def line_workers(address, spool, count):
 def measure(number):
     rng = random.Random(number)
     rubber = rng.choice(["nitrile", "viton", "epdm"])
-    return {"lot": f"G{number:04d}", "rubber": rubber, "thickness": [rng.gauss(3.0, 0.05) for _ in range(60)]}
+    return {
+        "lot": f"G{number:04d}",
+        "rubber": rubber,
+        "thickness": [rng.gauss(3.0, 0.05) for _ in range(60)],
+    }
 
 
 def archived(path):
@@ -71,12 +92,19 @@ def main():
 
     hold = archived("hold.json")
     with tempfile.TemporaryDirectory() as spool:
-        with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, \
-                line_workers(cluster.scheduler_address, spool, 2), Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=0, host="127.0.0.1", dashboard_address=None
+            ) as cluster,
+            line_workers(cluster.scheduler_address, spool, 2),
+            Client(cluster) as client,
+        ):
             client.wait_for_workers(2, timeout=20)
             measured = client.map(measure, range(args.lots))
             log.info("%d lots to be measured", len(measured))
-            for future in as_completed(client.map(gasket_rules.grade_lot, measured), timeout=20):
+            for future in as_completed(
+                client.map(gasket_rules.grade_lot, measured), timeout=20
+            ):
                 result = future.result()
                 if result["grade"] == "hold":
                     hold.append(result)

@@ -3,6 +3,7 @@
 The job lives in ``jobs/``, the company's formulas in the package ``shopkpi`` next to it. The workers are ordinary
 ``dask worker`` processes, as the platform team starts them on every node.
 """
+
 import contextlib
 import os
 import subprocess
@@ -55,9 +56,28 @@ def nodes(address, count):
         for n in range(count):
             home = Path(scratch) / f"node{n}"
             home.mkdir()
-            command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--name", f"node{n}"]
-            command += ["--nthreads", "1", "--memory-limit", "400MB", "--no-dashboard", "--local-directory", str(home)]
-            processes.append(subprocess.Popen(command, cwd=home, stderr=open(HERE / f"node{n}.log", "w")))
+            command = [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_worker",
+                address,
+                "--name",
+                f"node{n}",
+            ]
+            command += [
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(home),
+            ]
+            processes.append(
+                subprocess.Popen(
+                    command, cwd=home, stderr=open(HERE / f"node{n}.log", "w")
+                )
+            )
         try:
             yield processes
         finally:
@@ -71,7 +91,14 @@ def hours_of(shop):
     rng = np.random.default_rng(shop)
     visits = rng.integers(20, 400, 168)
     orders = (visits * rng.uniform(0.01, 0.2, 168)).astype(int)
-    return pd.DataFrame({"shop": f"shop-{shop:03d}", "visits": visits, "orders": orders, "revenue": orders * 31.5})
+    return pd.DataFrame(
+        {
+            "shop": f"shop-{shop:03d}",
+            "visits": visits,
+            "orders": orders,
+            "revenue": orders * 31.5,
+        }
+    )
 
 
 def main():
@@ -81,11 +108,20 @@ def main():
     sample = shopkpi.rollup(hours_of(0))
     print("formulas work:", sample)
 
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
-    with SpecCluster(scheduler=scheduler, workers={}) as cluster, nodes(cluster.scheduler_address, 2):
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False},
+    }
+    with (
+        SpecCluster(scheduler=scheduler, workers={}) as cluster,
+        nodes(cluster.scheduler_address, 2),
+    ):
         with Client(cluster) as client:
             client.wait_for_workers(2, timeout=40)
-            print("nodes:", sorted(os.path.basename(d) for d in client.run(os.getcwd).values()))
+            print(
+                "nodes:",
+                sorted(os.path.basename(d) for d in client.run(os.getcwd).values()),
+            )
             hours = client.map(hours_of, range(24))
             weeks = client.map(shopkpi.rollup, hours)
             wait(weeks, timeout=15)

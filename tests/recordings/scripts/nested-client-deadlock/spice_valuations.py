@@ -2,6 +2,7 @@
 
 Since November the exchange rates are looked up where they are needed, once per warehouse and currency.
 """
+
 import logging
 import sys
 import tempfile
@@ -44,9 +45,14 @@ def convert(part, day):
     """Adds the value in house currency; rates are shared by all warehouses, so they are tasks of their own."""
     client = get_client()
     currencies = sorted(part["currency"].unique())
-    lookups = {c: client.submit(rate_of_day, c, day, key=f"rate-of-day-{c}-{day}") for c in currencies}
+    lookups = {
+        c: client.submit(rate_of_day, c, day, key=f"rate-of-day-{c}-{day}")
+        for c in currencies
+    }
     rates = {c: future.result() for c, future in lookups.items()}
-    return part.assign(house_value=part["value"] * part["currency"].map(rates).astype("f8"))
+    return part.assign(
+        house_value=part["value"] * part["currency"].map(rates).astype("f8")
+    )
 
 
 def valuation(paths, day):
@@ -58,7 +64,9 @@ def valuation(paths, day):
 
 def run(day, limit):
     with tempfile.TemporaryDirectory(prefix="stock_") as folder:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
             with Client(cluster) as client:
                 paths = [stock_file(folder, warehouse) for warehouse in WAREHOUSES]
                 pieces = client.compute(valuation(paths, day))
@@ -69,7 +77,9 @@ def run(day, limit):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     day = int(sys.argv[1]) if len(sys.argv) > 1 else 331
     with dask.config.set({"dataframe.convert-string": False}):
         table = run(day, limit=20)

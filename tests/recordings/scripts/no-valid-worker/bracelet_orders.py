@@ -3,6 +3,7 @@
 Orders of the afternoon are rendered as small depth maps; those with a portrait go through the
 laser simulation, which may only run where the workshop's controller licence is.
 """
+
 import argparse
 import logging
 import sys
@@ -78,9 +79,13 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orders", type=int, default=24)
     parser.add_argument("--patience", type=float, default=10)
-    parser.add_argument("--licence", default="Controller", help="licence that the render machine holds")
+    parser.add_argument(
+        "--licence", default="Controller", help="licence that the render machine holds"
+    )
     args = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
 
     orders = [(i, "" if i % 6 == 5 else f"for ever {i}") for i in range(args.orders)]
     with open_workshop(2, args.licence) as cluster, Client(cluster) as client:

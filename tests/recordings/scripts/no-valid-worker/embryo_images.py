@@ -2,6 +2,7 @@
 
 Workers are started by the same commands that the clinic's compute nodes use.
 """
+
 import logging
 import shlex
 import subprocess
@@ -14,7 +15,9 @@ import numpy as np
 from dask import delayed
 from dask.distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s"
+)
 log = logging.getLogger("embryo")
 
 NODES = """
@@ -27,8 +30,13 @@ def start_nodes(address):
     nodes = []
     for line in NODES.strip().splitlines():
         arguments = shlex.split(line.format(address=address))
-        nodes.append(subprocess.Popen([sys.executable, "-m", "dask", *arguments],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        nodes.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
     return nodes
 
 
@@ -67,7 +75,11 @@ def main(dishes, frames, patience):
     try:
         client.wait_for_workers(2, timeout=20)
         for worker in client.scheduler_info(n_workers=-1)["workers"].values():
-            log.info("node %s offers %s", worker["name"], worker.get("resources") or "nothing special")
+            log.info(
+                "node %s offers %s",
+                worker["name"],
+                worker.get("resources") or "nothing special",
+            )
 
         weights = np.random.default_rng(1).normal(size=(64, 64)).astype("float32")
         stacks = [normalise(load_stack(dish, frames)) for dish in range(dishes)]

@@ -3,6 +3,7 @@
 Ray tracing runs on the workers "trace-*", toning on the one worker with the calibrated colour profile ("tone-0").
 A housekeeping thread gives idle machines back while the job runs, because they are paid by the minute.
 """
+
 import logging
 import sys
 import threading
@@ -16,9 +17,15 @@ log = logging.getLogger("render")
 
 
 def make_cluster():
-    worker = {"cls": Nanny, "options": {"nthreads": 1, "memory_limit": "350MB", "dashboard": False}}
+    worker = {
+        "cls": Nanny,
+        "options": {"nthreads": 1, "memory_limit": "350MB", "dashboard": False},
+    }
     return SpecCluster(
-        scheduler={"cls": Scheduler, "options": {"dashboard": False, "port": 0, "host": "127.0.0.1"}},
+        scheduler={
+            "cls": Scheduler,
+            "options": {"dashboard": False, "port": 0, "host": "127.0.0.1"},
+        },
         workers={name: worker for name in ("trace-0", "trace-1", "tone-0")},
         name="lens-rendering",
     )
@@ -43,7 +50,11 @@ class Housekeeping(threading.Thread):
                 else:
                     self.idle_since.setdefault(address, now)
             surplus = len(processing) - self.keep
-            idle = [a for a, t in self.idle_since.items() if now - t > self.idle_seconds and a in processing]
+            idle = [
+                a
+                for a, t in self.idle_since.items()
+                if now - t > self.idle_seconds and a in processing
+            ]
             for address in idle[: max(surplus, 0)]:
                 log.info("giving back %s", address)
                 self.client.retire_workers([address])
@@ -67,7 +78,9 @@ def collect(futures, seconds):
     deadline = time.monotonic() + seconds
     while not all(f.done() for f in futures):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{sum(not f.done() for f in futures)} pictures are missing after {seconds} s")
+            raise TimeoutError(
+                f"{sum(not f.done() for f in futures)} pictures are missing after {seconds} s"
+            )
         time.sleep(0.5)
     return [f.result() for f in futures]
 
@@ -76,7 +89,10 @@ def main():
     cluster = make_cluster()
     client = Client(cluster)
     client.wait_for_workers(3, timeout=40)
-    places = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+    places = {
+        w["name"]: address
+        for address, w in client.scheduler_info(n_workers=-1)["workers"].items()
+    }
     tracers = [a for name, a in places.items() if name.startswith("trace")]
     housekeeping = Housekeeping(client)
     housekeeping.start()
@@ -84,7 +100,9 @@ def main():
         images = client.map(trace_lens, range(14), workers=tracers)
         wait(images)
         log.info("%d lenses traced", len(images))
-        pictures = client.map(tone_picture, images, gamma=0.8, workers=[places["tone-0"]])
+        pictures = client.map(
+            tone_picture, images, gamma=0.8, workers=[places["tone-0"]]
+        )
         done = collect(pictures, seconds=14)
         log.info("%d pictures, %d bytes", len(done), sum(p.nbytes for p in done))
     finally:

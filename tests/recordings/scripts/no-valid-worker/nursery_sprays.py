@@ -5,6 +5,7 @@ canopy images of those at risk are then segmented.  Segmentation uses a
 licensed library: only as many may run at once as seats were bought, so those
 tasks ask for a seat.
 """
+
 import logging
 import sys
 import time
@@ -62,17 +63,22 @@ def segment_canopy(name):
 
 def seats_for(host):
     """Seats of a worker, by the table of the licence desk."""
-    return {"spray-box": {"seats": 2}, "spray-spare": {"seats": 1}}.get(host, {"seats": 1})
+    return {"spray-box": {"seats": 2}, "spray-spare": {"seats": 1}}.get(
+        host, {"seats": 1}
+    )
 
 
 def main():
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        memory_limit="400MB",
-        resources=seats_for("spray-box"),
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            memory_limit="400MB",
+            resources=seats_for("spray-box"),
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         calendar = SprayCalendar(client)
         calendar.risks()
         images = calendar.canopies()

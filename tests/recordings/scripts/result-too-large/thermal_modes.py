@@ -3,6 +3,7 @@
 Raw counts come per day; they are calibrated and smoothed blockwise with halo, then the leading modes are taken
 out of the whole matrix.
 """
+
 import sys
 import time
 
@@ -46,11 +47,16 @@ class ModeAnalysis:
     def __init__(self, days, samples=500, keep=6):
         self.keep = keep
         self.field = da.map_blocks(
-            raw_day, chunks=((SENSORS,), (samples,) * days), dtype="f8", meta=np.empty((0, 0))
+            raw_day,
+            chunks=((SENSORS,), (samples,) * days),
+            dtype="f8",
+            meta=np.empty((0, 0)),
         )
 
     def prepared(self):
-        return self.field.map_blocks(calibrate, dtype="f8").map_overlap(smooth, depth={1: 1}, boundary="nearest", dtype="f8")
+        return self.field.map_blocks(calibrate, dtype="f8").map_overlap(
+            smooth, depth={1: 1}, boundary="nearest", dtype="f8"
+        )
 
     def daily_means(self):
         return self.prepared().mean(axis=0)
@@ -58,17 +64,30 @@ class ModeAnalysis:
     def modes(self):
         whole = self.prepared().rechunk((-1, -1))
         steps = whole.shape[1]
-        return whole.map_blocks(modes_of, self.keep, chunks=((self.keep,), (steps,)), dtype="f8", meta=np.empty((0, 0)))
+        return whole.map_blocks(
+            modes_of,
+            self.keep,
+            chunks=((self.keep,), (steps,)),
+            dtype="f8",
+            meta=np.empty((0, 0)),
+        )
 
 
 def main(days=40):
     started = time.monotonic()
     with dask.config.set(SETTINGS):
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="440 MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="440 MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster) as client:
                 analysis = ModeAnalysis(days)
                 means = analysis.daily_means().compute()
-                print(f"network mean {means.mean():.2f} C after {time.monotonic() - started:.1f} s")
+                print(
+                    f"network mean {means.mean():.2f} C after {time.monotonic() - started:.1f} s"
+                )
                 modes = client.compute(analysis.modes()).result(timeout=50)
     np.save("modes.npy", modes)
     print("modes", modes.shape)

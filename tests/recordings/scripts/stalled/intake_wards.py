@@ -3,6 +3,7 @@
 The admissions come in one batch per ward. The diagnosis codes are a large table that is published once per cluster;
 the batches use it when it has been announced.
 """
+
 import logging
 import random
 from concurrent.futures import TimeoutError as FuturesTimeout
@@ -13,7 +14,18 @@ from dask.distributed import Client, Event, LocalCluster, Variable, get_client, 
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
 log = logging.getLogger("intake")
 
-WARDS = ["cardiology", "surgery", "paediatrics", "oncology", "neurology", "geriatrics", "maternity", "trauma", "urology", "dialysis"]
+WARDS = [
+    "cardiology",
+    "surgery",
+    "paediatrics",
+    "oncology",
+    "neurology",
+    "geriatrics",
+    "maternity",
+    "trauma",
+    "urology",
+    "dialysis",
+]
 
 
 @dataclass
@@ -27,7 +39,10 @@ class Settings:
 
 def read_admissions(ward, n, seed):
     rng = random.Random(f"{ward}{seed}")
-    return [{"ward": ward, "code": f"I{rng.randint(10, 99)}", "nights": rng.randint(1, 20)} for _ in range(n)]
+    return [
+        {"ward": ward, "code": f"I{rng.randint(10, 99)}", "nights": rng.randint(1, 20)}
+        for _ in range(n)
+    ]
 
 
 def load_code_table(release):
@@ -55,7 +70,10 @@ class OccupancyReport:
     results: dict = field(default_factory=dict)
 
     def submit(self, client):
-        batches = [client.submit(read_admissions, w, self.settings.batch, self.settings.seed) for w in WARDS]
+        batches = [
+            client.submit(read_admissions, w, self.settings.batch, self.settings.seed)
+            for w in WARDS
+        ]
         wait(batches)
         log.info("read %d batches", len(batches))
         wards = client.map(classify_ward, batches)
@@ -69,7 +87,9 @@ class OccupancyReport:
             wait([*wards, codes], timeout=self.settings.patience)
         except (TimeoutError, FuturesTimeout):
             open_wards = [f.key for f in wards if not f.done()]
-            raise RuntimeError(f"occupancy report: {len(open_wards)} wards are not classified") from None
+            raise RuntimeError(
+                f"occupancy report: {len(open_wards)} wards are not classified"
+            ) from None
         self.results.update(client.gather(wards))
 
     def write(self, path="occupancy.txt"):
@@ -81,7 +101,10 @@ class OccupancyReport:
 def main():
     settings = Settings()
     cluster = LocalCluster(
-        n_workers=settings.workers, threads_per_worker=settings.threads, memory_limit="400MB", dashboard_address=None
+        n_workers=settings.workers,
+        threads_per_worker=settings.threads,
+        memory_limit="400MB",
+        dashboard_address=None,
     )
     client = Client(cluster)
     report = OccupancyReport(settings)

@@ -3,6 +3,7 @@
 Every supplier has a small HTTP endpoint that answers with its stock as JSON. The levels are pulled in parallel,
 the reorder proposals are computed from them and written to ``reorder.csv``.
 """
+
 import argparse
 import csv
 import json
@@ -34,7 +35,9 @@ class Gateway(BaseHTTPRequestHandler):
             return
         if supplier in self.maintenance:
             time.sleep(120)
-        body = json.dumps({"supplier": supplier, "stock": {f"A{i}": (i * 7) % 50 for i in range(40)}}).encode()
+        body = json.dumps(
+            {"supplier": supplier, "stock": {f"A{i}": (i * 7) % 50 for i in range(40)}}
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -58,26 +61,39 @@ def fetch_levels(base, supplier, attempts=3):
             with urllib.request.urlopen(url) as reply:
                 return json.load(reply)
         except urllib.error.HTTPError as exc:
-            logging.getLogger("inventory").warning("%s answered %s (attempt %d)", supplier, exc.code, attempt)
+            logging.getLogger("inventory").warning(
+                "%s answered %s (attempt %d)", supplier, exc.code, attempt
+            )
             time.sleep(0.3)
     raise RuntimeError(f"supplier {supplier} gave no levels in {attempts} attempts")
 
 
 def propose(levels, minimum):
-    return [(levels["supplier"], article, minimum - n) for article, n in levels["stock"].items() if n < minimum]
+    return [
+        (levels["supplier"], article, minimum - n)
+        for article, n in levels["stock"].items()
+        if n < minimum
+    ]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--minimum", type=int, default=20)
-    parser.add_argument("--patience", type=float, default=18.0, help="seconds until the window closes")
+    parser.add_argument(
+        "--patience", type=float, default=18.0, help="seconds until the window closes"
+    )
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
 
     base = f"http://127.0.0.1:{start_gateway()}"
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
-            levels = [client.submit(fetch_levels, base, s, key=f"fetch_levels-{s}") for s in SUPPLIERS]
+            levels = [
+                client.submit(fetch_levels, base, s, key=f"fetch_levels-{s}")
+                for s in SUPPLIERS
+            ]
             proposals = client.map(propose, levels, minimum=args.minimum)
             rows = []
             try:
@@ -85,7 +101,11 @@ def main():
                     rows.extend(future.result())
             except TimeoutError:
                 done = sum(f.status == "finished" for f in proposals)
-                log.error("window closed: %d of %d suppliers, no proposals today", done, len(proposals))
+                log.error(
+                    "window closed: %d of %d suppliers, no proposals today",
+                    done,
+                    len(proposals),
+                )
                 client.cancel(proposals)
                 return 4
             with open("reorder.csv", "w", newline="") as out:

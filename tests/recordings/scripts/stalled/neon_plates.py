@@ -3,6 +3,7 @@
 The unit is a shared device, so every plate takes the lock of the unit for its
 exposure.  Plates of the wrong thickness are sorted out before that.
 """
+
 import logging
 import sys
 import time
@@ -73,8 +74,12 @@ class Shift:
         futures = []
         for plate in self.plates:
             thickness = self.client.submit(measure, plate, key=f"measure-{plate.label}")
-            exposed = self.client.submit(expose, plate, thickness, key=f"expose-{plate.label}")
-            futures.append(self.client.submit(rinse, exposed, key=f"rinse-{plate.label}"))
+            exposed = self.client.submit(
+                expose, plate, thickness, key=f"expose-{plate.label}"
+            )
+            futures.append(
+                self.client.submit(rinse, exposed, key=f"rinse-{plate.label}")
+            )
         return futures
 
     def run(self, patience):
@@ -89,8 +94,15 @@ class Shift:
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         shift = Shift(client, order_book())
         try:
             shift.run(patience=18)

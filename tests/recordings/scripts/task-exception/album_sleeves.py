@@ -3,6 +3,7 @@
 Printers deliver sleeves as PostScript; each one is turned into a small picture by the same command
 line tool that the print shop uses, then its dominant colour is taken for the shelf view.
 """
+
 import json
 import logging
 import os
@@ -34,14 +35,20 @@ def write_sleeve(folder, number, size):
 def tool_version(tool):
     """Best effort, for the log only."""
     try:
-        return subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [tool, "--version"], capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown version"
 
 
 def render_preview(path, resolution, tool):
     target = path.replace(".ps", ".ppm")
-    subprocess.run([tool, "-r", str(resolution), "-o", target, path], check=True, capture_output=True)
+    subprocess.run(
+        [tool, "-r", str(resolution), "-o", target, path],
+        check=True,
+        capture_output=True,
+    )
     return target
 
 
@@ -58,8 +65,12 @@ def build_shelf(folder):
     entries = []
     for number, kind in SLEEVES:
         source = delayed(write_sleeve)(folder, number, SETTINGS["formats"][kind])
-        picture = delayed(render_preview)(source, SETTINGS["resolution"], SETTINGS["converter"])
-        entries.append(delayed(shelf_entry)(number, kind, delayed(dominant_colour)(picture)))
+        picture = delayed(render_preview)(
+            source, SETTINGS["resolution"], SETTINGS["converter"]
+        )
+        entries.append(
+            delayed(shelf_entry)(number, kind, delayed(dominant_colour)(picture))
+        )
     return entries
 
 
@@ -70,7 +81,9 @@ def run_with_retry(client, entries, attempts=2):
         except Exception as error:
             if attempt == attempts:
                 raise RuntimeError("the shelf could not be built") from error
-            log.warning("attempt %d did not work (%s), once more", attempt, type(error).__name__)
+            log.warning(
+                "attempt %d did not work (%s), once more", attempt, type(error).__name__
+            )
             client.restart()
 
 
@@ -78,8 +91,15 @@ def main():
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     log.info("converter: %s", tool_version(SETTINGS["converter"]))
     with tempfile.TemporaryDirectory() as folder:
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                          dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             shelf = run_with_retry(client, build_shelf(folder))
     Path("shelf.json").write_text(json.dumps(shelf, indent=1))
     print(len(shelf), "sleeves on the shelf")

@@ -1,4 +1,5 @@
 """Loads the auction houses' cashew lots into the trader's warehouse, a file per house and week."""
+
 import os
 import shutil
 import tempfile
@@ -12,25 +13,29 @@ from distributed import Client, LocalCluster
 HOUSES = ["cochin", "abidjan", "mtwara", "bissau"]
 WEEKS = range(40, 43)
 
-META = pd.DataFrame({
-    "lot": pd.Series(dtype="int64"),
-    "house": pd.Series(dtype="object"),
-    "bags": pd.Series(dtype="int64"),
-    "outturn": pd.Series(dtype="float64"),
-    "usd": pd.Series(dtype="float64"),
-})
+META = pd.DataFrame(
+    {
+        "lot": pd.Series(dtype="int64"),
+        "house": pd.Series(dtype="object"),
+        "bags": pd.Series(dtype="int64"),
+        "outturn": pd.Series(dtype="float64"),
+        "usd": pd.Series(dtype="float64"),
+    }
+)
 
 
 def auction_frame(house, week):
     rng = np.random.default_rng(week * 10 + len(house))
     n = 150
-    frame = pd.DataFrame({
-        "lot": np.arange(n) + week * 1000,
-        "house": pd.Series([house] * n, dtype="object"),
-        "bags": rng.integers(20, 400, n),
-        "outturn": rng.normal(47, 2, n).round(1),
-        "usd": rng.normal(1350, 90, n).round(2),
-    })
+    frame = pd.DataFrame(
+        {
+            "lot": np.arange(n) + week * 1000,
+            "house": pd.Series([house] * n, dtype="object"),
+            "bags": rng.integers(20, 400, n),
+            "outturn": rng.normal(47, 2, n).round(1),
+            "usd": rng.normal(1350, 90, n).round(2),
+        }
+    )
     if house == "mtwara" and week == 42:
         # their new office reports moisture as well and calls the outturn by its local name
         frame = frame.rename(columns={"outturn": "kor"})
@@ -70,8 +75,15 @@ def main():
     warehouse = Warehouse(inbox)
     try:
         warehouse.receive()
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                          dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             lots = warehouse.lots()
             early = lots.partitions[:2].bags.sum().compute()
             print("bags in the first two files:", early)

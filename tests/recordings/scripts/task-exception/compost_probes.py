@@ -1,4 +1,5 @@
 """Weekly report of the municipal compost heaps from their temperature probes' JSON lines."""
+
 import json
 import random
 import tempfile
@@ -19,8 +20,13 @@ def collect(folder):
             for hour in range(400):
                 celsius = round(rng.gauss(58, 6), 1)
                 if site in OLD_FIRMWARE and hour > 250 and hour % 97 == 0:
-                    celsius = "--.-"               # probe was pulled out for turning
-                f.write(json.dumps({"site": site, "hour": hour, "probe": hour % 5, "temp": celsius}) + "\n")
+                    celsius = "--.-"  # probe was pulled out for turning
+                f.write(
+                    json.dumps(
+                        {"site": site, "hour": hour, "probe": hour % 5, "temp": celsius}
+                    )
+                    + "\n"
+                )
 
 
 def to_kelvin(record):
@@ -47,7 +53,9 @@ def merge_hours(a, b):
 def weekly(folder):
     records = db.read_text(str(folder / "*.jsonl")).map(json.loads)
     kelvin = records.map(to_kelvin)
-    hot = kelvin.filter(is_hot).foldby(by_probe, count_hours, (0, 0.0), merge_hours, (0, 0.0))
+    hot = kelvin.filter(is_hot).foldby(
+        by_probe, count_hours, (0, 0.0), merge_hours, (0, 0.0)
+    )
     sites = records.pluck("site").frequencies()
     mean = kelvin.pluck("temp").mean()
     return hot, sites, mean
@@ -58,7 +66,9 @@ def print_report(hot, sites, mean):
     print(f"mean temperature {mean - 273.15:.1f} C")
     for (site, probe), (hours, warmest) in sorted(hot):
         state = "hygienised" if hours > 20 else "turn again"
-        print(f"{site:8s} probe {probe} {hours:4d} h hot, up to {warmest - 273.15:.1f} C: {state}")
+        print(
+            f"{site:8s} probe {probe} {hours:4d} h hot, up to {warmest - 273.15:.1f} C: {state}"
+        )
 
 
 def main():
@@ -66,8 +76,12 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         collect(folder)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB",
-                          dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster):
                 hot, sites, mean = dask.compute(*weekly(folder))
         print_report(hot, sites, mean)

@@ -3,6 +3,7 @@
 A reader task takes the sticks apart and puts the readings on a queue; two bookers take them from
 there and book them on the flats. Everything runs on the association's small cluster.
 """
+
 import logging
 import sys
 import tempfile
@@ -39,7 +40,7 @@ def read_sticks(paths, queue_name, bookers):
         raw = Path(path).read_bytes()
         readings = list(parse_stick(raw.decode("utf-8")))
         for i in range(0, len(readings), 10):
-            queue.put(readings[i: i + 10])
+            queue.put(readings[i : i + 10])
             count += 1
     for _ in range(bookers):
         queue.put(END)
@@ -71,18 +72,28 @@ def merge(parts):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         make_sticks(folder)
         paths = sorted(str(p) for p in folder.glob("stick*.txt"))
-        with LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="300MB",
-                          dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=3,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             queue = Queue("readings")
             reader = client.submit(read_sticks, paths, queue.name, 2, key="read-sticks")
             fire_and_forget(reader)
             bookers = [
-                client.submit(book_readings, n, queue.name, key=f"book-readings-{n}") for n in range(2)
+                client.submit(book_readings, n, queue.name, key=f"book-readings-{n}")
+                for n in range(2)
             ]
             logger.info("%d sticks, %d bookers", len(paths), len(bookers))
             total = merge(client.gather(bookers))

@@ -2,6 +2,7 @@
 
 Tariffs are in ``config/tariffs.toml`` of the job. The accounting department is told by mail how the run ended.
 """
+
 import argparse
 import logging
 import os
@@ -83,7 +84,9 @@ def bill_readings(readings, path):
 
 
 def tell_accounting(text):
-    with smtplib.SMTP("127.0.0.1", int(os.environ.get("SMTP_PORT", "9")), timeout=3) as mail:
+    with smtplib.SMTP(
+        "127.0.0.1", int(os.environ.get("SMTP_PORT", "9")), timeout=3
+    ) as mail:
         mail.sendmail("billing@localhost", ["accounting@localhost"], text)
 
 
@@ -112,7 +115,9 @@ def main():
     Path("config/tariffs.toml").write_text(TARIFFS)
     try:
         bills = run(args.month, args.tariffs)
-        Path(f"bills-{args.month}.csv").write_text("\n".join(f"{m};{b}" for m, b in bills))
+        Path(f"bills-{args.month}.csv").write_text(
+            "\n".join(f"{m};{b}" for m, b in bills)
+        )
         log.info("%d bills, %.2f in all", len(bills), sum(b for _, b in bills))
     except Exception as exc:
         log.error("billing of %s failed", args.month)

@@ -4,6 +4,7 @@ Every region is read, its pensions are computed, and a notice file is
 written.  A region that fails must not stop the others; the exit status tells
 the mail room whether everything may be sent.
 """
+
 import logging
 import sys
 import tempfile
@@ -18,8 +19,10 @@ REGIONS = ["east", "west", "north", "south", "islands", "abroad", "capital"]
 
 def write_input(folder):
     for i, region in enumerate(REGIONS):
-        rows = [f"{i:02d}{n:05d};{1950 + n % 20}-0{1 + n % 9}-11;{20 + n % 21};{2100 + n}"
-                for n in range(400)]
+        rows = [
+            f"{i:02d}{n:05d};{1950 + n % 20}-0{1 + n % 9}-11;{20 + n % 21};{2100 + n}"
+            for n in range(400)
+        ]
         if region == "abroad":
             # kept by hand by the consulate desk
             rows[233] = rows[233].replace(rows[233].split(";")[1], "31.11.1963")
@@ -84,12 +87,18 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         write_input(folder)
-        with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None,
-                          memory_limit="400MB") as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            dashboard_address=None,
+            memory_limit="400MB",
+        ) as cluster:
             with Client(cluster) as client:
                 failed = run(client, folder)
     if failed:
-        sys.exit(f"{len(failed)} of {len(REGIONS)} regions failed, notices must not be sent")
+        sys.exit(
+            f"{len(failed)} of {len(REGIONS)} regions failed, notices must not be sent"
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Every supplier drops one CSV per evening into the inbox; we compute the median unit cost per article and
 compare it with the list price of the article master.
 """
+
 import argparse
 import logging
 import sys
@@ -44,7 +45,9 @@ def list_prices() -> pd.DataFrame:
 
 
 def with_margin(frame: pd.DataFrame, surcharge: float) -> pd.DataFrame:
-    return frame.assign(landed_cost=frame["unit_cost"] * (1.0 + surcharge) + 0.02 * frame["lead_days"])
+    return frame.assign(
+        landed_cost=frame["unit_cost"] * (1.0 + surcharge) + 0.02 * frame["lead_days"]
+    )
 
 
 def read_surcharge(path: Path) -> float:
@@ -57,9 +60,15 @@ def read_surcharge(path: Path) -> float:
 
 def build(inbox: Path, night: str, surcharge: float) -> pd.DataFrame:
     prices = dd.read_csv(str(inbox / f"{night}_*.csv"))
-    log.info("reading %d partitions, columns %s", prices.npartitions, list(prices.columns))
+    log.info(
+        "reading %d partitions, columns %s", prices.npartitions, list(prices.columns)
+    )
     landed = prices.map_partitions(with_margin, surcharge)
-    summary = landed.groupby("article").agg({"landed_cost": "mean", "lead_days": "max"}).reset_index()
+    summary = (
+        landed.groupby("article")
+        .agg({"landed_cost": "mean", "lead_days": "max"})
+        .reset_index()
+    )
     joined = summary.merge(list_prices(), on="article", how="left")
     joined["gap"] = joined["landed_cost"] - joined["list_price"]
     return joined.compute()
@@ -70,11 +79,18 @@ def main() -> int:
     parser.add_argument("--night", default="2026-11-27")
     parser.add_argument("--inbox", type=Path, default=Path("inbox"))
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     deliver_inbox(args.inbox, args.night)
     surcharge = read_surcharge(args.inbox / "surcharge.txt")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         report = build(args.inbox, args.night, surcharge)
     report.to_csv("price_gaps.csv", index=False)
     log.info("%d articles above list price", int((report["gap"] > 0).sum()))

@@ -1,4 +1,5 @@
 """Sell-through per pharmacy: nightly Parquet exports of the tills become one table of packs per store and product."""
+
 from __future__ import annotations
 
 import json
@@ -15,9 +16,23 @@ import pandas as pd
 from dask.distributed import Client
 
 CONFIG = {
-    "stores": ["altona", "bergen", "celle", "dessau", "emden", "fulda", "gera", "hanau"],
+    "stores": [
+        "altona",
+        "bergen",
+        "celle",
+        "dessau",
+        "emden",
+        "fulda",
+        "gera",
+        "hanau",
+    ],
     "optional": ["loyalty.json"],
-    "schema": {"store": "object", "product": "int64", "packs": "int64", "revenue": "float64"},
+    "schema": {
+        "store": "object",
+        "product": "int64",
+        "packs": "int64",
+        "revenue": "float64",
+    },
 }
 
 
@@ -71,13 +86,19 @@ def load_loyalty(folder: Path) -> dict:
 
 
 def meta() -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in CONFIG["schema"].items()})
+    return pd.DataFrame(
+        {name: pd.Series(dtype=kind) for name, kind in CONFIG["schema"].items()}
+    )
 
 
 def sell_through(paths: list[Path]) -> pd.DataFrame:
     reader = TillReader(list(CONFIG["schema"]), CONFIG["schema"])
-    table = dd.from_map(reader, [os.fspath(p) for p in paths], meta=meta(), label="tills")
-    per_product = table.groupby(["store", "product"])[["packs", "revenue"]].sum(split_out=2)
+    table = dd.from_map(
+        reader, [os.fspath(p) for p in paths], meta=meta(), label="tills"
+    )
+    per_product = table.groupby(["store", "product"])[["packs", "revenue"]].sum(
+        split_out=2
+    )
     ranked = per_product.reset_index().map_partitions(
         lambda part: part.sort_values("packs", ascending=False).head(50)
     )
@@ -91,8 +112,15 @@ def run() -> None:
         paths = [export.write(store) for store in CONFIG["stores"]]
         loyalty = load_loyalty(folder)
         with dask.config.set({"dataframe.convert-string": False}):
-            with Client(n_workers=2, threads_per_worker=2, dashboard_address=None) as client:
-                print("workers:", len(client.scheduler_info()["workers"]), "loyalty cards:", len(loyalty))
+            with Client(
+                n_workers=2, threads_per_worker=2, dashboard_address=None
+            ) as client:
+                print(
+                    "workers:",
+                    len(client.scheduler_info()["workers"]),
+                    "loyalty cards:",
+                    len(loyalty),
+                )
                 top = sell_through(paths)
         top.to_csv("sell_through.csv", index=False)
         print(top.head())

@@ -2,6 +2,7 @@
 
 Comment files come from the branch offices as text, one comment a line, `teacher|stars|comment`.
 """
+
 import contextlib
 import os
 import re
@@ -27,10 +28,15 @@ def branch_files():
     """Fetches the comment files of tonight."""
     with tempfile.TemporaryDirectory(prefix="comments_") as folder:
         for number, branch in enumerate(BRANCHES):
-            lines = [f"t{(i * 7 + number) % 23}|{1 + i % 5}|{PHRASES[i % len(PHRASES)]}" for i in range(2000)]
+            lines = [
+                f"t{(i * 7 + number) % 23}|{1 + i % 5}|{PHRASES[i % len(PHRASES)]}"
+                for i in range(2000)
+            ]
             # the office in Glarus got a new PC this week
             encoding = "cp1252" if branch == "glarus" else "utf-8"
-            with open(os.path.join(folder, branch + ".txt"), "w", encoding=encoding) as out:
+            with open(
+                os.path.join(folder, branch + ".txt"), "w", encoding=encoding
+            ) as out:
                 out.write("\n".join(lines) + "\n")
         yield folder
 
@@ -41,7 +47,9 @@ def parse(line):
 
 
 def words(record):
-    return [w for w in re.findall(r"\w+", record["comment"].lower()) if w not in STOPWORDS]
+    return [
+        w for w in re.findall(r"\w+", record["comment"].lower()) if w not in STOPWORDS
+    ]
 
 
 def count_words(folder):
@@ -60,12 +68,19 @@ def attempt(client, folder, tries=2):
         except Exception as problem:
             print(f"try {number}: {type(problem).__name__}")
             if number == tries:
-                raise RuntimeError("comment statistics could not be computed, see the operator's handbook 4.2") from problem
+                raise RuntimeError(
+                    "comment statistics could not be computed, see the operator's handbook 4.2"
+                ) from problem
         time.sleep(0.5)
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         with branch_files() as folder:
             print("files:", sorted(os.listdir(folder)))
             for word, number in attempt(client, folder):

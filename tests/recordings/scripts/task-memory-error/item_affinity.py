@@ -2,6 +2,7 @@
 
 One basket file per store; each gives a matrix of customers by items, whose product is the affinity of the store.
 """
+
 import json
 import random
 import sys
@@ -21,7 +22,10 @@ def export_baskets(folder):
     folder.mkdir(exist_ok=True)
     for store in STORES:
         rng = random.Random(store)
-        rows = [{"customer": rng.randrange(4000), "item": rng.randrange(ITEMS)} for _ in range(5000)]
+        rows = [
+            {"customer": rng.randrange(4000), "item": rng.randrange(ITEMS)}
+            for _ in range(5000)
+        ]
         if store == "fulda":
             # the new till there writes the loyalty card's number until the customer is known
             rows[3127]["customer"] = 2760014488170325
@@ -42,7 +46,11 @@ def customer_matrix(baskets):
     except KeyError:
         baskets = baskets.assign(weight=1)  # old tills have no quantity
     matrix = np.zeros((int(baskets.customer.max()) + 1, ITEMS), dtype="float32")
-    np.add.at(matrix, (baskets.customer.to_numpy(), baskets.item.to_numpy()), baskets.weight.to_numpy())
+    np.add.at(
+        matrix,
+        (baskets.customer.to_numpy(), baskets.item.to_numpy()),
+        baskets.weight.to_numpy(),
+    )
     return matrix
 
 
@@ -56,8 +64,12 @@ def affinity(matrix):
 @dask.delayed
 def combine(products):
     total = sum(products)
-    first, second = np.unravel_index(np.argsort(total, axis=None)[::-1][:20], total.shape)
-    return pd.DataFrame({"first": first, "second": second, "together": total[first, second]})
+    first, second = np.unravel_index(
+        np.argsort(total, axis=None)[::-1][:20], total.shape
+    )
+    return pd.DataFrame(
+        {"first": first, "second": second, "together": total[first, second]}
+    )
 
 
 def build(folder):
@@ -71,7 +83,9 @@ def build(folder):
 def main():
     folder = Path("baskets").resolve()
     export_baskets(folder)
-    client = Client(n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=None)
+    client = Client(
+        n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=None
+    )
     try:
         table = build(folder).compute()
         table.to_csv("affinity.csv", index=False)

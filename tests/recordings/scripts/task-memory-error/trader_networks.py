@@ -2,6 +2,7 @@
 
 Runs after the close over the order files of the day; the output is a list of customers for the compliance desk.
 """
+
 import logging
 from pathlib import Path
 
@@ -26,7 +27,10 @@ def write_orders(folder: Path, hours: int) -> None:
         regular = 3_000
         size = unmapped + regular
         customer = np.concatenate(
-            [np.repeat(HOUSE, unmapped), np.char.mod("C-%05d", rng.integers(1, 900, regular))]
+            [
+                np.repeat(HOUSE, unmapped),
+                np.char.mod("C-%05d", rng.integers(1, 900, regular)),
+            ]
         )
         frame = pd.DataFrame(
             {
@@ -52,7 +56,9 @@ def close_pairs(orders: pd.DataFrame) -> float:
 
 def rings(folder: Path) -> pd.Series:
     orders = dd.read_parquet(str(folder / "orders-*.parquet"))
-    share = orders.groupby("customer")[["seconds", "price"]].apply(close_pairs, meta=("share", "f8"))
+    share = orders.groupby("customer")[["seconds", "price"]].apply(
+        close_pairs, meta=("share", "f8")
+    )
     return share[share > 0.001].compute()
 
 
@@ -60,7 +66,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     folder = Path("orders")
     write_orders(folder, hours=9)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster):
             try:
                 suspects = rings(folder)

@@ -3,6 +3,7 @@
 Step one puts the tariff table on the quoting node. Step two turns the harbours' legacy booking
 records into ours with the converter that came with the old system. Step three prices them.
 """
+
 import logging
 import os
 import sys
@@ -19,7 +20,12 @@ dask.config.set({"distributed.scheduler.allowed-failures": 2})
 
 def tariff_table():
     harbours = ["VLC", "MRS", "GOA", "PIR", "IZM", "HAI"]
-    rows = [(a, b, 40 + 7 * i + 3 * j) for i, a in enumerate(harbours) for j, b in enumerate(harbours) if a != b]
+    rows = [
+        (a, b, 40 + 7 * i + 3 * j)
+        for i, a in enumerate(harbours)
+        for j, b in enumerate(harbours)
+        if a != b
+    ]
     return pd.DataFrame(rows, columns=["origin", "target", "per_ton"])
 
 
@@ -41,8 +47,12 @@ class LegacyConverter:
             if self.strict_host:
                 self.fatal(17, f"record length {len(line)}")
             line = line.ljust(self.RECORD)[: self.RECORD]
-        return {"booking": line[:8].strip(), "origin": line[8:11], "target": line[11:14],
-                "tons": float(line[14:22])}
+        return {
+            "booking": line[:8].strip(),
+            "origin": line[8:11],
+            "target": line[11:14],
+            "tons": float(line[14:22]),
+        }
 
 
 def convert_bookings(lines):
@@ -70,9 +80,15 @@ def harbour_records(day):
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    node = {"cls": Nanny, "options": {"nthreads": 1, "memory_limit": "400MB", "dashboard_address": None}}
+    node = {
+        "cls": Nanny,
+        "options": {"nthreads": 1, "memory_limit": "400MB", "dashboard_address": None},
+    }
     cluster = SpecCluster(
-        scheduler={"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": None}},
+        scheduler={
+            "cls": Scheduler,
+            "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": None},
+        },
         workers={"quoting": node, "archive": node},
     )
     client = None
@@ -88,15 +104,22 @@ def main():
         days = [list(harbour_records(d)) for d in range(1, 6)]
         # day 3 is today: wanted where the tariffs are
         bookings = [
-            client.submit(convert_bookings, lines, key=f"convert-bookings-{d}",
-                          workers=[quoting] if d == 3 else None, allow_other_workers=d == 3)
+            client.submit(
+                convert_bookings,
+                lines,
+                key=f"convert-bookings-{d}",
+                workers=[quoting] if d == 3 else None,
+                allow_other_workers=d == 3,
+            )
             for d, lines in enumerate(days, 1)
         ]
         wait(bookings, timeout=40)
         log.info("%d days converted: %s", len(bookings), [b.status for b in bookings])
 
-        priced = [client.submit(price_bookings, b, tariff, key=f"price-bookings-{i}")
-                  for i, b in enumerate(bookings, 1)]
+        priced = [
+            client.submit(price_bookings, b, tariff, key=f"price-bookings-{i}")
+            for i, b in enumerate(bookings, 1)
+        ]
         total = pd.concat(client.gather(priced))
         print(f"{len(total)} quotes, {total.price.sum():.2f} EUR")
     finally:

@@ -4,6 +4,7 @@ Pages are set by a typesetting library of a small vendor; the library checks
 its licence pool when the first page is set.  Three print hosts take part,
 each with its own settings file.
 """
+
 import json
 import logging
 import os
@@ -53,11 +54,31 @@ class PrintFloor:
         for host, conf in HOSTS.items():
             settings = Path(f"{host}.json").resolve()
             settings.write_text(json.dumps(conf))
-            env = dict(os.environ, TYPESET_SETTINGS=str(settings), PYTHONPATH=os.getcwd())
-            self.processes.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "2",
-                 "--name", host, "--memory-limit", "300MB", "--no-dashboard"],
-                env=env, stderr=open(f"{host}.log", "w"), stdout=subprocess.DEVNULL))
+            env = dict(
+                os.environ, TYPESET_SETTINGS=str(settings), PYTHONPATH=os.getcwd()
+            )
+            self.processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        address,
+                        "--no-nanny",
+                        "--nthreads",
+                        "2",
+                        "--name",
+                        host,
+                        "--memory-limit",
+                        "300MB",
+                        "--no-dashboard",
+                    ],
+                    env=env,
+                    stderr=open(f"{host}.log", "w"),
+                    stdout=subprocess.DEVNULL,
+                )
+            )
 
     def __enter__(self):
         return self
@@ -88,7 +109,10 @@ def set_pages(ward, month):
 def main():
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     Path("typeset_pages.py").write_text(VENDOR)
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         with PrintFloor(cluster.scheduler_address):
             client.wait_for_workers(3, timeout=30)
             hosts = list(HOSTS)
@@ -96,8 +120,11 @@ def main():
             for i, ward in enumerate(WARDS):
                 where = hosts[i % 3]
                 rosters.append(client.submit(shifts, ward, 12, workers=[where]))
-                pages.append(client.submit(set_pages, ward, 12, workers=[where],
-                                           allow_other_workers=True))
+                pages.append(
+                    client.submit(
+                        set_pages, ward, 12, workers=[where], allow_other_workers=True
+                    )
+                )
             for ward, roster in zip(WARDS, client.gather(rosters)):
                 log.info("%s: %d days", ward, len(roster))
             log.info("%d pages", sum(client.gather(pages)))

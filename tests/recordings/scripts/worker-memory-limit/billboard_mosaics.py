@@ -3,6 +3,7 @@
 Panels are rendered in a spool folder; whatever happens the spool is emptied at the end so that the
 print machine does not pick up half a poster.
 """
+
 import configparser
 import contextlib
 import logging
@@ -49,7 +50,9 @@ def spool():
         for panel in leftovers:
             panel.unlink()
         os.rmdir(folder / "panels")
-        os.rmdir(folder)           # the ticket file of the print machine is in the way if nobody took it
+        os.rmdir(
+            folder
+        )  # the ticket file of the print machine is in the way if nobody took it
 
 
 def photograph(name, i):
@@ -77,18 +80,29 @@ def poster_jobs(folder):
         name = section.split()[1]
         tiles = [delayed(photograph)(name, i) for i in range(6)]
         options = {k: int(v) for k, v in config[section].items()}
-        yield delayed(blend_panel)(name, tiles, folder=str(folder), dask_key_name=f"blend-panel-{name}",
-                                   **options)
+        yield delayed(blend_panel)(
+            name,
+            tiles,
+            folder=str(folder),
+            dask_key_name=f"blend-panel-{name}",
+            **options,
+        )
 
 
 def main():
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     with spool() as folder:
         (folder / "ticket.txt").write_text("night run\n")
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="450MB",
-                          dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="450MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster) as client:
-                log.info("rendering into %s with %s", folder.name, client.scheduler.address)
+                log.info(
+                    "rendering into %s with %s", folder.name, client.scheduler.address
+                )
                 panels = compute(*poster_jobs(folder), sync=True)
         for path, shape in panels:
             print("panel", Path(path).stem, "x".join(map(str, shape)))

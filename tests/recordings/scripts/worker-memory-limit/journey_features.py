@@ -2,6 +2,7 @@
 
 The helper module ``timetables`` keeps what it has expanded, since most blocks of a region need the same timetable.
 """
+
 import logging
 import os
 import sys
@@ -50,7 +51,9 @@ def journey_block(region, day):
     rng = random.Random(f"{region}-{day}")
     total = 0.0
     for _ in range(2000):
-        total += timetables.waiting(region, day, rng.randrange(1000), rng.randrange(1440))
+        total += timetables.waiting(
+            region, day, rng.randrange(1000), rng.randrange(1440)
+        )
     time.sleep(0.5)  # the call of the tariff service
     return {"region": region, "day": day, "wait": total / 2000}
 
@@ -70,7 +73,11 @@ class FeatureRun:
         Path("timetables.py").write_text(TIMETABLES)
         sys.path.insert(0, os.getcwd())
         self.cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="370MB", dashboard_address=None, silence_logs=logging.ERROR
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="370MB",
+            dashboard_address=None,
+            silence_logs=logging.ERROR,
         )
         self.client = Client(self.cluster)
         return self
@@ -83,7 +90,9 @@ class FeatureRun:
 
     def run(self):
         futures = [
-            self.client.submit(journey_block, region, day, key=f"journey_block-{region}-{day:02d}")
+            self.client.submit(
+                journey_block, region, day, key=f"journey_block-{region}-{day:02d}"
+            )
             for region, day in blocks(self.days)
         ]
         log.info("%d blocks", len(futures))

@@ -3,6 +3,7 @@
 Prices, deliveries and the settlement of the markets are independent of each
 other, so they share the workers: two threads each.
 """
+
 import time
 
 import click
@@ -47,14 +48,21 @@ def settle_accounts(quarter, buyers, sellers):
 @click.option("--buyers", default=400_000)
 @click.option("--sellers", default=600)
 def main(buyers, sellers):
-    dask.config.set({"distributed.scheduler.allowed-failures": 0,
-                     "distributed.worker.memory.spill": False,
-                     "distributed.worker.memory.target": False,
-                     "distributed.worker.memory.pause": False})
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="450MB",
-                      dashboard_address=None) as cluster:
+    dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": 0,
+            "distributed.worker.memory.spill": False,
+            "distributed.worker.memory.target": False,
+            "distributed.worker.memory.pause": False,
+        }
+    )
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="450MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
-            work = client.map(market_prices, ["rungis", "covent", "mercabarna"], days=90)
+            work = client.map(
+                market_prices, ["rungis", "covent", "mercabarna"], days=90
+            )
             work += client.map(deliveries, ["north", "south", "old port"])
             work.append(client.submit(settle_accounts, 3, buyers, sellers, priority=5))
             for name, value in client.gather(work):

@@ -2,6 +2,7 @@
 
 Pixel planes are unpacked by the scanner vendor's routine, which works on raw buffers.
 """
+
 import ctypes
 import logging
 import os
@@ -65,11 +66,16 @@ def worklist():
 def main():
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     previews = {}
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         client = Client(cluster)
         try:
             todo = list(worklist())
-            futures = {client.submit(preview_series, s, key=f"preview_series-{s.uid}"): s for s in todo}
+            futures = {
+                client.submit(preview_series, s, key=f"preview_series-{s.uid}"): s
+                for s in todo
+            }
             failed = []
             for future in as_completed(futures):
                 series = futures[future]

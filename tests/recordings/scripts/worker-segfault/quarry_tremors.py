@@ -4,6 +4,7 @@ Seismograph files come in the vendor's packed format and are unpacked through
 the vendor's C structures.  The farm is started with the same commands that
 the site uses, logs go to files as there.
 """
+
 import ctypes
 import logging
 import os
@@ -33,15 +34,43 @@ def site_farm(workers=2):
     procs = []
     try:
         with open("scheduler.log", "w") as out:
-            procs.append(subprocess.Popen(
-                [*base, "scheduler", "--host", "127.0.0.1", "--port", address.rsplit(":")[-1],
-                 "--no-dashboard"], stdout=out, stderr=out))
+            procs.append(
+                subprocess.Popen(
+                    [
+                        *base,
+                        "scheduler",
+                        "--host",
+                        "127.0.0.1",
+                        "--port",
+                        address.rsplit(":")[-1],
+                        "--no-dashboard",
+                    ],
+                    stdout=out,
+                    stderr=out,
+                )
+            )
         for i in range(workers):
             with open(f"worker{i}.log", "w") as out:
-                procs.append(subprocess.Popen(
-                    [*base, "worker", address, "--nthreads", "1", "--nworkers", "1",
-                     "--memory-limit", "400MB", "--no-dashboard", "--name", f"pit-{i}"],
-                    stdout=out, stderr=out))
+                procs.append(
+                    subprocess.Popen(
+                        [
+                            *base,
+                            "worker",
+                            address,
+                            "--nthreads",
+                            "1",
+                            "--nworkers",
+                            "1",
+                            "--memory-limit",
+                            "400MB",
+                            "--no-dashboard",
+                            "--name",
+                            f"pit-{i}",
+                        ],
+                        stdout=out,
+                        stderr=out,
+                    )
+                )
         yield address
     finally:
         for p in reversed(procs):
@@ -60,6 +89,7 @@ def record(blast):
 
 def unpack_trace(samples, blast):
     """Copies the samples out of the vendor's structure."""
+
     class Trace(ctypes.Structure):
         _fields_ = [("n", ctypes.c_long), ("samples", ctypes.POINTER(ctypes.c_double))]
 

@@ -4,6 +4,7 @@ Every pumping station gets an optimised schedule for tomorrow.  A site agent
 runs next to the farm on this machine: it looks at the age of python processes
 and clears away what it takes for leftovers of the old batch system.
 """
+
 import logging
 import os
 import subprocess
@@ -16,7 +17,16 @@ import numpy as np
 from dask.distributed import Client, LocalCluster
 
 log = logging.getLogger("pumps")
-STATIONS = ["weir", "lock_two", "meadow", "castle", "harbour", "quarry", "ford", "island"]
+STATIONS = [
+    "weir",
+    "lock_two",
+    "meadow",
+    "castle",
+    "harbour",
+    "quarry",
+    "ford",
+    "island",
+]
 
 AGENT = """
     # site agent: leftovers hold a lock file with their process number
@@ -75,8 +85,15 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         side = agent(Path(tmp))
         try:
-            with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                              dashboard_address=None) as cluster, Client(cluster) as client:
+            with (
+                LocalCluster(
+                    n_workers=2,
+                    threads_per_worker=1,
+                    memory_limit="400MB",
+                    dashboard_address=None,
+                ) as cluster,
+                Client(cluster) as client,
+            ):
                 futures = []
                 for station in STATIONS:
                     flow = client.submit(inflow, station)

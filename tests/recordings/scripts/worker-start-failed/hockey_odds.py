@@ -1,4 +1,5 @@
 """Odds for the weekend's hockey matches by simulation, on a small pool of worker commands."""
+
 import argparse
 import logging
 import os
@@ -42,8 +43,17 @@ class Pools:
         for pool in self.config["pools"]:
             for index in range(pool["count"]):
                 name = f"{pool['name']}-{index}"
-                args = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--name", name,
-                        "--no-dashboard", "--local-directory", os.path.join(self.folder, name)]
+                args = [
+                    sys.executable,
+                    "-m",
+                    "distributed.cli.dask_worker",
+                    self.address,
+                    "--name",
+                    name,
+                    "--no-dashboard",
+                    "--local-directory",
+                    os.path.join(self.folder, name),
+                ]
                 for option, value in pool["options"].items():
                     args += [f"--{option}", str(value)]
                 self.procs[name] = subprocess.Popen(args)
@@ -78,18 +88,26 @@ def main():
     parser.add_argument("--config")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
-    logging.basicConfig(level=logging.DEBUG if args.verbose else logging.INFO, format="%(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.DEBUG if args.verbose else logging.INFO,
+        format="%(levelname)s %(name)s %(message)s",
+    )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     config = yaml.safe_load(open(args.config) if args.config else DEFAULT_CONFIG)
 
-    with tempfile.TemporaryDirectory() as folder, \
-            LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, \
-            Client(cluster) as client, Pools(cluster.scheduler_address, config, folder) as pools:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        Pools(cluster.scheduler_address, config, folder) as pools,
+    ):
         client.wait_for_workers(pools.size, timeout=15)
         runs = config["simulations"]
         results = {}
         for home, away in config["matches"]:
-            parts = [client.submit(simulate, home, away, runs, seed) for seed in range(8)]
+            parts = [
+                client.submit(simulate, home, away, runs, seed) for seed in range(8)
+            ]
             results[home, away] = client.submit(odds, parts, runs * 8)
         wait(list(results.values()))
         for (home, away), future in results.items():

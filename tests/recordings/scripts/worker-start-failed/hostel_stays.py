@@ -3,6 +3,7 @@
 The pool runs on this host behind a firewall that lets only a few ports through, so workers listen on
 a fixed range.
 """
+
 import contextlib
 import datetime as dt
 import logging
@@ -53,15 +54,40 @@ def running(pool, folder):
     def start(name, *args):
         out = open(folder / f"{name}.log", "w")
         command = [sys.executable, "-m", "dask", *args]
-        processes.append((name, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)))
+        processes.append(
+            (name, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT))
+        )
 
-    start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", str(pool.scheduler_port),
-          "--dashboard-address", "127.0.0.1:0")
+    start(
+        "scheduler",
+        "scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(pool.scheduler_port),
+        "--dashboard-address",
+        "127.0.0.1:0",
+    )
     for number in range(pool.workers):
-        start(f"worker-{number}", "worker", pool.address, "--no-nanny", "--nthreads", "1",
-              "--host", "127.0.0.1", "--no-dashboard", "--memory-limit", "300MB",
-              "--worker-port", f"{pool.first_port}:{pool.last_port}",
-              "--name", f"hostel-{number}", "--local-directory", str(folder / f"w{number}"))
+        start(
+            f"worker-{number}",
+            "worker",
+            pool.address,
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--host",
+            "127.0.0.1",
+            "--no-dashboard",
+            "--memory-limit",
+            "300MB",
+            "--worker-port",
+            f"{pool.first_port}:{pool.last_port}",
+            "--name",
+            f"hostel-{number}",
+            "--local-directory",
+            str(folder / f"w{number}"),
+        )
     try:
         yield
     finally:
@@ -75,7 +101,10 @@ def running(pool, folder):
 def read_bookings(house, month):
     rng = random.Random(f"{house}{month}")
     first = dt.date.fromisoformat(month + "-01")
-    return [(first + dt.timedelta(days=rng.randrange(28)), rng.randint(1, 9)) for _ in range(300)]
+    return [
+        (first + dt.timedelta(days=rng.randrange(28)), rng.randint(1, 9))
+        for _ in range(300)
+    ]
 
 
 def nights(house, bookings):
@@ -89,7 +118,9 @@ def nights(house, bookings):
 
 def main():
     start = open_range(3)
-    pool = Pool(workers=3, scheduler_port=start, first_port=start + 1, last_port=start + 2)
+    pool = Pool(
+        workers=3, scheduler_port=start, first_port=start + 1, last_port=start + 2
+    )
     folder = Path("hostel_run")
     folder.mkdir(exist_ok=True)
     with running(pool, folder):

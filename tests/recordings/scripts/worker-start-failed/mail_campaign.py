@@ -3,6 +3,7 @@
 Addresses are only handled as salted hashes. The hashing is prepared in every worker by ``campaign_preload.py``
 when it starts; the salt comes from the environment of the machine.
 """
+
 import logging
 import os
 import subprocess
@@ -12,10 +13,14 @@ from pathlib import Path
 
 from dask.distributed import Client, LocalCluster
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
+logging.basicConfig(
+    level=logging.INFO,
+    format="%(asctime)s %(levelname)s %(message)s",
+    stream=sys.stdout,
+)
 log = logging.getLogger("campaign")
 
-PRELOAD = '''
+PRELOAD = """
 import hashlib
 import os
 
@@ -30,14 +35,24 @@ class Hasher:
 
 def dask_setup(worker):
     worker.hasher = Hasher(os.environ["CAMPAIGN_SALT"])
-'''
+"""
 
 # what may reach the workers from the driver's environment; credentials of the mail system must not
-PASSED_ON = {"PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONUNBUFFERED"}
+PASSED_ON = {
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+}
 
 
 def clean_environment():
-    kept = {k: v for k, v in os.environ.items() if k in PASSED_ON or k.startswith("DASK_")}
+    kept = {
+        k: v for k, v in os.environ.items() if k in PASSED_ON or k.startswith("DASK_")
+    }
     kept["CAMPAIGN_NAME"] = "advent-2026"
     return kept
 
@@ -64,7 +79,10 @@ def choose(block):
     from dask.distributed import get_worker
 
     hasher = get_worker().hasher
-    digests = (hasher(f"customer{n}@example.com") for n in range(block * 1000, block * 1000 + 1000))
+    digests = (
+        hasher(f"customer{n}@example.com")
+        for n in range(block * 1000, block * 1000 + 1000)
+    )
     return [d for d in digests if int(d[:2], 16) < 40]
 
 

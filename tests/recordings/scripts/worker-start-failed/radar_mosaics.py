@@ -4,6 +4,7 @@ Stage one cleans the sweeps of all stations on a small general cluster.  Stage
 two composes the mosaics on workers that load the projection tables first
 (`--preload`), started with the same command as on the compute floor.
 """
+
 import json
 import logging
 import os
@@ -70,30 +71,64 @@ def compose(sweeps, projection):
 
 
 def stage_one():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         return client.gather(client.map(clean_sweep, range(6)))
 
 
 def start_worker(address, folder, name):
-    command = [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "1",
-               "--name", name, "--memory-limit", "400MB", "--no-dashboard",
-               "--preload", str(folder / "projections.py"), "--death-timeout", "20"]
+    command = [
+        sys.executable,
+        "-m",
+        "dask",
+        "worker",
+        address,
+        "--no-nanny",
+        "--nthreads",
+        "1",
+        "--name",
+        name,
+        "--memory-limit",
+        "400MB",
+        "--no-dashboard",
+        "--preload",
+        str(folder / "projections.py"),
+        "--death-timeout",
+        "20",
+    ]
     out = open(f"{name}.log", "w")
-    return subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT,
-                            env=dict(os.environ, RADAR_TABLES=str(folder / "tables")))
+    return subprocess.Popen(
+        command,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        env=dict(os.environ, RADAR_TABLES=str(folder / "tables")),
+    )
 
 
 def stage_two(sweeps, folder):
     workers = []
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         try:
             for i in range(2):
-                workers.append(start_worker(cluster.scheduler_address, folder, f"mosaic-{i}"))
+                workers.append(
+                    start_worker(cluster.scheduler_address, folder, f"mosaic-{i}")
+                )
             log.info("waiting for the mosaic workers")
             client.wait_for_workers(2, timeout=15)
             data = client.scatter(sweeps)
-            values = client.gather([client.submit(compose, data, p) for p in ("lambert", "polar")])
+            values = client.gather(
+                [client.submit(compose, data, p) for p in ("lambert", "polar")]
+            )
             log.info("mosaics: %s", values)
         finally:
             for w in workers:

@@ -2,6 +2,7 @@
 
 The calibration tables are loaded once per worker process, by a module named in the job's Dask configuration.
 """
+
 import json
 import logging
 from pathlib import Path
@@ -50,7 +51,9 @@ def prepare(folder: Path) -> dict:
     (folder / "lab_calibration.py").write_text(PRELOAD)
     tables = folder / "calibration"
     tables.mkdir(exist_ok=True)
-    (tables / "basel-1.json").write_text(json.dumps({"acetone": {"response": 1.12}, "hexane": {"response": 0.94}}))
+    (tables / "basel-1.json").write_text(
+        json.dumps({"acetone": {"response": 1.12}, "hexane": {"response": 0.94}})
+    )
     return yaml.safe_load(SETTINGS)
 
 
@@ -68,11 +71,18 @@ def purity(settings: dict) -> np.ndarray:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     settings = prepare(Path.cwd())
     dask.config.update(dask.config.config, settings)
     log.info("starting workers for %d batches", settings["lab"]["batches"])
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         client.wait_for_workers(2, timeout=20)
         shares = purity(settings["lab"])
     Path("purity.json").write_text(json.dumps([round(float(s), 4) for s in shares]))

@@ -3,6 +3,7 @@
 Each film is read once and kept on the cluster, because three analyses look at all of them. The nodes have
 no local disk, so nothing may be written to scratch.
 """
+
 import os
 import sys
 import time
@@ -66,19 +67,29 @@ def wait_with_progress(films, seconds):
             done = sum(f.done() for f in films)
             print(f"  {done:>3} of {len(films)} films read", flush=True)
         if time.monotonic() - started > seconds:
-            raise SystemExit(f"films not read within {seconds} s, giving up before the day shift")
+            raise SystemExit(
+                f"films not read within {seconds} s, giving up before the day shift"
+            )
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=None) as cluster, Client(
-        cluster
-    ) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="450MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         films = [read_film(n % 4, n // 4) for n in range(FILMS)]
         films = client.persist(films)
         futures = [f for film in films for f in client.futures_of(film)]
         wait_with_progress(futures, 24)
         values = dask.compute(
-            [hot_spots(f, 1010.0) for f in films], [drift(f) for f in films], [profile(f) for f in films]
+            [hot_spots(f, 1010.0) for f in films],
+            [drift(f) for f in films],
+            [profile(f) for f in films],
         )
         for name, value in summarise(values).items():
             print(f"{name:<8}{value}")
