@@ -373,6 +373,54 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         set(),
         {"live"},
     ),
+    "an entry of a table instead": (
+        """
+        FALLBACK = {"NOK": 3}
+
+        def main():
+            rates = {}
+            for code in ("NOK",):
+                try:
+                    rates[code] = call(code)
+                except ValueError as error:
+                    log.warning("%s; yesterday's is taken", error)
+                    rates[code] = FALLBACK[code]
+            if rates["NOK"] > 2:
+                exit(4)
+        main()
+        """,
+        set(),
+        {"NOK"},
+    ),
+    "estimates for what failed, among the results": (
+        """
+        class Run:
+            def __init__(self):
+                self.billed, self.quarantine = [1], []
+
+            def collect(self, future):
+                if status(future) == "error":
+                    self.quarantine.append(future)
+                else:
+                    self.billed.append(future)
+
+            def estimate(self):
+                for each in self.quarantine:
+                    self.billed.append(7)
+
+            def check(self, allowed):
+                total = sum(self.billed)
+                if total > allowed:
+                    raise LookupError(f"{total} is too much")
+
+        run = Run()
+        run.collect("a")
+        run.estimate()
+        run.check(5)
+        """,
+        set(),
+        {"a"},
+    ),
     "a flag that the work sets at its end": (
         """
         def main():

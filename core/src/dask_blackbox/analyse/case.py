@@ -344,6 +344,7 @@ class Case:
     def unreceived(self) -> frozenset[str]:
         """The keys of failed tasks whose error no call of the driver received (`fire_and_forget`)."""
         received = {each.key for each in self.outcome.received}
+        received |= {key for each in self.run.of(DriverSkipped) for key in each.keys}
         texts = {(each.exception, each.message) for each in self.outcome.received}
         return frozenset(
             each.key

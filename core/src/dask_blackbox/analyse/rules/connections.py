@@ -33,6 +33,7 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.events import (
     DriverCallFailed,
     DriverClosing,
+    DriverSignalled,
     ProgramFailed,
     SchedulerClosing,
     SchedulerFile,
@@ -49,6 +50,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.run_tables import epoch
 
 _CLOSING_SECONDS, _RECENT = 5.0, 15.0
 
@@ -137,15 +139,21 @@ def _had_ended(
     refused = case.raised("ConnectionRefusedError")
     file, at = _scheduler_file(case), code_line(exception, " at ")
     # Else it may have been lost at work, and the job asked for it once more.
-    if not closed and (file is None or not refused):
+    killed = _ended_by_the_driver(case, address)
+    if not closed and killed is None and (file is None or not refused):
         return
+    by = (
+        ""
+        if killed is None
+        else f" The driver sent it {killed.signal}{code_line(killed, ' at ')}."
+    )
     name = "" if file is None else file.path.rpartition("/")[2]
     yield CANNOT_CONNECT.found(
         f"The driver could not connect to {address}: that scheduler had ended"
         + (f", and {name} still named it" if name else ""),
         cause=(
             f"A scheduler ran at {address} earlier in this run, and nothing listens there any "
-            f"more. Then a new client{at} tried to connect to it.{_file_text(case, file)}"
+            f"more.{by} Then a new client{at} tried to connect to it.{_file_text(case, file)}"
         ),
         remedy=(
             f"{_REMOVE_FILE} Do so between the steps of a run, too."
@@ -153,10 +161,18 @@ def _had_ended(
             else "Pass the address of the scheduler that runs now, and start one before the "
             "next client."
         ),
-        confidence="high" if refused else "medium",
+        confidence="high" if refused or killed else "medium",
         retry_advice="environment",
         evidence=case.exception_evidence(),
     )
+
+
+def _ended_by_the_driver(case: Case, address: str) -> DriverSignalled | None:
+    """Return the signal by which the driver's own code ended a scheduler, if it did."""
+    known = case.run.of(SchedulerInfo)
+    pids = {each.pid for each in known if each.subject == address} - {None}
+    sent = (each for each in case.run.of(DriverSignalled) if each.target in pids)
+    return next((e for e in sent if not case.outcome.is_after(e.at)), None)
 
 
 _REMOVE_FILE = (
@@ -610,12 +626,19 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     failed = lines_of(case.run, TLS_HANDSHAKE_FAILED, by=["scheduler"])
     if not len(failed) or len(case.run.workers) or not case.lacked_workers:
         return
-    last = failed.row(-1, named=True)
+    # The last one in time: what workers try while the run ends is too late to be a cause.
+    decided = case.outcome.decided_at
+    known = failed if decided is None else failed.filter(epoch("at") <= decided)
+    last = (known if len(known) else failed).row(-1, named=True)
     # The end that checks a certificate tells the other one why it refuses it.
     refused = AUTHORITY_REFUSED.search(last["message"])
+    checked = CERTIFICATE_NOT_VERIFIED.search(last["message"])
+    why = "" if checked is None else checked["why"].strip()
     yield TLS_MISCONFIGURED.found(
         "Workers failed to join: they do not trust the scheduler's certificate"
         if refused
+        else f"Workers failed to join: the scheduler refused their certificate ({why})"
+        if why
         else "Workers failed to join: their TLS handshake failed",
         cause=(
             f"The scheduler saw {counted(len(failed), 'TLS handshake')} fail, and no "
@@ -624,6 +647,8 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
                 "the workers refused its certificate, because another authority has issued "
                 "it than the one of their `--tls-ca-file` (unknown CA)."
                 if refused
+                else f"it refused their certificates ({why})."
+                if why
                 else "it does not trust their certificates, or they don't use TLS."
             )
         ),
@@ -631,7 +656,7 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
             "Start the workers with certificates of the scheduler's own authority "
             "(`--tls-ca-file`, `--tls-cert`, `--tls-key`) and a `tls://` address."
         ),
-        confidence="high" if refused else "medium",
+        confidence="high" if refused or why else "medium",
         evidence=(
             case.line_evidence(last),
             *case.exception_evidence(),

@@ -299,6 +299,8 @@ class _Flow:
         )
         self._sites = {scope.id: outer for scope, outer in called if scope is not None}
         self._begins = dict[str, int]()  # by scope: the first line executed after that
+        self._made = set[Key]()  # what work that succeeds sets
+        self._spreads = False
         self._not_taken = set[int]()  # statements, by identity
         self._since = dict[str, Place]()  # by scope: where it continued
 
@@ -353,6 +355,7 @@ class _Flow:
         if any(p.file == scope.file and is_in(body, p.line) for p in end):
             return _HANDLER
         self._mark_below(scope, without, _UNDONE)
+        self._made = {*self._changed}
         self._mark_below(scope, body, _HANDLER)
         if not tests:
             for each in self._targets(scope, last):
@@ -463,6 +466,7 @@ class _Flow:
         body: list[ast.stmt],
     ) -> None:
         self._mark_below(scope, undone, _UNDONE)
+        self._made = {*self._changed}
         # A constant that is set at the end only notes that the work succeeded.
         flags = (each for each in undone if isinstance(each, ast.Assign))
         flags = (each for each in flags if isinstance(each.value, ast.Constant))
@@ -514,6 +518,8 @@ class _Flow:
     # Marking
 
     def _mark(self, key: Key, grade: int) -> bool:
+        if self._spreads and key in self._made:
+            grade = min(grade, _UNDONE)  # it holds the job's results, too
         if self._changed.get(key, 0) >= grade:
             return False
         self._changed[key] = grade
@@ -613,6 +619,7 @@ class _Flow:
     # Propagation
 
     def _propagate(self) -> None:
+        self._spreads = True
         files = {place.file for place in self._handled.stack}
         scopes = [scope for file in sorted(files) for scope in self._files.scopes(file)]
         for _ in range(_ROUNDS):
@@ -893,6 +900,8 @@ def _stands_in(node: ast.stmt, error: str | None) -> bool:
     if not isinstance(node, ast.Return | ast.Assign) or node.value is None:
         return False
     names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+    if isinstance(node.value, ast.Subscript):
+        return error not in names
     calls = [
         name_of(each.func)
         for each in ast.walk(node.value)
