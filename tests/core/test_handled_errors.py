@@ -400,6 +400,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
 
             def collect(self, future):
                 if status(future) == "error":
+                    print(given(future + "2"))
                     self.quarantine.append(future)
                 else:
                     self.billed.append(future)
@@ -419,7 +420,7 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         run.check(5)
         """,
         set(),
-        {"a"},
+        {"a", "a2"},
     ),
     "a flag that the work sets at its end": (
         """

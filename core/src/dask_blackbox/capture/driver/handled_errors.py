@@ -348,10 +348,11 @@ class _Flow:
         rest = [e for e in scope.statements if e.lineno > last_line(last)]
         tests = [last] if isinstance(last, ast.If) else []
         tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
+        without, body = list[ast.stmt](), list[ast.stmt]()
         if tests:
             without, body = self._branches(tests[0])
-        else:
-            without, body = [], [] if names else self._branch_of(path)
+        elif not names:
+            without, body = self._branches_around(path)
         if any(p.file == scope.file and is_in(body, p.line) for p in end):
             return _HANDLER
         self._mark_below(scope, without, _UNDONE)
@@ -390,15 +391,18 @@ class _Flow:
             return without, [*taken.body, *taken.orelse]
         return without, taken.body if holds else taken.orelse
 
-    def _branch_of(self, path: list[ast.AST]) -> list[ast.stmt]:
-        """Return the branch that a statement is in, if that is for errors: else nothing."""
+    def _branches_around(
+        self, path: list[ast.AST]
+    ) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Return the branch beside the one that a statement is in, and that one."""
         for node in reversed(path[:-1]):
             if isinstance(node, ast.If):
                 inner = path[path.index(node) + 1]
-                return node.body if inner in node.body else node.orelse
+                of_body = inner in node.body
+                return (node.orelse, node.body) if of_body else (node.body, node.orelse)
             if not isinstance(node, ast.With | ast.AsyncWith):
                 break
-        return []
+        return [], []
 
     def _holds(self, test: ast.AST) -> bool | None:
         """Return whether a test holds of an error that a call returned; None: not known."""
