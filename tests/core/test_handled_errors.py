@@ -592,3 +592,44 @@ def test_errors_that_led_to_the_end_are_found(
     assert {names[each] for each in found["missed_results"]} == missed
     others = {names[each] for each in found["unrelated_errors"]}
     assert others == {*names.values()} - related - missed - UNKNOWN
+
+
+def test_without_time_nothing_is_said_of_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "job.py"
+    file.write_text(
+        "try:\n    call()\nexcept ValueError:\n    n = 1\nif n:\n    exit(1)\n"
+    )
+    monkeypatch.setattr(handled_errors, "_first", [])
+    monkeypatch.setattr(handled_errors, "_LONGEST", -1.0)
+    found = dict[str, list[str]]()
+
+    def call() -> NoReturn:
+        error = ValueError("no")
+        handled_errors.remember(error, sys._getframe(1), returned=False)
+        raise error
+
+    def end(code: int) -> None:
+        found.update(handled_errors.errors_behind(sys._getframe(1), code))
+
+    space = {"call": call, "exit": end, "__name__": "job"}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+
+    assert {*map(len, found.values())} == {0}
+
+
+def test_of_very_many_errors_the_first_and_the_newest_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handled_errors, "_first", [])
+    frame = sys._getframe()
+    ids = [
+        handled_errors.remember(ValueError(str(n)), frame, returned=False)
+        for n in range(500)
+    ]
+
+    kept = [each.id for each in (*handled_errors._first, *handled_errors._newest)]
+
+    assert len({*ids}) == 500
+    assert kept == [*ids[:40], *ids[-60:]]

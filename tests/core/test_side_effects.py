@@ -647,6 +647,8 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
         ("restarts_after_failure", 1, ["LookupError in 'refuse'", "; then the cluster was restarted during the run, by the run itself at side_effects.py:"], "medium"),
         ("tries_again", 1, ["LookupError in 'refuse'", "; then "], "medium"),
+        ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
+        ("holds_a_lock", 5, ["The graph could not be pickled: it holds a _thread.lock; then the command called sys.exit(5) at side_effects.py:"], "medium"),
         ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
     ],
 )  # fmt: skip

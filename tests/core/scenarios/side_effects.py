@@ -485,6 +485,36 @@ def counts(folder: str) -> None:
     sys.exit(1)
 
 
+def looks_at_status(folder: str) -> None:
+    """Look only at the status of futures, and exit if one has failed."""
+    assert folder
+    with client() as c:
+        futures = c.map(refuse, ["A7", "A8"])
+        wait(futures)
+        bad = [each.key for each in futures if each.status == "error"]
+    if bad:
+        raise SystemExit(f"{len(bad)} orders are left")
+
+
+def holds_a_lock(folder: str) -> None:
+    """Fail to send a graph, twice, and exit much later."""
+    assert folder
+    lock, total = threading.Lock(), None
+
+    def is_held() -> bool:
+        return lock.locked()
+
+    with client() as c:
+        for _ in range(2):
+            try:
+                total = c.submit(is_held, pure=False).result()
+                break
+            except TypeError as error:
+                print("the total is made without a lock", type(error))
+    if total is None:
+        sys.exit(5)
+
+
 def another_python(folder: str) -> None:
     """Continue in a Python that does not load the hook of `dask blackbox run`."""
     code = f"import ledger_of_{len(folder)}"

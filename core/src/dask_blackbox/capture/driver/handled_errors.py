@@ -116,8 +116,8 @@ def errors_behind(
     )
     if not stack or not (_first or _newest):
         return {"related_errors": [], "missed_results": [], "unrelated_errors": []}
-    files = Sources()
-    return _found(files, [*_ends(files, stack, code)], code)
+    files, deadline = Sources(), time.monotonic() + _LONGEST
+    return _found(files, [*_ends(files, stack, code)], code, deadline)
 
 
 class PossibleExit(NamedTuple):
@@ -139,6 +139,7 @@ class PossibleExit(NamedTuple):
 def possible_exits() -> list[PossibleExit]:
     """Return where the user's code may have ended the driver by raising `SystemExit`."""
     files, found = Sources(), list[PossibleExit]()
+    deadline = time.monotonic() + _LONGEST
     names = {place.file for each in (*_first, *_newest) for place in each.stack}
     for place, function, code in (e for n in sorted(names) for e in _exits(files, n)):
         scope = files.at(place)
@@ -146,26 +147,24 @@ def possible_exits() -> list[PossibleExit]:
             *_codes_of_calls(files, scope, place.line), None,
         }  # fmt: skip
         for each in sorted(codes, key=lambda number: (number is None, number)):
-            errors = _found(files, [(place,)], each)
+            errors = _found(files, [(place,)], each, deadline)
             found.append(PossibleExit(place, function, each, errors))
+        if len(found) >= _MOST_EXITS or time.monotonic() > deadline:
+            break
     return found[:_MOST_EXITS]
 
 
 def _found(
-    files: Sources, ends: list[tuple[Place, ...]], code: int | None
+    files: Sources, ends: list[tuple[Place, ...]], code: int | None, deadline: float
 ) -> dict[str, list[str]]:
     grades, known = dict[str, int](), dict[tuple[object, ...], int | None]()
-    deadline = time.monotonic() + _LONGEST
+    asked = [(end, _is_on_purpose(files, end[0])) for end in ends]
     for each in (*_first, *_newest) if ends else ():
         kind = each[1:]  # errors of one line, in a loop, are alike
         if kind not in known:
-            if time.monotonic() > deadline:
-                break
             found = [
-                _Flow(files, each, on_purpose=_is_on_purpose(files, end[0])).reaches(
-                    end, code
-                )
-                for end in ends
+                _Flow(files, each, deadline, on_purpose=by_intent).reaches(end, code)
+                for end, by_intent in asked
             ]
             of_ends = (grade for grade in found if grade is not None)
             known[kind] = max(of_ends, default=None)
@@ -285,8 +284,10 @@ def _add(places: list[Place], frame: FrameType, line: int | None) -> None:
 class _Flow:
     """What an error changed, as far as it is known by names."""
 
-    def __init__(self, files: Sources, handled: _Handled, *, on_purpose: bool) -> None:
-        self._files, self._handled = files, handled
+    def __init__(
+        self, files: Sources, handled: _Handled, deadline: float, *, on_purpose: bool
+    ) -> None:
+        self._files, self._handled, self._deadline = files, handled, deadline
         # What a line is executed for matters to one that ends the driver on purpose; what goes
         # wrong there by itself depends on values.
         self._on_purpose = on_purpose
@@ -312,7 +313,8 @@ class _Flow:
         if caught == _HANDLER:
             return _HANDLER
         self._propagate()
-        return self._at_end(end, code)
+        grade = self._at_end(end, code)
+        return None if time.monotonic() > self._deadline else grade
 
     def _begin(self, end: tuple[Place, ...]) -> int | None:
         """Find what handled the error: `_HANDLER` if that ends the driver, None if nothing did."""
@@ -627,6 +629,8 @@ class _Flow:
         files = {place.file for place in self._handled.stack}
         scopes = [scope for file in sorted(files) for scope in self._files.scopes(file)]
         for _ in range(_ROUNDS):
+            if time.monotonic() > self._deadline:
+                return
             found = False
             for scope in scopes:
                 for each in scope.statements:
