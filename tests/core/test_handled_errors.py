@@ -373,6 +373,25 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         set(),
         {"live"},
     ),
+    "a loop that may be left early, before another check": (
+        """
+        def main():
+            rows = []
+            for name in ("a", "b"):
+                try:
+                    rows.append(call(name))
+                    if len(rows) > 5:
+                        break
+                except ValueError:
+                    print("skipped", name)
+            checked = [1, 2]
+            if sum(checked) < 4:
+                exit(3)
+        main()
+        """,
+        set(),
+        set(),
+    ),
     "an entry of a table instead": (
         """
         FALLBACK = {"NOK": 3}

@@ -493,11 +493,7 @@ class _Flow:
                 self._mark_below(scope, rest, _UNDONE)
         # Where the work that failed was to return or to leave a loop, what comes after that
         # is only executed because it failed.
-        if any(
-            isinstance(each, ast.Return | ast.Break)
-            for u in undone
-            for each in ast.walk(u)
-        ):
+        if any(isinstance(each, ast.Return | ast.Break) for each in undone):
             after = last_line(caught)
             self._mark((scope.id, f"after {after}"), _HANDLER)
             for each in scope.statements:
