@@ -109,6 +109,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     KeyReused,
     ProgramFailed,
+    TestFailed,
     WorkerClosing,
     WorkerRemoved,
 )
@@ -1283,13 +1284,14 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
     Any exception about values may follow, as there are fewer of them; one of a system, or of
     a service, has another reason.
     """
-    # Other tests expect what they leave out.
-    if case.outcome.source == "test" or _ended_with(case, is_of_a_system):
+    if _ended_with(case, is_of_a_system):
         return
     failure, decided = case.blame.failure, case.outcome.decided_at
     ended = decided if failure is None else failure.at
     latest = float("inf") if ended is None else ended + case.outcome.clocks
     for call in case.run.of(DriverSkipped):
+        if _is_of_another_test(case, call.function):
+            continue  # which expects what it leaves out
         failed = [each for each in case.failures if each.key in call.keys]
         if not failed:  # they needed the results of tasks that had failed
             before = (each for each in case.failures if each.at <= call.at)
@@ -1312,6 +1314,16 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
             "failed futures: compare the number of results with the number of futures, "
             'or remove `errors="skip"`.',
         )
+
+
+def _is_of_another_test(case: Case, function: str | None) -> bool:
+    """Return whether a function is a test, and none of those that failed; fixtures are none."""
+    tests = case.run.of(TestFailed) if case.outcome.source == "test" else ()
+    if not tests or not (function or "").startswith("test"):
+        return False
+    return not any(
+        each.test.partition("[")[0].endswith(function or "") for each in tests
+    )
 
 
 def _functions(case: Case) -> Iterator[_Earlier]:

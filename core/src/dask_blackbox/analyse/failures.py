@@ -327,7 +327,10 @@ def unreported_failures(
     keys = {each.key for each in known} | {*run.errors["key"]}
     keys |= {*run.tasks.filter(FINISHED)["key"]}
     texts = {(each.exception, each.message[:_COMPARED]) for each in known}
-    found = dict[str, TaskFailure]()
+    found, last = (
+        dict[str, TaskFailure](),
+        None if run.ending is None else run.ending.exception,
+    )
     for call in run.of(DriverCallFailed):
         of_dask = call.exception.partition(".")[0] in _NOT_OF_TASKS
         # A limit of the call, or of the job, of which the future's key says nothing.
@@ -343,7 +346,9 @@ def unreported_failures(
             killed=False,
             exception=call.exception,
             message=call.message,
-            traceback="",
+            traceback=last.traceback
+            if last is not None and call.identity in last.chain_ids
+            else "",
             bases=call.bases,
         )
     return tuple(found.values())
