@@ -130,9 +130,12 @@ def _run(suite: Suite, *, quick: bool) -> tuple[int, str]:
 
 
 def _failed(lines: list[str]) -> list[str]:
-    """Return what pytest's summary says of each test that failed, or had an error."""
+    """Return what pytest's summary says of each test that failed, or had an error.
+
+    Lines that a test had logged may begin with the same word.
+    """
     plain = [_COLOUR.sub("", line) for line in lines]
-    return [line for line in plain if line.startswith(("FAILED ", "ERROR "))]
+    return [line for line in plain if line.startswith(("FAILED tests", "ERROR tests"))]
 
 
 def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
