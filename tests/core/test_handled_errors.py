@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import pytest
-from dask_blackbox.capture.driver import handled_errors
+from dask_blackbox.capture.driver import client_calls, handled_errors
 
 JOBS: dict[str, tuple[str, set[str], set[str]]] = {
     "a list of names, counted": (
@@ -652,3 +652,27 @@ def test_of_very_many_errors_the_first_and_the_newest_are_remembered(
 
     assert len({*ids}) == 500
     assert kept == [*ids[:40], *ids[-60:]]
+
+
+def test_a_recording_begins_without_the_errors_of_earlier_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_calls, "_listeners", [])
+    monkeypatch.setattr(client_calls, "_install", lambda: None)
+    handled_errors.remember(ValueError("no"), sys._getframe(), returned=False)
+    client_calls._seen.add("price-1")
+    first, second = (client_calls.DriverCalls(lambda *_: None) for _ in range(2))
+
+    first.start()
+    try:
+        assert not [*handled_errors._first, *handled_errors._newest]
+        assert not client_calls._seen
+        # Another recording of the same process does not take them from this one.
+        error = handled_errors.remember(
+            ValueError("no"), sys._getframe(), returned=False
+        )
+        second.start()
+        assert [each.id for each in handled_errors._first] == [error]
+    finally:
+        first.stop()
+        second.stop()

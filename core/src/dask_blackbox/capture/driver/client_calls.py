@@ -37,7 +37,7 @@ from ..files import (
 from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
-from .handled_errors import remember
+from .handled_errors import forget, remember
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
@@ -89,6 +89,9 @@ class DriverCalls:
     def start(self) -> None:
         """Start to watch calls; call it again once there is a client, if there was none before."""
         with _lock:
+            if not _listeners:  # no other recording of this process needs them
+                forget()
+                _seen.clear()
             if self not in _listeners:
                 _listeners.append(self)
             _install()

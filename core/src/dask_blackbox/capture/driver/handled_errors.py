@@ -97,6 +97,12 @@ def remember(error: BaseException, frame: FrameType | None, *, returned: bool) -
     return identity
 
 
+def forget() -> None:
+    """Forget all errors, at the beginning of a recording: those of earlier ones fill no place."""
+    _first.clear()
+    _newest.clear()
+
+
 def errors_behind(
     end: FrameType | TracebackType | None, code: int | None = None
 ) -> dict[str, list[str]]:
