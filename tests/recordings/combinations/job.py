@@ -8,22 +8,40 @@ combination shows.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import ctypes
+import functools
+import json
 import logging
 import os
+import queue
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
 import dask
-from distributed import Client, Event, LocalCluster, Lock, as_completed, wait
+import dask.bag
+from distributed import (
+    Client,
+    Event,
+    LocalCluster,
+    Lock,
+    WorkerPlugin,
+    as_completed,
+    get_client,
+    wait,
+)
 from distributed.deploy.subprocess import SubprocessCluster
 
 FAULT, CLUSTER, DRIVER, BEFORE = os.environ["PARTS"].split(",")
@@ -31,6 +49,7 @@ TANKS = range(8)
 BAD = 3
 DISTURBED = {"sigkill", "sigterm", "scheduler-killed", "cancelled"}
 FOLDER = Path.cwd()  # of the driver, also where a worker unpickles a function
+KEPT: list[Any] = []
 log = logging.getLogger("tank_farm")
 
 
@@ -143,6 +162,63 @@ def level_of_all(tank: int, table: list[float]) -> float:
     return table[tank]
 
 
+def level_program(tank: int, value: float) -> float:
+    if tank == BAD:
+        code = "import sys; sys.exit('gauge 3: calibration lapsed')"
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    return value + 1
+
+
+def level_silent(tank: int, value: float) -> float:
+    if tank == BAD:
+        port = int((FOLDER / "gauge.port").read_text())
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            return float(connection.recv(64))
+    return value + 1
+
+
+def level_nested(tank: int, value: float) -> float:
+    client = get_client()
+    parts = client.map(reading, [tank * 10 + part for part in range(3)], pure=False)
+    return value + sum(part.result() for part in parts)
+
+
+def level_sysexit(tank: int, value: float) -> float:
+    if tank == BAD:
+        sys.exit("no licence for tank 3")
+    return value + 1
+
+
+class GaugeError(Exception):
+    """The fault of a gauge, which cannot be made again from its text alone."""
+
+    def __init__(self, tank: int, code: str) -> None:
+        super().__init__(f"gauge of tank {tank}: {code}")
+
+
+def level_fault(tank: int, value: float) -> float:
+    if tank == BAD:
+        raise GaugeError(tank, "no echo")
+    return value + 1
+
+
+def level_typed(tank: int, value: float) -> float:
+    return value + {"volume": 3.0 if tank != BAD else "3,5 m3"}["volume"]  # type: ignore[operator]
+
+
+def level_recursive(tank: int, value: float) -> float:
+    return level_recursive(tank, value + 1) if tank == BAD else value
+
+
+class Licence(WorkerPlugin):
+    """A plugin that takes a licence on each worker."""
+
+    name = "licence"
+
+    def setup(self, worker: Any) -> None:
+        raise OSError("licence file lapsed on 2026-10-31")
+
+
 class Gauge:
     """A gauge that can be read on the host that it is attached to."""
 
@@ -180,6 +256,15 @@ LEVELS: dict[str, Callable[..., Any]] = {
     "variable": level_token,
     "scattered": level_of_all,
     "driver-bug": level_on_gpu,
+    "program": level_program,
+    "silent": level_silent,
+    "nested": level_nested,
+    "sysexit": level_sysexit,
+    "fault": level_fault,
+    "typed": level_typed,
+    "recursive": level_recursive,
+    "lifetime": level_slow,
+    "plugin": level_on_gpu,
 }
 
 
@@ -202,6 +287,8 @@ def _commands(*, nanny: bool) -> Iterator[Client]:
         worker += ["--preload", str(Path("licence.py").resolve())]
     if FAULT == "option":
         worker += ["--nprocs", "2"]
+    if FAULT == "lifetime":
+        worker += ["--lifetime", "8s"]
     if FAULT == "address":
         worker[3:5] = ["tcp://127.0.0.1:9"]
         worker += ["--death-timeout", "6"]
@@ -351,25 +438,49 @@ def watchdog(client: Client, futures: list[Any]) -> None:
         client.cancel(futures, force=True)
 
 
-def levels(client: Client) -> list[Any]:
-    """Compute the levels of all tanks, in the driver's way."""
+def obstruct(client: Client) -> None:
+    """Do what makes some faults possible, before any task is sent."""
     if FAULT == "lock":
         Lock("gauge_port").acquire()
-    if DRIVER == "delayed":
-        bad = threading.Lock() if FAULT == "argument" else BAD
-        parts = [
-            dask.delayed(LEVELS[FAULT])(
-                bad if tank == BAD else tank, dask.delayed(reading)(tank)
-            )
-            for tank in TANKS
-        ]
-        if FAULT in DISTURBED:
-            threading.Thread(target=watchdog, args=(client, []), daemon=True).start()
-        return list(dask.compute(*parts))
-    futures = submit(client)
+    if FAULT == "plugin":
+        client.register_plugin(Licence())
+    if FAULT == "silent":
+        server = socket.create_server(("127.0.0.1", 0))
+        Path("gauge.port").write_text(str(server.getsockname()[1]))
+        KEPT.append(server)
+
+
+def disturb(client: Client, futures: list[Any]) -> None:
     if FAULT in DISTURBED:
-        threading.Thread(target=watchdog, args=(client, futures), daemon=True).start()
+        thread = threading.Thread(target=watchdog, args=(client, futures), daemon=True)
+        thread.start()
+
+
+def levels(client: Client) -> list[Any]:
+    """Compute the levels of all tanks, in the driver's way."""
+    obstruct(client)
+    if DRIVER in UNSENT:
+        disturb(client, [])
+        return UNSENT[DRIVER](client)
+    futures = submit(client)
+    disturb(client, futures)
     return DRIVERS[DRIVER](client, futures)
+
+
+def _delayed(client: Client) -> list[Any]:
+    bad = threading.Lock() if FAULT == "argument" else BAD
+    parts = [
+        dask.delayed(LEVELS[FAULT])(
+            bad if tank == BAD else tank, dask.delayed(reading)(tank)
+        )
+        for tank in TANKS
+    ]
+    return list(dask.compute(*parts))
+
+
+def _bag(client: Client) -> list[Any]:
+    tanks = dask.bag.from_sequence(TANKS, npartitions=len(TANKS))
+    return list(tanks.map(functools.partial(_of_tank, LEVELS[FAULT])).compute())
 
 
 def _gather(client: Client, futures: list[Any]) -> list[Any]:
@@ -428,9 +539,193 @@ def _complete(client: Client, futures: list[Any]) -> list[Any]:
     return done
 
 
+def _of_tank(level: Callable[..., Any], tank: int) -> Any:
+    return level(tank, reading(tank))
+
+
+def _asynchronous(client: Client) -> list[Any]:
+    return asyncio.run(_awaited(client.scheduler.address))
+
+
+async def _awaited(address: str) -> list[Any]:
+    async with Client(address, asynchronous=True) as client:
+        futures = submit(client)
+        if DRIVER == "async":
+            return list(await asyncio.wait_for(client.gather(futures), 14))
+        results, failed = [], []
+        for tank, future in zip(TANKS, futures, strict=True):
+            try:
+                results.append(await asyncio.wait_for(future.result(), 14))
+            except Exception as error:  # noqa: BLE001 - jobs do
+                failed.append(tank)
+                log.error("tank %s: %s", tank, type(error).__name__)  # noqa: TRY400
+                if isinstance(error, TimeoutError):
+                    break
+        if failed:
+            log.error("tanks without a level: %s", failed)
+            sys.exit(1)
+        return results
+
+
+class LevelError(RuntimeError):
+    """The levels of tonight could not be computed."""
+
+
+def _attempts(client: Client, futures: list[Any]) -> list[Any]:
+    last: Exception | None = None
+    for attempt in range(2):
+        try:
+            return [future.result(timeout=8) for future in futures]
+        except Exception as error:  # noqa: BLE001 - jobs do
+            log.warning("attempt %s failed", attempt + 1)
+            last = error
+            futures = submit(client)
+    raise LevelError("gave up after 2 attempts") from last
+
+
+@dataclass
+class Report:
+    """What became of the tanks."""
+
+    done: list[Any] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> int:
+        return 4 if self.failed else 0
+
+
+def _reported(client: Client, futures: list[Any]) -> list[Any]:
+    report = Report()
+    for tank, future in zip(TANKS, futures, strict=True):
+        try:
+            report.done.append(future.result(timeout=6))
+        except Exception as error:  # noqa: BLE001 - jobs do
+            report.failed[tank] = repr(error)
+            if isinstance(error, TimeoutError):
+                break
+    if report.code:
+        log.error("%s tanks failed", len(report.failed))
+        sys.exit(report.code)
+    return report.done
+
+
+def _threads(client: Client, futures: list[Any]) -> list[Any]:
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda each: each.result(timeout=14), futures))
+
+
+def _consumer(client: Client, futures: list[Any]) -> list[Any]:
+    results: queue.Queue[Any] = queue.Queue()
+
+    def collect() -> None:
+        for future in futures:
+            try:
+                results.put(future.result(timeout=12))
+            except Exception as error:  # noqa: BLE001 - jobs do
+                results.put(error)
+                return
+
+    thread = threading.Thread(target=collect)
+    thread.start()
+    thread.join()
+    levels = [results.get() for _ in range(results.qsize())]
+    errors = [each for each in levels if isinstance(each, Exception)]
+    if errors:
+        raise LevelError(f"no level for {len(futures) - len(levels) + 1} tanks")
+    return levels
+
+
+def _group(client: Client, futures: list[Any]) -> list[Any]:
+    wait(futures, timeout=14)
+    errors = [each.exception() for each in futures if each.status == "error"]
+    if errors:
+        raise ExceptionGroup("tanks failed", errors)
+    return list(client.gather(futures))
+
+
+def _skipped(client: Client, futures: list[Any]) -> list[Any]:
+    wait(futures, timeout=14)
+    levels = client.gather(futures, errors="skip")
+    if len(levels) < len(futures):
+        raise LevelError(f"{len(levels)} levels for {len(futures)} tanks")
+    return list(levels)
+
+
+def _callbacks(client: Client, futures: list[Any]) -> list[Any]:
+    bad: list[str] = []
+    ended = threading.Semaphore(0)
+
+    def note(future: Any) -> None:
+        if future.status != "finished":
+            bad.append(future.key)
+        ended.release()
+
+    for future in futures:
+        future.add_done_callback(note)
+    for _ in futures:
+        if not ended.acquire(timeout=14):
+            raise LevelError("tanks are missing after 14 seconds")
+    if bad:
+        log.error("failed: %s", ", ".join(bad))
+        sys.exit(2)
+    return list(client.gather(futures))
+
+
+def _command(client: Client, futures: list[Any]) -> list[Any]:
+    @click.command()
+    def compute() -> None:
+        try:
+            click.echo([each.result(timeout=14) for each in futures])
+        except Exception as error:
+            raise click.ClickException("the levels are not complete") from error
+
+    compute([])
+    return []
+
+
+def _left(client: Client, futures: list[Any]) -> list[Any]:
+    try:
+        return [future.result(timeout=14) for future in futures]
+    except Exception:
+        log.exception("level run failed")
+        os._exit(7)
+
+
+def _summary(client: Client, futures: list[Any]) -> list[Any]:
+    summary = Path("summary.json")
+    try:
+        levels = [future.result(timeout=14) for future in futures]
+        summary.write_text(json.dumps({"status": "ok", "levels": len(levels)}))
+    except Exception as error:  # noqa: BLE001 - jobs do
+        summary.write_text(json.dumps({"status": "failed", "of": repr(error)}))
+    if json.loads(summary.read_text())["status"] != "ok":
+        raise SystemExit(2)
+    return levels
+
+
+def _alarm(client: Client, futures: list[Any]) -> list[Any]:
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError("the levels took longer than 14 seconds")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(14)
+    levels = client.gather(futures)
+    signal.alarm(0)
+    return list(levels)
+
+
+def _executor(client: Client, futures: list[Any]) -> list[Any]:
+    executor = client.get_executor()
+    jobs = [executor.submit(LEVELS[FAULT], tank, tank * 1.5) for tank in TANKS]
+    done, late = concurrent.futures.wait(jobs, timeout=14)
+    if late:
+        raise LevelError(f"{len(late)} tanks are late")
+    return [job.result() for job in done]
+
+
 DRIVERS: dict[str, Callable[[Client, list[Any]], list[Any]]] = {
     "gather": _gather,
-    "delayed": _gather,
     "pytest": _gather,
     "counted": _counted,
     "budget": _budget,
@@ -438,6 +733,27 @@ DRIVERS: dict[str, Callable[[Client, list[Any]], list[Any]]] = {
     "code": _code,
     "again": _again,
     "complete": _complete,
+    "attempts": _attempts,
+    "report": _reported,
+    "threads": _threads,
+    "consumer": _consumer,
+    "group": _group,
+    "skipped": _skipped,
+    "callbacks": _callbacks,
+    "command": _command,
+    "left": _left,
+    "summary": _summary,
+    "alarm": _alarm,
+    "executor": _executor,
+    "child": _gather,
+}
+
+
+UNSENT: dict[str, Callable[[Client], list[Any]]] = {
+    "delayed": _delayed,
+    "bag": _bag,
+    "async": _asynchronous,
+    "async-counted": _asynchronous,
 }
 
 
@@ -467,4 +783,8 @@ if __name__ == "__main__":
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
-    run()
+    if DRIVER == "child" and "TANK_STEP" not in os.environ:
+        step = [sys.executable, __file__]
+        subprocess.run(step, env={**os.environ, "TANK_STEP": "levels"}, check=True)
+    else:
+        run()

@@ -45,6 +45,22 @@ DRIVERS = (
     "code",
     "again",
     "complete",
+    "async",
+    "async-counted",
+    "attempts",
+    "report",
+    "threads",
+    "consumer",
+    "group",
+    "skipped",
+    "callbacks",
+    "command",
+    "left",
+    "summary",
+    "alarm",
+    "executor",
+    "child",
+    "bag",
 )
 BEFORE = (
     "nothing",
@@ -78,7 +94,8 @@ class Fault(NamedTuple):
     before: tuple[str, ...] = BEFORE
 
 
-_FUTURES = tuple(each for each in DRIVERS if each != "delayed")
+_SYNC = tuple(each for each in DRIVERS if not each.startswith("async"))
+_FUTURES = tuple(each for each in _SYNC if each not in ("delayed", "bag", "executor"))
 _START = {"drivers": ("gather",), "before": ("nothing", "earlier-cluster")}
 
 FAULTS: Mapping[str, Fault] = {
@@ -110,7 +127,18 @@ FAULTS: Mapping[str, Fault] = {
     "scattered": Fault(
         ("data-lost", "worker-signalled"), ("SIGKILL|killed|scatter",), _OWN, _FUTURES
     ),
-    "driver-bug": Fault(("driver-exception",), ("south",)),
+    "driver-bug": Fault(
+        ("driver-exception",), ("south",), drivers=tuple(d for d in DRIVERS if d != "command")
+    ),
+    "program": Fault(("task-exception",), ("calibration lapsed|status 1", "level_program")),
+    "silent": Fault(("stalled",), ("level_silent",)),
+    "nested": Fault(("nested-client-deadlock", "stalled"), ("level_nested",)),
+    "sysexit": Fault(("worker-exit", "task-exception"), ("level_sysexit",)),
+    "fault": Fault(("task-exception", "result-not-serializable"), ("no echo|GaugeFault", "level_fault")),
+    "typed": Fault(("task-exception",), ("level_typed", "str|TypeError")),
+    "recursive": Fault(("task-exception",), ("level_recursive", "recursion")),
+    "lifetime": Fault(("worker-lifetime",), ("lifetime",), _COMMANDS),
+    "plugin": Fault(("worker-start-failed", "driver-exception", "task-exception"), ("licence file lapsed",)),
     "preload": Fault(("worker-start-failed",), ("licence server",), _COMMANDS, **_START),
     "option": Fault(("worker-start-failed",), ("nprocs|extra argument",), _COMMANDS, **_START),
     "address": Fault(
