@@ -545,6 +545,107 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         {"load"},
         set(),
     ),
+    "a report whose property gives the code": (
+        """
+        class Report:
+            def __init__(self):
+                self.failed = {}
+
+            @property
+            def code(self):
+                return 4 if self.failed else 0
+
+        def main():
+            report = Report()
+            try:
+                rates = call("rates")
+            except ValueError:
+                rates = None
+            try:
+                call("real")
+            except ValueError as error:
+                report.failed["real"] = repr(error)
+            if report.code:
+                exit(report.code)
+        main()
+        """,
+        {"real"},
+        set(),
+    ),
+    "coroutines that a task waits for with a timeout": (
+        """
+        import asyncio
+
+        async def result(name):
+            call(name)
+
+        async def main():
+            failed = []
+            try:
+                await asyncio.wait_for(result("rates"), 5)
+            except ValueError:
+                rates = None
+            for name in ("a", "b"):
+                try:
+                    await asyncio.wait_for(result(name), 5)
+                except ValueError:
+                    failed.append(name)
+            if failed:
+                exit(1)
+        asyncio.run(main())
+        """,
+        {"a", "b"},
+        set(),
+    ),
+    "tasks that are gathered in another coroutine": (
+        """
+        import asyncio
+
+        async def one(name):
+            await asyncio.sleep(0)
+            call(name)
+
+        async def main():
+            try:
+                await asyncio.gather(one("a"), asyncio.sleep(0))
+            except ValueError:
+                return 3
+            return 0
+
+        async def early():
+            try:
+                await asyncio.shield(one("early"))
+            except ValueError:
+                log.warning("not ready")
+        asyncio.run(early())
+        exit(asyncio.run(main()))
+        """,
+        {"a"},
+        set(),
+    ),
+    "a command of click's within a function": (
+        """
+        import click
+
+        def main():
+            try:
+                call("early")
+            except ValueError:
+                log.warning("not ready")
+
+            @click.command()
+            def compute():
+                try:
+                    call("real")
+                except ValueError as error:
+                    raise click.ClickException("not complete") from error
+
+            compute([])
+        main()
+        """,
+        {"real"},
+        set(),
+    ),
 }
 
 
@@ -602,11 +703,11 @@ def test_errors_that_led_to_the_end_are_found(
     trace: TracebackType | None = None
     try:  # not `pytest.raises`: it suppresses, and is in the stack of the call
         exec(compile(file.read_text(), str(file), "exec"), space)
-    except (_Ended, LookupError) as error:
-        trace = error.__traceback__
+    except (_Ended, LookupError, SystemExit) as error:
+        trace, code = error.__traceback__, getattr(error, "code", None)
     assert trace is not None
     if not found:
-        found.update(handled_errors.errors_behind(trace))
+        found.update(handled_errors.errors_behind(trace, code))
     assert {names[each] for each in found["related_errors"]} == related
     assert {names[each] for each in found["missed_results"]} == missed
     others = {names[each] for each in found["unrelated_errors"]}

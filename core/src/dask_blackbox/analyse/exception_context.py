@@ -429,8 +429,9 @@ def exit_text(case: Case) -> str:
     """Return with which code the driver exited, and the line that called `sys.exit`."""
     what, code = what_ran(case), case.outcome.exit_code
     name = code_line(case.outcome.exit, name_only=True)
-    if name:
-        return f"the {what} called sys.exit({code}) at {name}"
+    exit_call = case.outcome.exit
+    if name and exit_call is not None:
+        return f"the {what} called {exit_call.call}({code}) at {name}"
     return f"the {what} exited with code {code}"
 
 

@@ -282,6 +282,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
     Attributes:
         pid: Process id of the driver.
         code: The exit code.
+        call: What ended it: `sys.exit`, or `os._exit`, which runs nothing else.
         handling: Identity of the exception that was being handled; null: none was.
         related_errors: Ids of errors that the driver had received and handled, and that led to
             this exit: its code shows that.
@@ -293,6 +294,7 @@ class DriverExit(UserCodeEvent, frozen=True, kw_only=True):
 
     pid: int | None = None
     code: int | None = None
+    call: str = "sys.exit"
     handling: str | None = None
     related_errors: tuple[str, ...] = ()
     missed_results: tuple[str, ...] = ()

@@ -779,10 +779,11 @@ def _exit_title(case: Case) -> str:
 
 def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:
     took = "" if case.run.ending is None else f" after {duration(seconds_of(case.run))}"
-    place = code_line(case.outcome.exit)
+    exit_call = case.outcome.exit
+    place = code_line(exit_call)
     how = (
-        f"{place} called `sys.exit({code})`"
-        if place
+        f"{place} called `{exit_call.call}({code})`"
+        if place and exit_call is not None
         else f"its own code called `sys.exit({code})` or raised `SystemExit({code})`, or "
         "it failed before the recorder was attached"
     )

@@ -32,7 +32,12 @@ from dask_blackbox.capture.driver.driver import (
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
 from dask_blackbox.capture.driver.handled_errors import errors_behind, possible_exits
 from dask_blackbox.capture.masked_values import follow_masked_values
-from dask_blackbox.capture.user_frames import innermost_user_frame, place_of
+from dask_blackbox.capture.user_frames import (
+    innermost_user_frame,
+    is_foreign,
+    is_ours,
+    place_of,
+)
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import install
@@ -365,6 +370,24 @@ def report_code(code: int, frame: FrameType | None) -> None:
             return
         facts = place_of(innermost_user_frame(frame)) | errors_behind(frame, code)
         _send_exit(code, facts, sys.exception())
+
+
+def report_immediate_exit(code: int, frame: FrameType) -> None:
+    """Report an `os._exit` of the user's own code, and send all that would be sent at the end.
+
+    It ends the process at once, with its clusters, and whichever thread calls it.
+    """
+    name = frame.f_code.co_filename
+    if is_ours(name) or is_foreign(name) or _link.own is None or _is_a_worker():
+        return
+    with guard("the driver's exit"):
+        facts = place_of(frame) | errors_behind(frame, code) | {"call": "os._exit"}
+        handled = sys.exception()
+        _send_exit(code, facts, handled)
+        if handled is None:
+            for address in {order.address for order in _attached.values()}:
+                _drain(address)
+    leave()
 
 
 def _send_exit(

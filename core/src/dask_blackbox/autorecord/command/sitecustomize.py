@@ -66,6 +66,22 @@ def _watch() -> None:
         leave(status)
 
     sys.exit = reported_exit
+    _watch_immediate_exits()
+
+
+def _watch_immediate_exits() -> None:
+    """Report an `os._exit` of the job's own, which no exit handler learns of."""
+    inner = os._exit
+
+    def reported_exit(status: int) -> NoReturn:
+        command_process = sys.modules.get(
+            "dask_blackbox.autorecord.command.command_process"
+        )
+        if command_process is not None and status:
+            command_process.report_immediate_exit(status, sys._getframe(1))  # noqa: SLF001 - as above
+        inner(status)
+
+    os._exit = reported_exit
 
 
 def _send_the_last_lines() -> None:

@@ -24,6 +24,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple
 
 from ..user_frames import is_foreign, is_ours
+from .awaiting_tasks import frames_of_waiting, is_event_loop
 from .user_sources import (
     Key,
     Place,
@@ -48,6 +49,9 @@ _HANDLER, _UNDONE, _LATER = 3, 2, 1
 """How surely the end follows: from what the handler did, from what was not done because of the
 error, or only by a condition before it."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_OF_CLICK = ("ClickException", "UsageError", "BadParameter", "FileError", "Abort")
+_EXITS = ("SystemExit", "Exit", *_OF_CLICK)
+"""Exceptions by which a command exits, with a code of the class's own for those of click."""
 _SENDING = ("submit", "map", "compute", "persist", "retry", "scatter")
 _SUPPRESSING = ("suppress", "raises", "assertRaises")
 _MUTATORS = frozenset((
@@ -205,12 +209,19 @@ def _ends(
     last = path[-1] if path else None
     value = last.value if isinstance(last, ast.Expr) else None
     name = getattr(getattr(value, "func", None), "id", "")
-    if scope is None or not name or files.function(scope.file, name) is None:
+    within = name and scope is not None and files.function(scope.file, name)
+    if scope is None or (not within and name not in _functions_in(scope)):
         yield stack
         return
     for place, _, given in _exits(files, scope.file):
         if code is None or given is None or given == code:
             yield (place,)
+
+
+def _functions_in(scope: Scope) -> set[str]:
+    """Return the names of the functions that are defined within one."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {each.name for each in scope.statements if isinstance(each, kinds)}
 
 
 def _exits(files: Sources, file: str) -> Iterator[tuple[Place, str, int | None]]:
@@ -223,10 +234,11 @@ def _exits(files: Sources, file: str) -> Iterator[tuple[Place, str, int | None]]
             call = value if isinstance(value, ast.Call) else None
             kind = value if call is None else call.func
             name = name_of(kind)
-            raised = isinstance(node, ast.Raise) and name in ("SystemExit", "Exit")
+            raised = isinstance(node, ast.Raise) and name in _EXITS
             if raised or (isinstance(node, ast.Expr) and call and name == "exit"):
                 given = call.args[0] if call and call.args else None
-                yield Place(file, node.lineno), scope.name, _code_given(given)
+                number = None if name in _OF_CLICK else _code_given(given)
+                yield Place(file, node.lineno), scope.name, number
 
 
 def _code_given(node: ast.AST | None) -> int | None:
@@ -260,14 +272,21 @@ def _codes_of_calls(files: Sources, scope: Scope, line: int) -> set[int]:
 
 
 def _stack_of(frame: FrameType | None) -> tuple[Place, ...]:
-    """Return the user's frames, the innermost first."""
+    """Return the user's frames, the innermost first, and those of tasks that wait for them."""
     places = list[Place]()
-    for _ in range(_DEEPEST):
-        if frame is None or len(places) == _FRAMES:
+    for each in itertools.islice(_frames_from(frame), _DEEPEST):
+        _add(places, each, each.f_lineno)
+        if len(places) == _FRAMES:
             break
-        _add(places, frame, frame.f_lineno)
-        frame = frame.f_back
     return tuple(places)
+
+
+def _frames_from(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        if is_event_loop(frame):
+            yield from frames_of_waiting()
+        frame = frame.f_back
 
 
 def _stack_of_traceback(trace: TracebackType | None) -> tuple[Place, ...]:
@@ -757,9 +776,16 @@ class _Flow:
                 best = max(best, self._changed.get(scope.key(each.id), 0))
             elif isinstance(each, ast.Attribute):
                 best = max(best, self._changed.get((".", each.attr), 0))
+                best = max(best, self._grade_of_property(scope, each.attr, code))
             elif isinstance(each, ast.Call):
                 best = max(best, self._grade_of_call(scope, each, code))
         return best
+
+    def _grade_of_property(self, scope: Scope, name: str, code: int | None) -> int:
+        called = self._files.function(scope.file, name)
+        if called is None or not called.is_property:
+            return 0
+        return self._grade_of_returned(called, code)
 
     def _is_another_call(self, scope: Scope, call: ast.Call, called: Scope) -> bool:
         """Return whether a call is not the one in which the error was handled.
@@ -778,6 +804,9 @@ class _Flow:
             return 0
         if self._is_another_call(scope, call, called):
             return 0
+        return self._grade_of_returned(called, code)
+
+    def _grade_of_returned(self, called: Scope, code: int | None) -> int:
         grades = self._returned.get(called.id, {}).items()
         return max(
             (g for value, g in grades if code is None or value in (..., code)),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 _MOST_LINES = 5_000  # of a file that is parsed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PROPERTIES = ("property", "cached_property")
 
 Key = tuple[str, str]
 """A name within its scope, or an attribute of whatever object."""
@@ -33,6 +34,8 @@ class Scope:
         self.id = f"{file}:{getattr(node, 'lineno', 0)}"
         self.is_module = isinstance(node, ast.Module)
         self.parameters = _parameters(node)
+        made_by = getattr(node, "decorator_list", ())
+        self.is_property = any(name_of(e) in _PROPERTIES for e in made_by)
         inside = [*_inside(node)]
         self.statements = [each for each in inside if isinstance(each, ast.stmt)]
         self.expressions = [each for each in inside if isinstance(each, ast.expr)]
