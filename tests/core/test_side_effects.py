@@ -159,7 +159,7 @@ def test_results_that_the_driver_leaves_out_are_reported_with_line_and_keys(
 ) -> None:
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=""
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -181,7 +181,7 @@ def test_results_that_an_asynchronous_driver_leaves_out_are_reported(
     async def drive() -> list[int]:
         async with (
             LocalCluster(
-                n_workers=1, processes=False, dashboard_address="", asynchronous=True
+                n_workers=1, processes=False, dashboard_address=":0", asynchronous=True
             ) as cluster,
             Client(cluster, asynchronous=True) as client,
         ):
@@ -199,7 +199,7 @@ def test_what_the_driver_cancels_is_reported_with_line_and_reason(
 ) -> None:
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=""
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
