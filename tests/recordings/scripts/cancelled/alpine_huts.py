@@ -3,6 +3,7 @@
 Draws many seasons per hut and writes the distribution of revenue.  Usually
 started by hand from a terminal on the analyst's machine.
 """
+
 import csv
 import random
 import time
@@ -61,12 +62,16 @@ def registered(client):
 
 def main():
     partial = Partial("revenue.csv")
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB",
-                      dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             huts = registered(client)
-            futures = [client.submit(simulate_season, hut, HUTS[hut], season)
-                       for season in range(SEASONS) for hut in huts]
+            futures = [
+                client.submit(simulate_season, hut, HUTS[hut], season)
+                for season in range(SEASONS)
+                for hut in huts
+            ]
             print(f"drawing {len(futures)} seasons", flush=True)
             try:
                 for number, future in enumerate(as_completed(futures), 1):

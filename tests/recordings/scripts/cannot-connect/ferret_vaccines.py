@@ -6,6 +6,7 @@ service answers the load balancer's health checks over HTTP.
 
     python ferret_vaccines.py --month 2026-12
 """
+
 import argparse
 import configparser
 import http.server
@@ -56,7 +57,9 @@ class HealthHandler(http.server.BaseHTTPRequestHandler):
 
 class HealthEndpoint:
     def __init__(self, section):
-        self.server = http.server.ThreadingHTTPServer((section["host"], section.getint("port")), HealthHandler)
+        self.server = http.server.ThreadingHTTPServer(
+            (section["host"], section.getint("port")), HealthHandler
+        )
         self.server.daemon_threads = True
 
     def __enter__(self):
@@ -80,12 +83,28 @@ class OwnCluster:
         self.children.append(subprocess.Popen([sys.executable, "-m", *command]))
 
     def __enter__(self):
-        self._start("distributed.cli.dask_scheduler", "--host", self.section["host"],
-                    "--port", self.section["port"], "--no-dashboard")
+        self._start(
+            "distributed.cli.dask_scheduler",
+            "--host",
+            self.section["host"],
+            "--port",
+            self.section["port"],
+            "--no-dashboard",
+        )
         for number in range(self.section.getint("workers")):
-            self._start("distributed.cli.dask_worker", self.address, "--name", f"vet-{number}",
-                        "--nthreads", "1", "--memory-limit", "400MB", "--no-dashboard",
-                        "--death-timeout", "20")
+            self._start(
+                "distributed.cli.dask_worker",
+                self.address,
+                "--name",
+                f"vet-{number}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--death-timeout",
+                "20",
+            )
         return self
 
     def __exit__(self, *exc):
@@ -108,7 +127,9 @@ def due_animals(clinic, month):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--month", default="2026-12")
-    parser.add_argument("--settings", type=pathlib.Path, default=pathlib.Path("recalls.ini"))
+    parser.add_argument(
+        "--settings", type=pathlib.Path, default=pathlib.Path("recalls.ini")
+    )
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -121,9 +142,13 @@ def main():
         stack.enter_context(HealthEndpoint(settings["health"]))
         cluster = stack.enter_context(OwnCluster(settings["scheduler"]))
         client = stack.enter_context(
-            Client(cluster.address, timeout=settings["scheduler"].getint("connect_timeout"))
+            Client(
+                cluster.address, timeout=settings["scheduler"].getint("connect_timeout")
+            )
         )
-        futures = client.map(due_animals, [f"clinic{n:02d}" for n in range(30)], month=args.month)
+        futures = client.map(
+            due_animals, [f"clinic{n:02d}" for n in range(30)], month=args.month
+        )
         recalls = client.gather(futures)
         log.info("%d animals are due in %s", sum(map(len, recalls)), args.month)
 

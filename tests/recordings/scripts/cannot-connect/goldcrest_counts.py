@@ -5,6 +5,7 @@ pass counts calls in them. Each pass has a scheduler and workers of its own,
 requested from the site's queue; all find each other by the scheduler file in
 the shared folder of the station.
 """
+
 import contextlib
 import os
 import signal
@@ -45,8 +46,13 @@ def pass_cluster(name, queue_seconds):
         queue_submit(
             queue_seconds,
             "distributed.cli.dask_scheduler",
-            "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-            "--scheduler-file", str(SCHEDULER_FILE),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(SCHEDULER_FILE),
         )
     ]
     try:
@@ -59,9 +65,17 @@ def pass_cluster(name, queue_seconds):
                 queue_submit(
                     queue_seconds,
                     "distributed.cli.dask_worker",
-                    "--scheduler-file", str(SCHEDULER_FILE),
-                    "--name", f"{name}-{n}", "--nthreads", "1",
-                    "--memory-limit", "400MB", "--no-dashboard", "--death-timeout", "15",
+                    "--scheduler-file",
+                    str(SCHEDULER_FILE),
+                    "--name",
+                    f"{name}-{n}",
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "400MB",
+                    "--no-dashboard",
+                    "--death-timeout",
+                    "15",
                 )
             )
         print(f"[{name}] cluster requested", flush=True)
@@ -88,7 +102,9 @@ def dusk_pass(microphones):
         with Client(scheduler_file=str(SCHEDULER_FILE), timeout=20) as client:
             client.wait_for_workers(2, timeout=20)
             envelopes = client.gather(client.map(condense, microphones))
-    np.savez(SHARED / "envelopes.npz", **{str(m): e for m, e in zip(microphones, envelopes)})
+    np.savez(
+        SHARED / "envelopes.npz", **{str(m): e for m, e in zip(microphones, envelopes)}
+    )
     print(f"[dusk] {len(envelopes)} recordings condensed", flush=True)
 
 
@@ -96,7 +112,10 @@ def dawn_pass(level):
     recordings = np.load(SHARED / "envelopes.npz")
     with pass_cluster("dawn", queue_seconds=12):
         with Client(scheduler_file=str(SCHEDULER_FILE), timeout=6) as client:
-            futures = {m: client.submit(count_calls, recordings[m], level) for m in recordings.files}
+            futures = {
+                m: client.submit(count_calls, recordings[m], level)
+                for m in recordings.files
+            }
             counts = client.gather(futures)
     for microphone, count in counts.items():
         print(f"[dawn] microphone {microphone}: {count} calls")

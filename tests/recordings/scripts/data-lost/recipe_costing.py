@@ -3,6 +3,7 @@
 The price list of the wholesalers is large and goes to the workers once. Workers grow over the weeks (the recipe
 parser keeps much), so they are renewed when half of the weeks are done.
 """
+
 import argparse
 import logging
 import random
@@ -11,7 +12,11 @@ from dask.distributed import Client, LocalCluster
 
 log = logging.getLogger("costing")
 
-INGREDIENTS = [f"{kind}-{n:03d}" for kind in ("veg", "meat", "grain", "spice", "dairy") for n in range(200)]
+INGREDIENTS = [
+    f"{kind}-{n:03d}"
+    for kind in ("veg", "meat", "grain", "spice", "dairy")
+    for n in range(200)
+]
 
 
 def price_list(seed):
@@ -21,7 +26,13 @@ def price_list(seed):
 
 def recipes_of(week):
     rng = random.Random(week)
-    return [(f"w{week:02d}-{n}", [(rng.choice(INGREDIENTS), rng.randint(1, 9)) for _ in range(12)]) for n in range(60)]
+    return [
+        (
+            f"w{week:02d}-{n}",
+            [(rng.choice(INGREDIENTS), rng.randint(1, 9)) for _ in range(12)],
+        )
+        for n in range(60)
+    ]
 
 
 def cost_week(week, prices):
@@ -42,7 +53,12 @@ class Costing:
         self.report = []
 
     def __enter__(self):
-        self.cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None)
+        self.cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        )
         self.client = Client(self.cluster)
         return self
 
@@ -52,10 +68,16 @@ class Costing:
 
     def load_prices(self, seed):
         [self.prices] = self.client.scatter([price_list(seed)], hash=False)
-        log.info("prices loaded, held by %s", list(self.client.who_has([self.prices]).values()))
+        log.info(
+            "prices loaded, held by %s",
+            list(self.client.who_has([self.prices]).values()),
+        )
 
     def run(self, weeks):
-        costs = [self.client.submit(cost_week, w, self.prices, key=f"cost_week-{w:02d}") for w in weeks]
+        costs = [
+            self.client.submit(cost_week, w, self.prices, key=f"cost_week-{w:02d}")
+            for w in weeks
+        ]
         tops = self.client.map(dearest, costs)
         self.report += self.client.gather(tops)
         log.info("weeks %d to %d done", weeks[0], weeks[-1])
@@ -63,7 +85,9 @@ class Costing:
     def renew_workers(self):
         for address in list(self.client.scheduler_info()["workers"]):
             self.client.restart_workers([address], timeout=40)
-        log.info("workers renewed: %s", ", ".join(self.client.scheduler_info()["workers"]))
+        log.info(
+            "workers renewed: %s", ", ".join(self.client.scheduler_info()["workers"])
+        )
 
 
 def main():

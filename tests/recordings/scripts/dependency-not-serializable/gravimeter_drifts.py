@@ -3,6 +3,7 @@
 Every instrument is evaluated on the worker of the observatory that owns it; the
 network adjustment at the end runs in the head office and combines all loops.
 """
+
 import os
 import tempfile
 from pathlib import Path
@@ -59,14 +60,23 @@ def observatory_cluster(scratch):
     def place(name):
         return {
             "cls": Nanny,
-            "options": {"name": name, "nthreads": 1, "memory_limit": "350MB", "host": "127.0.0.1",
-                        "local_directory": str(scratch / name), "dashboard_address": None},
+            "options": {
+                "name": name,
+                "nthreads": 1,
+                "memory_limit": "350MB",
+                "host": "127.0.0.1",
+                "local_directory": str(scratch / name),
+                "dashboard_address": None,
+            },
         }
 
     for name in (*OBSERVATORIES, OFFICE):
         (scratch / name).mkdir()
     return SpecCluster(
-        scheduler={"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": None}},
+        scheduler={
+            "cls": Scheduler,
+            "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": None},
+        },
         workers={name: place(name) for name in (*OBSERVATORIES, OFFICE)},
     )
 

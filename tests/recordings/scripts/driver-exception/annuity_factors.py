@@ -3,13 +3,16 @@
 The functions under test are those of the pricing library; the tests also make
 sure that bad input is refused.
 """
+
 import math
 
 import dask
 import pytest
 from dask.distributed import Client, LocalCluster, wait
 
-TABLE = {age: min(1.0, 0.00022 * math.exp(0.092 * (age - 30))) for age in range(30, 121)}
+TABLE = {
+    age: min(1.0, 0.00022 * math.exp(0.092 * (age - 30))) for age in range(30, 121)
+}
 
 
 class TableGap(LookupError):
@@ -43,8 +46,9 @@ def premium(annual, factor):
 
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             yield client
 

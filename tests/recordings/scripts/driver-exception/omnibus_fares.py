@@ -4,6 +4,7 @@ Every depot delivers the journeys of the day. They are added up per fare stage o
 script brings along (the night host has no permanent one), priced with the fare table of the county, and
 written as one settlement file for the operators.
 """
+
 import argparse
 import json
 import logging
@@ -46,15 +47,38 @@ class NightCluster:
 
     def _start(self, name, *args):
         out = open(self.folder / f"{name}.log", "w")
-        self.processes[name] = subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=out)
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-m", "dask", *args], stdout=out, stderr=out
+        )
 
     def __enter__(self):
-        self._start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                    "--scheduler-file", str(self.scheduler_file))
+        self._start(
+            "scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.scheduler_file),
+        )
         for i in range(self.n):
-            self._start(f"worker-{i}", "worker", "--scheduler-file", str(self.scheduler_file), "--nthreads", "1",
-                        "--memory-limit", "400MB", "--no-dashboard", "--name", f"worker-{i}",
-                        "--local-directory", str(self.folder))
+            self._start(
+                f"worker-{i}",
+                "worker",
+                "--scheduler-file",
+                str(self.scheduler_file),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--name",
+                f"worker-{i}",
+                "--local-directory",
+                str(self.folder),
+            )
         return self
 
     def __exit__(self, *exc):
@@ -74,16 +98,19 @@ class NightCluster:
 
 def journeys_of(folder, depot):
     frame = pd.read_csv(Path(folder) / f"{depot}.csv")
-    return frame.groupby("stage", as_index=False)["passengers"].sum().assign(depot=depot)
+    return (
+        frame.groupby("stage", as_index=False)["passengers"].sum().assign(depot=depot)
+    )
 
 
 def write_input(folder, day):
     rng = np.random.default_rng(day.toordinal())
     for depot in DEPOTS:
-        if depot == "eastwood":           # closed on this day, has no file
+        if depot == "eastwood":  # closed on this day, has no file
             continue
-        pd.DataFrame({"stage": rng.choice(STAGES, 4000), "passengers": rng.integers(1, 5, 4000)}).to_csv(
-            Path(folder) / f"{depot}.csv", index=False)
+        pd.DataFrame(
+            {"stage": rng.choice(STAGES, 4000), "passengers": rng.integers(1, 5, 4000)}
+        ).to_csv(Path(folder) / f"{depot}.csv", index=False)
     (Path(folder) / "fares.csv").write_text(FARE_TABLE)
 
 
@@ -97,25 +124,36 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--day", type=pd.Timestamp, default=pd.Timestamp("2026-11-27"))
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     try:
         settle(args.day)
     finally:
-        log.info("sent %d bytes to the operators", Path("settlement.json").stat().st_size)
+        log.info(
+            "sent %d bytes to the operators", Path("settlement.json").stat().st_size
+        )
 
 
 def settle(day):
-    with tempfile.TemporaryDirectory(prefix="omnibus-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="omnibus-", ignore_cleanup_errors=True
+    ) as folder:
         write_input(folder, day)
         with NightCluster(folder) as cluster:
             for _ in range(200):
                 if cluster.scheduler_file.exists():
                     break
                 time.sleep(0.1)
-            with Client(scheduler_file=str(cluster.scheduler_file), timeout=20) as client:
+            with Client(
+                scheduler_file=str(cluster.scheduler_file), timeout=20
+            ) as client:
                 client.wait_for_workers(2, timeout=30)
-                futures = {d: client.submit(journeys_of, folder, d, key=f"journeys_of-{d}") for d in DEPOTS}
+                futures = {
+                    d: client.submit(journeys_of, folder, d, key=f"journeys_of-{d}")
+                    for d in DEPOTS
+                }
                 parts = []
                 for depot, future in futures.items():
                     try:
@@ -123,10 +161,14 @@ def settle(day):
                     except FileNotFoundError:
                         log.warning("%s delivered nothing, taken as closed", depot)
                 log.info("%d depots added up", len(parts))
-                priced = price_journeys(pd.concat(parts), pd.read_csv(Path(folder) / "fares.csv"))
+                priced = price_journeys(
+                    pd.concat(parts), pd.read_csv(Path(folder) / "fares.csv")
+                )
                 total = priced.groupby("depot")["amount"].sum().round(2)
                 Path("settlement.json").write_text(json.dumps(total.to_dict()))
-                log.info("settlement written, %s in all, pid %d", total.sum(), os.getpid())
+                log.info(
+                    "settlement written, %s in all, pid %d", total.sum(), os.getpid()
+                )
 
 
 if __name__ == "__main__":

@@ -67,7 +67,12 @@ def survey(client, folder):
 def hourly(folder):
     counts = dd.read_parquet(folder, calculate_divisions=True)
     counts["people"] = counts["inward"] + counts["outward"]
-    logging.info("%d partitions from %s to %s", counts.npartitions, counts.divisions[0], counts.divisions[-1])
+    logging.info(
+        "%d partitions from %s to %s",
+        counts.npartitions,
+        counts.divisions[0],
+        counts.divisions[-1],
+    )
     return counts["people"].resample("1h").sum()
 
 
@@ -81,7 +86,9 @@ def run():
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     with tempfile.TemporaryDirectory(prefix="piers") as folder:
         deliver(folder)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        )
         client = Client(cluster)
         try:
             survey(client, folder)

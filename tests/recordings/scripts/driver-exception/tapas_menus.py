@@ -18,9 +18,20 @@ from dask.distributed import Client
 log = logging.getLogger("tapas")
 
 PLATES = [
-    "aceitunas", "boquerones", "croquetas", "ensaladilla", "gambas", "huevos rotos",
-    "jamon", "mejillones", "morcilla", "patatas bravas", "pimientos", "pulpo",
-    "queso", "tortilla",
+    "aceitunas",
+    "boquerones",
+    "croquetas",
+    "ensaladilla",
+    "gambas",
+    "huevos rotos",
+    "jamon",
+    "mejillones",
+    "morcilla",
+    "patatas bravas",
+    "pimientos",
+    "pulpo",
+    "queso",
+    "tortilla",
 ]
 BARS = ["Alcala", "Bilbao", "Cadiz", "Donostia", "Elche"]
 
@@ -58,7 +69,9 @@ def specials(client, weeks):
 
 def count_pairs(weeks):
     work = list(itertools.product(BARS, weeks))
-    bag = db.from_sequence(work, npartitions=10).map(bills).flatten().map(pairs).flatten()
+    bag = (
+        db.from_sequence(work, npartitions=10).map(bills).flatten().map(pairs).flatten()
+    )
     best = collections.defaultdict(list)
     for (bar, first, second), times in bag.frequencies().compute():
         best[bar].append((times, first, second))

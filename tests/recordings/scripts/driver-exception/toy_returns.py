@@ -13,7 +13,11 @@ from pathlib import Path
 
 from dask.distributed import Client, as_completed
 
-logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s [%(levelname)s] %(message)s")
+logging.basicConfig(
+    level=logging.INFO,
+    stream=sys.stderr,
+    format="%(asctime)s [%(levelname)s] %(message)s",
+)
 LOG = logging.getLogger("toys")
 
 SHOPS = {
@@ -54,7 +58,12 @@ def read_week(shop, volume, folder):
     # toys bought elsewhere may be brought back to any shop
     for maker in makers:
         returned[maker] += rng.randint(0, 3)
-    return {"shop": shop, "sold": sum(sold.values()), "returned": sum(returned.values()), "by_maker": dict(returned)}
+    return {
+        "shop": shop,
+        "sold": sum(sold.values()),
+        "returned": sum(returned.values()),
+        "by_maker": dict(returned),
+    }
 
 
 def return_rate(totals):
@@ -82,7 +91,9 @@ def gather_weeks(client, folder):
     weeks = []
     for future in as_completed(futures):
         week = future.result()
-        LOG.info("%s: %d sold, %d returned", week["shop"], week["sold"], week["returned"])
+        LOG.info(
+            "%s: %d sold, %d returned", week["shop"], week["sold"], week["returned"]
+        )
         weeks.append(week)
     return weeks
 

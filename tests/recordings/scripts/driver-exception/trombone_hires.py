@@ -29,7 +29,13 @@ def make_books(folder: Path) -> None:
                 cents = rng.randrange(1500, 9000, 50)
                 total += cents
                 amount = f"{cents} EUR" if branch == 4 and i == 120 else cents
-                writer.writerow([f"B{branch}-{i:04d}", rng.choice(["trombone", "tuba", "cornet"]), amount])
+                writer.writerow(
+                    [
+                        f"B{branch}-{i:04d}",
+                        rng.choice(["trombone", "tuba", "cornet"]),
+                        amount,
+                    ]
+                )
     (folder / "bank.txt").write_text(str(total))
 
 
@@ -48,7 +54,9 @@ def book_total(rows: list[tuple[str, str, int]]) -> dict[str, int]:
 
 @contextmanager
 def workers(count: int):
-    cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=count, threads_per_worker=1, dashboard_address=":0"
+    )
     client = Client(cluster)
     try:
         yield client
@@ -92,7 +100,9 @@ def close_month(books: Path, tolerance: int, processes: int) -> None:
         for part in client.gather(client.map(book_total, good)):
             for instrument, cents in part.items():
                 sums[instrument] = sums.get(instrument, 0) + cents
-        check_against_bank(sum(sums.values()), int((books / "bank.txt").read_text()), tolerance)
+        check_against_bank(
+            sum(sums.values()), int((books / "bank.txt").read_text()), tolerance
+        )
     for instrument, cents in sums.items():
         click.echo(f"{instrument}: {Decimal(cents) / 100}")
 

@@ -4,6 +4,7 @@ The fitting code is the laboratory's own package in vendor/, shared by several
 jobs. The scheduler runs beside this script; the workers are started by the
 farm agent, the way it starts them for everybody.
 """
+
 import os
 import pathlib
 import subprocess
@@ -49,9 +50,21 @@ class FarmAgent:
         for slot in range(self.slots):
             self.workers.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "distributed.cli.dask_worker", address,
-                     "--name", f"slot{slot}", "--nthreads", "1", "--memory-limit", "400MB",
-                     "--no-dashboard", "--local-directory", str(home)],
+                    [
+                        sys.executable,
+                        "-m",
+                        "distributed.cli.dask_worker",
+                        address,
+                        "--name",
+                        f"slot{slot}",
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "400MB",
+                        "--no-dashboard",
+                        "--local-directory",
+                        str(home),
+                    ],
                     cwd=home,
                 )
             )
@@ -86,7 +99,10 @@ def main(week):
     print("sample:", fit_plate(read_plate(plates[0])))
 
     agent = FarmAgent(slots=2)
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         agent.attach(cluster.scheduler_address)
         try:
             client.wait_for_workers(2, timeout=25)
@@ -96,7 +112,9 @@ def main(week):
             for fit in client.gather(fits):
                 print(f"{fit['plate']}: km {fit['km']:.2f}, vmax {fit['vmax']:.2f}")
         except Exception as error:
-            print(f"week {week} is not complete: {type(error).__name__}", file=sys.stderr)
+            print(
+                f"week {week} is not complete: {type(error).__name__}", file=sys.stderr
+            )
             raise
         finally:
             agent.detach()

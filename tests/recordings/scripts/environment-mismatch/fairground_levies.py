@@ -6,6 +6,7 @@ release of its month.
 
     python fairground_levies.py --release 2026.11
 """
+
 import argparse
 import contextlib
 import logging
@@ -60,12 +61,25 @@ def unpack_releases():
 
 @contextlib.contextmanager
 def host_workers(address, count):
-    path = os.pathsep.join(filter(None, [str(ROOT / "current"), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(
+        filter(None, [str(ROOT / "current"), os.environ.get("PYTHONPATH")])
+    )
     with contextlib.ExitStack() as stack:
         for n in range(count):
             proc = subprocess.Popen(
-                [sys.executable, "-m", "distributed.cli.dask_worker", address, "--name", f"host-{n}",
-                 "--nthreads", "1", "--memory-limit", "350MB", "--no-dashboard"],
+                [
+                    sys.executable,
+                    "-m",
+                    "distributed.cli.dask_worker",
+                    address,
+                    "--name",
+                    f"host-{n}",
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "350MB",
+                    "--no-dashboard",
+                ],
                 env={**os.environ, "PYTHONPATH": path},
             )
             stack.callback(proc.wait)
@@ -96,7 +110,9 @@ def main():
     parser.add_argument("--release", default="2026.11")
     parser.add_argument("--rides", type=int, default=10)
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     unpack_releases()
     sys.path.insert(0, str(ROOT / args.release))
@@ -104,7 +120,10 @@ def main():
 
     log.info("release %s: %s", args.release, levy_rules.__doc__)
     towns = {n: ("coast" if n % 4 == 3 else "inland") for n in range(8)}
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         with host_workers(cluster.scheduler_address, 2):
             client.wait_for_workers(2, timeout=25)
             results = dask.compute(*build(levy_rules, range(args.rides), towns))

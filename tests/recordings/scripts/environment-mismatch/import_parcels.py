@@ -3,6 +3,7 @@
 The rules of the customs office are a package of their own that is released every month into a folder per release.
 The nodes of the fleet are listed in nodes.json with the release that is deployed on them.
 """
+
 import json
 import logging
 import os
@@ -31,7 +32,10 @@ FLAT = {"IOSS": 3.0, "postal": 5.0}
 def assess(parcels, scheme="postal"):
     return [round(p["value"] * RATE[p["kind"]], 2) if p["value"] > 150 else FLAT[scheme] for p in parcels]
 '''
-NODES = [{"name": "depot-north", "release": "2026.11"}, {"name": "depot-south", "release": "2026.10"}]
+NODES = [
+    {"name": "depot-north", "release": "2026.11"},
+    {"name": "depot-south", "release": "2026.10"},
+]
 
 
 def deploy():
@@ -51,19 +55,46 @@ class Fleet:
         self.scheduler_file = Path("fleet.json").absolute()
 
     def start(self, *arguments, release):
-        path = [str((Path("releases") / release).absolute()), os.environ.get("PYTHONPATH", "")]
+        path = [
+            str((Path("releases") / release).absolute()),
+            os.environ.get("PYTHONPATH", ""),
+        ]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
-        command = [sys.executable, "-m", "dask", *arguments, "--scheduler-file", str(self.scheduler_file)]
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            *arguments,
+            "--scheduler-file",
+            str(self.scheduler_file),
+        ]
         self.processes.append(subprocess.Popen(command, env=env))
 
     def __enter__(self):
         self.scheduler_file.unlink(missing_ok=True)
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", release="2026.11")
+        self.start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            release="2026.11",
+        )
         while not self.scheduler_file.exists():
             time.sleep(0.1)
         for node in self.nodes:
-            self.start("worker", "--name", node["name"], "--nthreads", "1", "--no-dashboard", "--memory-limit", "300MB",
-                       release=node["release"])
+            self.start(
+                "worker",
+                "--name",
+                node["name"],
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--memory-limit",
+                "300MB",
+                release=node["release"],
+            )
         return self
 
     def __exit__(self, *exc):
@@ -76,7 +107,10 @@ class Fleet:
 def batches(count):
     kinds = ["toys", "textiles", "books"]
     for batch in range(count):
-        parcels = [{"value": 40 + (batch * 37 + n * 53) % 400, "kind": kinds[n % 3]} for n in range(200)]
+        parcels = [
+            {"value": 40 + (batch * 37 + n * 53) % 400, "kind": kinds[n % 3]}
+            for n in range(200)
+        ]
         if batch == 4:
             parcels.append({"value": None, "kind": "books"})
         yield parcels
@@ -109,7 +143,11 @@ def main():
             duties = client.gather(futures)
             log.info("duties of %d batches: %.2f", len(duties), sum(map(sum, duties)))
         finally:
-            log.info("batches done: %d of %d", sum(f.status == "finished" for f in futures), len(futures))
+            log.info(
+                "batches done: %d of %d",
+                sum(f.status == "finished" for f in futures),
+                len(futures),
+            )
             client.close()
 
 

@@ -3,6 +3,7 @@
 Started every hour by the building control. A first round estimates the heat
 losses, a second balances the zones with the setpoints of the growers.
 """
+
 import json
 import logging
 import threading
@@ -50,7 +51,9 @@ class ZoneBalancer:
 
 def heat_losses(zone, hours):
     rng = np.random.default_rng(zone)
-    outside = 4 + 3 * np.sin(np.arange(hours) / 24 * 2 * np.pi) + rng.normal(0, 0.5, hours)
+    outside = (
+        4 + 3 * np.sin(np.arange(hours) / 24 * 2 * np.pi) + rng.normal(0, 0.5, hours)
+    )
     return ((18 - outside) * (0.3 + zone % 5 / 20)).tolist()
 
 
@@ -72,7 +75,10 @@ def forecast_time(client):
 
 
 def publish(plans, issued):
-    document = {"issued": issued.isoformat(), "zones": {zone: plan for zone, plan in plans}}
+    document = {
+        "issued": issued.isoformat(),
+        "zones": {zone: plan for zone, plan in plans},
+    }
     with open("plan.json", "w") as out:
         json.dump(document, out)
     return sum(map(sum, document["zones"].values()))
@@ -80,8 +86,13 @@ def publish(plans, issued):
 
 def run(zones=20, hours=12):
     setpoints = Setpoints({zone: 17.0 + zone % 4 for zone in range(zones)})
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                           host="127.0.0.1", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        host="127.0.0.1",
+        dashboard_address=None,
+    )
     client = Client(cluster)
     try:
         issued = forecast_time(client)

@@ -4,6 +4,7 @@ Calls that no vehicle can reach raise NoVehicle; the drill counts them and is
 passed as long as they stay below one in five.  The drill starts and stops its
 own scheduler and workers.
 """
+
 import os
 import random
 import signal
@@ -53,15 +54,37 @@ def control_room(folder, workers=2):
     def start(*words):
         return subprocess.Popen([sys.executable, "-m", "dask", *words])
 
-    scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0",
-                      "--dashboard-address", ":0", "--scheduler-file", contact)
+    scheduler = start(
+        "scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--dashboard-address",
+        ":0",
+        "--scheduler-file",
+        contact,
+    )
     while not os.path.exists(contact):
         if scheduler.poll() is not None:
             raise RuntimeError("scheduler did not start")
         time.sleep(0.1)
-    crew = [start("worker", "--scheduler-file", contact, "--nthreads", "1", "--host", "127.0.0.1",
-                  "--memory-limit", "350MB", "--name", f"desk-{number}")
-            for number in range(workers)]
+    crew = [
+        start(
+            "worker",
+            "--scheduler-file",
+            contact,
+            "--nthreads",
+            "1",
+            "--host",
+            "127.0.0.1",
+            "--memory-limit",
+            "350MB",
+            "--name",
+            f"desk-{number}",
+        )
+        for number in range(workers)
+    ]
     try:
         yield contact
     finally:
@@ -71,11 +94,17 @@ def control_room(folder, workers=2):
             proc.wait(20)
         scheduler.send_signal(signal.SIGTERM)
         scheduler.wait(20)
-        print("control room closed:", [proc.returncode for proc in crew], scheduler.returncode)
+        print(
+            "control room closed:",
+            [proc.returncode for proc in crew],
+            scheduler.returncode,
+        )
 
 
 def replay(client, calls, folder):
-    vehicles = client.gather(client.map(radio_check, range(9), folder=folder, retries=2))
+    vehicles = client.gather(
+        client.map(radio_check, range(9), folder=folder, retries=2)
+    )
     print(len(vehicles), "vehicles on the air")
     outcome, minutes = Counter(), []
     for future in as_completed(client.map(dispatch, range(calls))):

@@ -4,6 +4,7 @@
 2. wages   arithmetic per county: two single-threaded processes
 3. levies  one dataframe: one process with two threads
 """
+
 import json
 import random
 import time
@@ -32,7 +33,9 @@ class Step:
 
     def __enter__(self):
         self.started = time.time()
-        self.cluster = LocalCluster(memory_limit="600MB", dashboard_address=":0", **STEPS[self.name])
+        self.cluster = LocalCluster(
+            memory_limit="600MB", dashboard_address=":0", **STEPS[self.name]
+        )
         self.client = Client(self.cluster)
         return self.client
 
@@ -47,9 +50,18 @@ def write_clocks(folder):
     folder.mkdir(exist_ok=True)
     for county in COUNTIES:
         rng = random.Random(county)
-        rows = [{"county": county, "person": number, "trade": rng.choice(list(TRADES)),
-                 "hours": round(rng.uniform(20, 40), 2)} for number in range(500)]
-        (folder / f"{county}.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+        rows = [
+            {
+                "county": county,
+                "person": number,
+                "trade": rng.choice(list(TRADES)),
+                "hours": round(rng.uniform(20, 40), 2),
+            }
+            for number in range(500)
+        ]
+        (folder / f"{county}.jsonl").write_text(
+            "\n".join(json.dumps(row) for row in rows)
+        )
 
 
 def read_hours(folder):
@@ -60,7 +72,9 @@ def read_hours(folder):
 @dask.delayed
 def county_wages(county, rows):
     until = time.perf_counter() + 0.6
-    wages = [dict(row, wage=round(row["hours"] * TRADES[row["trade"]], 2)) for row in rows]
+    wages = [
+        dict(row, wage=round(row["hours"] * TRADES[row["trade"]], 2)) for row in rows
+    ]
     checks = 0
     while time.perf_counter() < until:
         checks += sum(1 for row in wages if row["wage"] > 0) == len(wages)
@@ -68,8 +82,10 @@ def county_wages(county, rows):
 
 
 def wages_of(rows):
-    parts = [county_wages(county, [row for row in rows if row["county"] == county])
-             for county in COUNTIES]
+    parts = [
+        county_wages(county, [row for row in rows if row["county"] == county])
+        for county in COUNTIES
+    ]
     return dict(dask.compute(*parts))
 
 

@@ -3,6 +3,7 @@
 The cluster grows and shrinks with the work: most nests are quick, and the
 frame server refuses a request now and then.
 """
+
 import collections
 import random
 import time
@@ -66,14 +67,23 @@ def report(days):
 
 
 def main():
-    dask.config.set({"distributed.adaptive.interval": "500ms", "distributed.adaptive.wait-count": 2})
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="350MB",
-                      host="127.0.0.1", dashboard_address=None) as cluster:
+    dask.config.set(
+        {"distributed.adaptive.interval": "500ms", "distributed.adaptive.wait-count": 2}
+    )
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        memory_limit="350MB",
+        host="127.0.0.1",
+        dashboard_address=None,
+    ) as cluster:
         cluster.adapt(minimum=1, maximum=3, target_duration="4s")
         with Client(cluster) as client:
             # Yesterday's nests first: the report needs them for comparison.
             for seed, nests in ((1127, NESTS[:2]), (1128, NESTS)):
-                days = client.gather(client.compute([observe(n, seed, 1.95) for n in nests], retries=8))
+                days = client.gather(
+                    client.compute([observe(n, seed, 1.95) for n in nests], retries=8)
+                )
                 report(days)
                 print("workers:", len(cluster.workers))
                 time.sleep(3)

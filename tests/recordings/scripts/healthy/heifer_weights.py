@@ -3,6 +3,7 @@
 Workers come from the farms' spare machines, whenever one is free: the job
 starts with the first and takes the others as they come.
 """
+
 import logging
 import subprocess
 import sys
@@ -32,9 +33,21 @@ class SpareMachines(threading.Thread):
             log.info("machine %d is free", number)
             self.procs.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "distributed.cli.dask_worker", self.address,
-                     "--name", f"farm-{number}", "--nthreads", "1", "--memory-limit", "350MB",
-                     "--no-dashboard", "--death-timeout", "30"]
+                    [
+                        sys.executable,
+                        "-m",
+                        "distributed.cli.dask_worker",
+                        self.address,
+                        "--name",
+                        f"farm-{number}",
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "350MB",
+                        "--no-dashboard",
+                        "--death-timeout",
+                        "30",
+                    ]
                 )
             )
 
@@ -66,7 +79,10 @@ def daily_gain(pair):
 
 def main(animals=150, days=60):
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         machines = SpareMachines(cluster.scheduler_address, pauses=[3, 4, 4])
         machines.start()
         try:
@@ -82,7 +98,9 @@ def main(animals=150, days=60):
         finally:
             machines.release()
     slow = sum(gain < 0.8 for gain in done)
-    log.info("mean gain %.3f kg a day, %d animals below 0.8", float(np.mean(done)), slow)
+    log.info(
+        "mean gain %.3f kg a day, %d animals below 0.8", float(np.mean(done)), slow
+    )
     assert len(done) == animals
 
 

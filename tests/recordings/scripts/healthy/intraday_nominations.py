@@ -3,6 +3,7 @@
 The network operator publishes the capacities of each border point some time after the hour. The job is started on
 the hour, prepares what it can, waits for the publication and nominates as soon as it is there.
 """
+
 import json
 import logging
 import pathlib
@@ -14,16 +15,25 @@ from distributed import Client, Event, LocalCluster
 
 log = logging.getLogger("nominations")
 
-POINTS = ["Baumgarten", "Bacton", "Emden", "Mallnow", "Tarvisio", "VIP Iberico", "Zeebrugge", "Ellund"]
+POINTS = [
+    "Baumgarten",
+    "Bacton",
+    "Emden",
+    "Mallnow",
+    "Tarvisio",
+    "VIP Iberico",
+    "Zeebrugge",
+    "Ellund",
+]
 
-PUBLISHER = '''
+PUBLISHER = """
 import json, pathlib, sys, time
 points = sys.argv[2].split(",")
 time.sleep(float(sys.argv[1]))
 part = pathlib.Path("capacities.part")
 part.write_text(json.dumps({p: 1200 + 35 * n for n, p in enumerate(points)}))
 part.rename("capacities.json")
-'''
+"""
 
 
 def forecast_demand(point, hour):
@@ -39,7 +49,11 @@ def nominate(point, demand, published):
     if not Event("capacities-published").wait(timeout=120):
         raise TimeoutError(f"no capacities for {point}")
     capacity = json.loads(pathlib.Path(published).read_text())[point]
-    return {"point": point, "quantity": round(min(demand, capacity), 1), "capacity": capacity}
+    return {
+        "point": point,
+        "quantity": round(min(demand, capacity), 1),
+        "capacity": capacity,
+    }
 
 
 def await_publication(client, published, patience):
@@ -59,13 +73,19 @@ def main():
     published.unlink(missing_ok=True)
     pathlib.Path("operator.json").unlink(missing_ok=True)
     pathlib.Path("publish_capacities.py").write_text(PUBLISHER)
-    operator = subprocess.Popen([sys.executable, "publish_capacities.py", "24", ",".join(POINTS)])
+    operator = subprocess.Popen(
+        [sys.executable, "publish_capacities.py", "24", ",".join(POINTS)]
+    )
 
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="300MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             demands = [client.submit(forecast_demand, point, 14) for point in POINTS]
-            nominations = [client.submit(nominate, point, demand, str(published))
-                           for point, demand in zip(POINTS, demands)]
+            nominations = [
+                client.submit(nominate, point, demand, str(published))
+                for point, demand in zip(POINTS, demands)
+            ]
             log.info("%d points prepared, waiting for the operator", len(POINTS))
             await_publication(client, published, patience=90)
             for nomination in client.gather(nominations):

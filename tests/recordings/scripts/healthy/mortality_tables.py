@@ -3,6 +3,7 @@
 Runs during the window in which the operations team patches hosts: the patch takes a worker's process away at some
 moment, and the job is expected to come through that.
 """
+
 import os
 import signal
 import threading
@@ -21,7 +22,11 @@ def graduate(region, sex):
     ages = np.arange(20, 105)
     crude = 0.00012 * np.exp(0.092 * (ages - 20)) * rng.normal(1.0, 0.06, ages.size)
     difference = np.diff(np.eye(ages.size), n=3, axis=0)
-    return np.clip(np.linalg.solve(np.eye(ages.size) + 120 * difference.T @ difference, crude), 1e-5, 0.9)
+    return np.clip(
+        np.linalg.solve(np.eye(ages.size) + 120 * difference.T @ difference, crude),
+        1e-5,
+        0.9,
+    )
 
 
 def simulate_lives(rates, seed):
@@ -53,14 +58,18 @@ def patch_one_host(client, after):
 @click.command()
 @click.option("--simulations", default=2, show_default=True)
 def main(simulations):
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             tables, lives = {}, {}
             for region in REGIONS:
                 for sex in "fm":
                     tables[region, sex] = client.submit(graduate, region, sex)
                     for seed in range(simulations):
-                        future = client.submit(simulate_lives, tables[region, sex], seed)
+                        future = client.submit(
+                            simulate_lives, tables[region, sex], seed
+                        )
                         lives[future] = (region, sex)
             operations = patch_one_host(client, after=2.5)
             expectation = {}

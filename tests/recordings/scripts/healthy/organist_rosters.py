@@ -3,6 +3,7 @@
 The answers take long and cost no computing, so a deanery gets one process with many threads. The clusters are
 small and are closed before the next deanery comes.
 """
+
 import json
 import random
 import time
@@ -35,8 +36,15 @@ def match(answers):
 
 def roster_of(deanery, threads):
     parishes = [f"{deanery}-{n:02d}" for n in range(threads * 3)]
-    with LocalCluster(n_workers=1, threads_per_worker=threads, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=threads,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         answers = client.map(ask_parish, parishes, key=f"ask_parish-{deanery}")
         roster = client.submit(match, answers, key=f"match-{deanery}").result()
     print(f"{deanery}: {len(roster)} parishes", flush=True)

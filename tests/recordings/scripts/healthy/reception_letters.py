@@ -3,6 +3,7 @@
 For each clinic the waiting times of the week are estimated on the workers, then the letters are composed and handed
 to the printing house one by one, which takes only a few in a second.
 """
+
 import configparser
 import io
 import logging
@@ -60,8 +61,10 @@ def quantiles(times):
 
 def compose(clinic, n, spread):
     low, middle, high = spread
-    return (f"Dear patient {n:03d},\nat {clinic} please expect to wait {middle} minutes "
-            f"(between {low} and {high}).\nThe reception desk")
+    return (
+        f"Dear patient {n:03d},\nat {clinic} please expect to wait {middle} minutes "
+        f"(between {low} and {high}).\nThe reception desk"
+    )
 
 
 def main():
@@ -71,8 +74,12 @@ def main():
     clinics = [name.strip() for name in settings["clinics"]["names"].split(",")]
     house = PrintingHouse(settings.getfloat("printing", "pause"))
 
-    client = Client(n_workers=settings.getint("cluster", "workers"), threads_per_worker=1,
-                    memory_limit=settings["cluster"]["memory"], dashboard_address=None)
+    client = Client(
+        n_workers=settings.getint("cluster", "workers"),
+        threads_per_worker=1,
+        memory_limit=settings["cluster"]["memory"],
+        dashboard_address=None,
+    )
     try:
         for clinic in clinics:
             times = [delayed(waiting_times)(clinic, desk) for desk in range(6)]

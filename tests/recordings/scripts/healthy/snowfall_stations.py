@@ -27,7 +27,9 @@ def write_stations(folder: Path, stations: int = 24, days: int = 3) -> int:
             # it snowed above the tree line only
             if station % 3:
                 for hour in range(24):
-                    rows += [f"S{station:02d},{district},{hour},{rng.uniform(0, 4):.1f}"] * 20
+                    rows += [
+                        f"S{station:02d},{district},{hour},{rng.uniform(0, 4):.1f}"
+                    ] * 20
             else:
                 empty += 1
             (folder / f"s{station:02d}_d{day}.csv").write_text("\n".join(rows) + "\n")
@@ -37,7 +39,9 @@ def write_stations(folder: Path, stations: int = 24, days: int = 3) -> int:
 def heavy(part: pd.DataFrame) -> pd.DataFrame:
     """Readings of heavy snow, with the class of the warning service."""
     part = part[part["cm"] >= 2.0]
-    return part.assign(level=pd.cut(part["cm"], [0, 2.5, 3.5, 9], labels=False).astype("float64"))
+    return part.assign(
+        level=pd.cut(part["cm"], [0, 2.5, 3.5, 9], labels=False).astype("float64")
+    )
 
 
 def run(folder: Path) -> pd.DataFrame:
@@ -49,7 +53,9 @@ def run(folder: Path) -> pd.DataFrame:
     target = folder / "strong.parquet"
     strong.to_parquet(str(target), write_index=False)
     again = dd.read_parquet(str(target))
-    by_district = again.groupby("district").agg({"cm": ["count", "max"], "level": "mean"})
+    by_district = again.groupby("district").agg(
+        {"cm": ["count", "max"], "level": "mean"}
+    )
     return by_district.compute()
 
 
@@ -58,7 +64,9 @@ def main() -> int:
         folder = Path(name)
         empty = write_stations(folder)
         print(f"{empty} stations' files without snow")
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster:
             with Client(cluster):
                 table = run(folder)
     print(table.round(2).to_string())

@@ -49,7 +49,9 @@ def open_box(path):
             for line in lines:
                 letters.append(json.loads(line))
     except (OSError, EOFError, ValueError) as exc:
-        logging.getLogger("letters").warning("%s left out: %s: %s", os.path.basename(path), type(exc).__name__, exc)
+        logging.getLogger("letters").warning(
+            "%s left out: %s: %s", os.path.basename(path), type(exc).__name__, exc
+        )
         return {"path": path, "letters": [], "problem": f"{type(exc).__name__}: {exc}"}
     return {"path": path, "letters": letters, "problem": None}
 
@@ -61,8 +63,19 @@ def words(letter):
 def index(folder):
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
     boxes = db.from_sequence(paths, npartitions=8).map(open_box).persist()
-    problems = boxes.filter(lambda box: box["problem"]).map(lambda box: (box["path"], box["problem"])).compute()
-    counts = boxes.pluck("letters").flatten().map(words).flatten().frequencies(split_every=4).compute()
+    problems = (
+        boxes.filter(lambda box: box["problem"])
+        .map(lambda box: (box["path"], box["problem"]))
+        .compute()
+    )
+    counts = (
+        boxes.pluck("letters")
+        .flatten()
+        .map(words)
+        .flatten()
+        .frequencies(split_every=4)
+        .compute()
+    )
     return collections.Counter(dict(counts)), problems
 
 

@@ -3,6 +3,7 @@
 Notes come as compressed text, one file per harbour. The rules by which the notes are read are shared with two other
 reports and live in the folder `shared`. Workers are kept in a spool folder of their own, which is emptied every night.
 """
+
 import collections
 import logging
 import pathlib
@@ -43,7 +44,10 @@ def write_notes():
     folder = pathlib.Path("notes")
     folder.mkdir(exist_ok=True)
     for index, harbour in enumerate(HARBOURS):
-        lines = [f"W{45 + n % 4} {harbour[:3].upper()}-{n % 9} {20 + (n * 13 + index) % 70} bags" for n in range(400)]
+        lines = [
+            f"W{45 + n % 4} {harbour[:3].upper()}-{n % 9} {20 + (n * 13 + index) % 70} bags"
+            for n in range(400)
+        ]
         lines.insert(10, "storm, nobody went out")
         (folder / f"{harbour}.z").write_bytes(codec.compress("\n".join(lines).encode()))
     shared = pathlib.Path("shared")
@@ -54,16 +58,32 @@ def write_notes():
 def start_workers(address, count):
     spool = pathlib.Path("spool")
     spool.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "dask", "worker", address, "--nthreads", "1", "--memory-limit", "350MB",
-               "--no-dashboard", "--no-nanny"]
-    return [subprocess.Popen([*command, "--name", f"spool-{n}"], cwd=spool) for n in range(count)]
+    command = [
+        sys.executable,
+        "-m",
+        "dask",
+        "worker",
+        address,
+        "--nthreads",
+        "1",
+        "--memory-limit",
+        "350MB",
+        "--no-dashboard",
+        "--no-nanny",
+    ]
+    return [
+        subprocess.Popen([*command, "--name", f"spool-{n}"], cwd=spool)
+        for n in range(count)
+    ]
 
 
 def read_notes(harbours):
     lines = []
     for harbour in harbours:
         packed = pathlib.Path(f"notes/{harbour}.z").read_bytes()
-        lines += [(harbour, line) for line in zlib.decompress(packed).decode().splitlines()]
+        lines += [
+            (harbour, line) for line in zlib.decompress(packed).decode().splitlines()
+        ]
     return lines
 
 
@@ -92,7 +112,9 @@ def main():
             client.wait_for_workers(2, timeout=30)
             lines = read_notes(HARBOURS)
             log.info("%d lines from %d harbours", len(lines), len(HARBOURS))
-            landings = db.from_sequence([line for _, line in lines], npartitions=8).map(parse_note)
+            landings = db.from_sequence([line for _, line in lines], npartitions=8).map(
+                parse_note
+            )
             landings = client.compute(landings)
             weeks = report(landings.result(timeout=20), "landings.csv")
             log.info("report of %d weeks written", len(weeks))

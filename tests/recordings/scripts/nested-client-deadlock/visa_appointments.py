@@ -74,7 +74,8 @@ def check_addresses(client):
 
 def collect(client, day, patience):
     futures = [
-        client.submit(consulate_slots, name, counters, day, pure=False) for name, counters in CONSULATES.items()
+        client.submit(consulate_slots, name, counters, day, pure=False)
+        for name, counters in CONSULATES.items()
     ]
     try:
         wait(futures, timeout=patience)
@@ -88,11 +89,14 @@ def main():
     deploy()
     values = settings()
     day = dt.date(2026, 11, 30)
-    with LocalCluster(
-        n_workers=values["workers"],
-        threads_per_worker=values["threads"],
-        dashboard_address=":0",
-    ) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=values["workers"],
+            threads_per_worker=values["threads"],
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         print("letters in names:", check_addresses(client))
         for row in collect(client, day, values["patience"]):
             print(row["consulate"], row["day"], row["slots"])

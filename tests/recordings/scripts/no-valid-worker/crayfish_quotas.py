@@ -3,6 +3,7 @@
 First the trap logs are cleaned, then each basin's allotment is optimised with
 the licensed solver.  Fishery officers read quotas.json in the morning.
 """
+
 import json
 import logging
 import random
@@ -65,8 +66,12 @@ class QuotaRun:
         return {"resources": needs} if needs else {}
 
     def clean(self):
-        logs = {b: self.client.submit(clean_logs, b, self.config["season"], **self.stage("clean"))
-                for b in BASINS}
+        logs = {
+            b: self.client.submit(
+                clean_logs, b, self.config["season"], **self.stage("clean")
+            )
+            for b in BASINS
+        }
         good = {}
         for basin, future in logs.items():
             try:
@@ -78,8 +83,10 @@ class QuotaRun:
         return good
 
     def optimise(self, logs):
-        futures = [self.client.submit(solve_basin, basin, future, **self.stage("optimise"))
-                   for basin, future in logs.items()]
+        futures = [
+            self.client.submit(solve_basin, basin, future, **self.stage("optimise"))
+            for basin, future in logs.items()
+        ]
         for future in as_completed(futures, timeout=self.config["give_up_after"]):
             basin, traps = future.result()
             self.quotas[basin] = traps
@@ -88,25 +95,42 @@ class QuotaRun:
     def run(self):
         started = time.monotonic()
         logs = self.clean()
-        log.info("logs of %d basins clean after %.1f s", len(logs), time.monotonic() - started)
+        log.info(
+            "logs of %d basins clean after %.1f s",
+            len(logs),
+            time.monotonic() - started,
+        )
         try:
             self.optimise(logs)
         except (TimeoutError, FuturesTimeout):
-            log.error("optimise: gave up after %s s, %d of %d basins have a quota",
-                      self.config["give_up_after"], len(self.quotas), len(BASINS))
+            log.error(
+                "optimise: gave up after %s s, %d of %d basins have a quota",
+                self.config["give_up_after"],
+                len(self.quotas),
+                len(BASINS),
+            )
             return False
         Path("quotas.json").write_text(json.dumps(self.quotas, indent=1))
         return True
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     Path("quotas.yaml").write_text(CONFIG)
     config = yaml.safe_load(Path("quotas.yaml").read_text())
     wanted = config["cluster"]
-    with LocalCluster(n_workers=wanted["workers"], threads_per_worker=wanted["threads"],
-                      memory_limit=wanted["memory"], resources=wanted["resources"],
-                      dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=wanted["workers"],
+            threads_per_worker=wanted["threads"],
+            memory_limit=wanted["memory"],
+            resources=wanted["resources"],
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         done = QuotaRun(config, client).run()
     if not done:
         sys.exit("no quotas tonight: timed out")

@@ -3,6 +3,7 @@
 Spectrograms are made on any worker; recognising the singers goes to the
 workers with an accelerator, one recording at a time.
 """
+
 import os
 import subprocess
 import sys
@@ -27,8 +28,19 @@ def start_fleet(address, text):
         if line.startswith("#"):
             continue
         name, threads, memory, *extra = line.split()
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--name", name,
-                   "--nthreads", threads, "--memory-limit", memory, "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            address,
+            "--name",
+            name,
+            "--nthreads",
+            threads,
+            "--memory-limit",
+            memory,
+            "--no-dashboard",
+        ]
         if extra:
             command += ["--resources", extra[0]]
         procs.append(subprocess.Popen(command))
@@ -64,10 +76,15 @@ def recognise_singers(spectrum, bands):
 @click.command()
 @click.option("--recorders", default=12, show_default=True)
 @click.option("--bands", default=5, show_default=True)
-@click.option("--patience", default=14.0, show_default=True, help="Seconds for the recognition.")
+@click.option(
+    "--patience", default=14.0, show_default=True, help="Seconds for the recognition."
+)
 def main(recorders, bands, patience):
     started = time.monotonic()
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         fleet = start_fleet(cluster.scheduler_address, FLEET)
         try:
             client.wait_for_workers(len(fleet), timeout=25)
@@ -77,10 +94,14 @@ def main(recorders, bands, patience):
             loud = client.gather(client.map(loudness, spectra))
             click.echo(f"loudest recorder: {int(np.argmax(loud))} ({max(loud):.3f})")
 
-            singers = client.map(recognise_singers, spectra, bands=bands, resources={"GPU": 1})
+            singers = client.map(
+                recognise_singers, spectra, bands=bands, resources={"GPU": 1}
+            )
             order = {future.key: n for n, future in enumerate(singers)}
             table = {}
-            for future, counts in as_completed(singers, with_results=True, timeout=patience):
+            for future, counts in as_completed(
+                singers, with_results=True, timeout=patience
+            ):
                 table[order[future.key]] = counts
                 click.echo(f"recorder {order[future.key]} recognised")
             with open("singers.csv", "w") as out:

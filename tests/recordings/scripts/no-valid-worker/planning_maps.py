@@ -4,6 +4,7 @@ Sheets are rendered by ordinary workers and sent to the plotter by one worker th
 (resource "plotter"). That host is expensive and is given back as soon as the sheets are out. Sheets that come out
 smudged are plotted once more.
 """
+
 import asyncio
 import logging
 import os
@@ -15,7 +16,16 @@ from distributed import Nanny, Scheduler, Client, wait
 
 log = logging.getLogger("maps")
 
-SHEETS = ["centre", "docklands", "east-hill", "mill-lane", "north-gate", "old-town", "parkside", "station"]
+SHEETS = [
+    "centre",
+    "docklands",
+    "east-hill",
+    "mill-lane",
+    "north-gate",
+    "old-town",
+    "parkside",
+    "station",
+]
 PATIENCE = float(os.environ.get("MAPS_PATIENCE", "14"))
 
 
@@ -39,7 +49,13 @@ def plot_sheet(rendered, attempt):
 async def plot(client, rendered, sheets, attempt):
     """Plot the sheets; gives what came out and which are to be done again."""
     futures = {
-        s: client.submit(plot_sheet, rendered[s], attempt, key=f"plot_sheet-{s}-{attempt}", resources={"plotter": 1})
+        s: client.submit(
+            plot_sheet,
+            rendered[s],
+            attempt,
+            key=f"plot_sheet-{s}-{attempt}",
+            resources={"plotter": 1},
+        )
         for s in sheets
     }
     await wait(list(futures.values()), timeout=PATIENCE)
@@ -56,13 +72,24 @@ async def plot(client, rendered, sheets, attempt):
 async def evening():
     async with Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
         ordinary = [
-            await Nanny(scheduler.address, nthreads=1, name=f"render-{n}", memory_limit="350MB") for n in range(2)
+            await Nanny(
+                scheduler.address, nthreads=1, name=f"render-{n}", memory_limit="350MB"
+            )
+            for n in range(2)
         ]
-        plotter = await Nanny(scheduler.address, nthreads=1, name="plotter-host", memory_limit="350MB",
-                              resources={"plotter": 1})
+        plotter = await Nanny(
+            scheduler.address,
+            nthreads=1,
+            name="plotter-host",
+            memory_limit="350MB",
+            resources={"plotter": 1},
+        )
         try:
             async with Client(scheduler.address, asynchronous=True) as client:
-                rendered = {s: client.submit(render_sheet, s, key=f"render_sheet-{s}") for s in SHEETS}
+                rendered = {
+                    s: client.submit(render_sheet, s, key=f"render_sheet-{s}")
+                    for s in SHEETS
+                }
                 await wait(list(rendered.values()))
 
                 done, again = await plot(client, rendered, SHEETS, attempt=1)
@@ -77,11 +104,16 @@ async def evening():
                     done += more
                 Path("sheets.txt").write_text("\n".join(done))
         finally:
-            await asyncio.gather(*(nanny.close() for nanny in [*ordinary, plotter]), return_exceptions=True)
+            await asyncio.gather(
+                *(nanny.close() for nanny in [*ordinary, plotter]),
+                return_exceptions=True,
+            )
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     logging.getLogger("distributed").setLevel(logging.WARNING)
     with dask.config.set({"distributed.worker.memory.spill": False}):
         try:

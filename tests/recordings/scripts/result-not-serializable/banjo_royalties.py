@@ -3,6 +3,7 @@
 Each label has a small SQLite ledger with plays per tune.  The statements are
 made on the cluster, and the settlement file is published when all are there.
 """
+
 import os
 import random
 import shutil
@@ -57,8 +58,10 @@ def make_ledger(label, tunes):
     con = sqlite3.connect(path)
     con.execute("drop table if exists plays")
     con.execute("create table plays (tune text, plays integer)")
-    con.executemany("insert into plays values (?, ?)",
-                    [(f"tune {n}", rng.randint(0, 9000)) for n in range(tunes)])
+    con.executemany(
+        "insert into plays values (?, ?)",
+        [(f"tune {n}", rng.randint(0, 9000)) for n in range(tunes)],
+    )
     con.commit()
     con.close()
     return path
@@ -75,7 +78,7 @@ def rate_per_play(label):
 def make_statement(label, path, rate):
     time.sleep(0.4)
     ledger = sqlite3.connect(path, check_same_thread=False)
-    plays, = ledger.execute("select sum(plays) from plays").fetchone()
+    (plays,) = ledger.execute("select sum(plays) from plays").fetchone()
     return Statement(label, plays, plays * rate, ledger)
 
 
@@ -96,8 +99,9 @@ def main():
     os.makedirs("ledgers", exist_ok=True)
     for label, tunes in LABELS.items():
         make_ledger(label, tunes)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                           dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     try:
         print("published", settle(client, "2026Q3"))

@@ -3,6 +3,7 @@
 Each pollutant is a campaign on a fresh cluster. A campaign may not hold the machine for ever, so a watch ends its
 cluster when the time booked for it is over.
 """
+
 import logging
 import subprocess
 import sys
@@ -30,17 +31,39 @@ class Machine:
 
     def _run(self, name, *args):
         with open(self.folder / f"{name}.log", "w") as out:
-            return subprocess.Popen([sys.executable, "-m", "dask", *args], stdout=out, stderr=out)
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *args], stdout=out, stderr=out
+            )
 
     def up(self, campaign):
         where = self.folder / f"{campaign}.json"
-        self.scheduler = self._run(f"{campaign}-scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0",
-                                   "--no-dashboard", "--scheduler-file", str(where))
+        self.scheduler = self._run(
+            f"{campaign}-scheduler",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(where),
+        )
         while not where.exists():
             time.sleep(0.1)
         self.workers = [
-            self._run(f"{campaign}-worker{n}", "worker", "--scheduler-file", str(where), "--nthreads", "1",
-                      "--memory-limit", "400MB", "--no-dashboard", "--local-directory", str(self.folder / f"w{n}"))
+            self._run(
+                f"{campaign}-worker{n}",
+                "worker",
+                "--scheduler-file",
+                str(where),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(self.folder / f"w{n}"),
+            )
             for n in range(2)
         ]
         watch = threading.Timer(self.booked, self.end_of_booking)
@@ -55,7 +78,11 @@ class Machine:
             self.scheduler.terminate()
 
     def down(self):
-        processes, self.scheduler, self.workers = [*self.workers, self.scheduler], None, []
+        processes, self.scheduler, self.workers = (
+            [*self.workers, self.scheduler],
+            None,
+            [],
+        )
         for process in processes:
             process.terminate()
         for process in processes:
@@ -71,7 +98,9 @@ def disperse(hour, stacks):
     y, x = np.mgrid[:120, :120]
     for _ in range(stacks):
         cx, cy = rng.uniform(20, 100, 2)
-        grid += rng.uniform(1, 9) * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / rng.uniform(80, 400))
+        grid += rng.uniform(1, 9) * np.exp(
+            -((x - cx) ** 2 + (y - cy) ** 2) / rng.uniform(80, 400)
+        )
     time.sleep(0.9 if stacks > 4 else 0.2)
     return hour, grid
 
@@ -84,10 +113,18 @@ def exceedance(result, limit=6.0):
 def campaign(machine, name, hours, stacks):
     client = machine.up(name)
     try:
-        grids = [client.submit(disperse, h, stacks, key=f"disperse-{name}-{h:02d}") for h in range(hours)]
-        shares = [client.submit(exceedance, g, key=f"exceedance-{name}-{h:02d}") for h, g in enumerate(grids)]
+        grids = [
+            client.submit(disperse, h, stacks, key=f"disperse-{name}-{h:02d}")
+            for h in range(hours)
+        ]
+        shares = [
+            client.submit(exceedance, g, key=f"exceedance-{name}-{h:02d}")
+            for h, g in enumerate(grids)
+        ]
         result = client.gather(shares)
-        log.info("%s: %d hours, worst %.3f", name, len(result), max(s for _, s in result))
+        log.info(
+            "%s: %d hours, worst %.3f", name, len(result), max(s for _, s in result)
+        )
         return dict(result)
     finally:
         client.close(timeout=2)
@@ -95,8 +132,12 @@ def campaign(machine, name, hours, stacks):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    with tempfile.TemporaryDirectory(prefix="plumes-", ignore_cleanup_errors=True) as folder:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    with tempfile.TemporaryDirectory(
+        prefix="plumes-", ignore_cleanup_errors=True
+    ) as folder:
         machine = Machine(folder, booked=24.0)
         worst = {}
         for name, settings in CAMPAIGNS.items():

@@ -4,6 +4,7 @@ The tariff of each island is asked from the cooperative's tariff desk (a small H
 job), then the meters of that island are billed with it. The finance department's cut-off is strict: what is not
 billed by then is billed by hand.
 """
+
 import argparse
 import json
 import logging
@@ -19,7 +20,20 @@ from distributed import Client, LocalCluster, as_completed
 
 log = logging.getLogger("billing")
 
-ISLANDS = ["Bressay", "Coll", "Eigg", "Fetlar", "Foula", "Gigha", "Iona", "Jura", "Muck", "Tiree", "Unst", "Yell"]
+ISLANDS = [
+    "Bressay",
+    "Coll",
+    "Eigg",
+    "Fetlar",
+    "Foula",
+    "Gigha",
+    "Iona",
+    "Jura",
+    "Muck",
+    "Tiree",
+    "Unst",
+    "Yell",
+]
 
 DESK = '''
 import http.server, json, sys, threading
@@ -68,7 +82,9 @@ def fetch_tariff(base, island):
             with urllib.request.urlopen(f"{base}/tariff/{island}") as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            logging.getLogger("billing").warning("tariff desk said %s for %s, attempt %d", error.code, island, attempt)
+            logging.getLogger("billing").warning(
+                "tariff desk said %s for %s, attempt %d", error.code, island, attempt
+            )
             time.sleep(0.5)
     raise RuntimeError(f"no tariff for {island}")
 
@@ -87,13 +103,19 @@ def main():
     parser.add_argument("--month", default="2026-11")
     parser.add_argument("--cutoff", type=float, default=25.0, help="seconds")
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
 
     Path("tariff_desk.py").write_text(DESK)
-    desk = subprocess.Popen([sys.executable, "tariff_desk.py"], stdout=subprocess.PIPE, text=True)
+    desk = subprocess.Popen(
+        [sys.executable, "tariff_desk.py"], stdout=subprocess.PIPE, text=True
+    )
     base = f"http://127.0.0.1:{int(desk.stdout.readline())}"
 
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit="400MB")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit="400MB"
+    )
     client = Client(cluster)
     bills = []
     try:
@@ -101,13 +123,19 @@ def main():
         for island in ISLANDS:
             tariff = client.submit(fetch_tariff, base, island)
             futures.append(client.submit(bill_island, island, tariff, 120))
-        for future, bill in as_completed(futures, with_results=True, timeout=args.cutoff):
+        for future, bill in as_completed(
+            futures, with_results=True, timeout=args.cutoff
+        ):
             bills.append(bill)
             log.info("billed %(island)s: %(meters)d meters, %(total).2f", bill)
         Path(f"bills-{args.month}.json").write_text(json.dumps(bills, indent=1))
         return 0
     except TimeoutError:
-        log.error("cut-off reached, %d of %d islands billed; the rest goes to manual billing", len(bills), len(ISLANDS))
+        log.error(
+            "cut-off reached, %d of %d islands billed; the rest goes to manual billing",
+            len(bills),
+            len(ISLANDS),
+        )
         return 3
     finally:
         client.close()

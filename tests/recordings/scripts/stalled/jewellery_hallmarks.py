@@ -3,6 +3,7 @@
 The photographs of the day are scored by Dask; the register (SQLite) must only be written by one thread, so the
 scores go through a small buffer to the clerk thread, which enters them while the next photographs are scored.
 """
+
 import os
 import queue
 import random
@@ -27,7 +28,10 @@ def photographs(count):
     rng = random.Random(28)
     items = [f"AO-{number:05d}" for number in range(count)]
     items[17] = items[5]
-    return [{"item": item, "punch": rng.choice(["anchor", "leopard", "castle"])} for item in items]
+    return [
+        {"item": item, "punch": rng.choice(["anchor", "leopard", "castle"])}
+        for item in items
+    ]
 
 
 def score_hallmark(photograph):
@@ -35,7 +39,11 @@ def score_hallmark(photograph):
     time.sleep(0.05 + rng.random() * 0.1)
     if rng.random() < 0.02:
         return {**photograph, "fineness": None, "score": 0.0}
-    return {**photograph, "fineness": rng.choice([375, 585, 750, 925]), "score": rng.random()}
+    return {
+        **photograph,
+        "fineness": rng.choice([375, 585, 750, 925]),
+        "score": rng.random(),
+    }
 
 
 class Clerk(threading.Thread):
@@ -54,7 +62,8 @@ class Clerk(threading.Thread):
                 if row is None:
                     break
                 register.execute(
-                    "insert into hallmarks (punch, item, fineness, score) values (:punch, :item, :fineness, :score)", row
+                    "insert into hallmarks (punch, item, fineness, score) values (:punch, :item, :fineness, :score)",
+                    row,
                 )
                 register.commit()
                 self.entered += 1
@@ -63,7 +72,10 @@ class Clerk(threading.Thread):
 
 
 def enter_scores(client, photos, clerk, buffer):
-    futures = [client.submit(score_hallmark, photo, key=f"score_hallmark-{n}") for n, photo in enumerate(photos)]
+    futures = [
+        client.submit(score_hallmark, photo, key=f"score_hallmark-{n}")
+        for n, photo in enumerate(photos)
+    ]
     doubtful = []
     for future, row in as_completed(futures, with_results=True):
         if row["fineness"] is None:
@@ -81,7 +93,9 @@ def main():
     buffer = queue.Queue(maxsize=6)
     clerk = Clerk(path, buffer)
     clerk.start()
-    cluster = LocalCluster(n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=3, processes=False, dashboard_address=":0"
+    )
     client = Client(cluster)
     print("scoring the photographs of the day", flush=True)
     try:
@@ -89,7 +103,9 @@ def main():
     finally:
         client.close()
         cluster.close()
-    print(f"{clerk.entered} hallmarks entered, {len(doubtful)} doubtful: {', '.join(doubtful) or 'none'}")
+    print(
+        f"{clerk.entered} hallmarks entered, {len(doubtful)} doubtful: {', '.join(doubtful) or 'none'}"
+    )
 
 
 if __name__ == "__main__":

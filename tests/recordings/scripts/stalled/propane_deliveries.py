@@ -4,6 +4,7 @@ Reads the fill level of the tanks of all depots through the telemetry gateway, f
 and orders the lorries. The plan has to be with the hauliers in time, so the levels are awaited for a limited
 time only.
 """
+
 import logging
 import socket
 import subprocess
@@ -13,14 +14,29 @@ from pathlib import Path
 
 from dask.distributed import Client, LocalCluster, as_completed
 
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
+logging.basicConfig(
+    level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s"
+)
 log = logging.getLogger("propane")
 
-DEPOTS = ["AB-01", "AB-02", "DT-11", "DT-12", "GL-03", "HF-21", "IV-02", "KX-07", "LM-05", "NN-18", "OB-04", "PL-09"]
+DEPOTS = [
+    "AB-01",
+    "AB-02",
+    "DT-11",
+    "DT-12",
+    "GL-03",
+    "HF-21",
+    "IV-02",
+    "KX-07",
+    "LM-05",
+    "NN-18",
+    "OB-04",
+    "PL-09",
+]
 YESTERDAY = dict.fromkeys(DEPOTS, 61.0)
 PATIENCE = 14
 
-GATEWAY = '''
+GATEWAY = """
 import socketserver, sys, threading, time
 
 
@@ -43,7 +59,7 @@ class Gateway(socketserver.ThreadingTCPServer):
 with Gateway(("127.0.0.1", 0), Modem) as server:
     print(server.server_address[1], flush=True)
     server.serve_forever()
-'''
+"""
 
 
 def read_tank(depot, port):
@@ -73,14 +89,24 @@ def plan(levels):
 
 def main():
     Path("gateway.py").write_text(GATEWAY)
-    gateway = subprocess.Popen([sys.executable, "gateway.py"], stdout=subprocess.PIPE, text=True)
+    gateway = subprocess.Popen(
+        [sys.executable, "gateway.py"], stdout=subprocess.PIPE, text=True
+    )
     port = int(gateway.stdout.readline())
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     levels = {}
     try:
-        readings = [client.submit(read_tank, d, port, key=f"read_tank-{d}", pure=False) for d in DEPOTS]
-        days = [client.submit(days_left, r, key=f"days_left-{d}") for d, r in zip(DEPOTS, readings)]
+        readings = [
+            client.submit(read_tank, d, port, key=f"read_tank-{d}", pure=False)
+            for d in DEPOTS
+        ]
+        days = [
+            client.submit(days_left, r, key=f"days_left-{d}")
+            for d, r in zip(DEPOTS, readings)
+        ]
         depot_of = {f.key: d for f, d in zip(days, DEPOTS)}
         for future in as_completed(days, timeout=PATIENCE):
             try:
@@ -92,7 +118,12 @@ def main():
             levels[depot] = value
         plan(levels)
     except TimeoutError:
-        log.error("levels not complete after %d s (%d of %d)", PATIENCE, len(levels), len(DEPOTS))
+        log.error(
+            "levels not complete after %d s (%d of %d)",
+            PATIENCE,
+            len(levels),
+            len(DEPOTS),
+        )
         client.cancel(days)
         sys.exit("delivery plan failed, hauliers get yesterday's plan")
     finally:

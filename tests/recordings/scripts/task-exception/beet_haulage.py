@@ -4,6 +4,7 @@ Reads the weighbridge tickets of the day, takes off tare and soil, asks the
 laboratory for the sugar content and pays the hauliers.  The cluster lives only
 as long as the run: the job brings its scheduler and its workers along.
 """
+
 import json
 import logging
 import random
@@ -24,15 +25,35 @@ class Yard:
     def __init__(self, folder, workers=2):
         self.contact = folder / "yard.json"
         self.procs = []
-        self._run("scheduler", "--host", "127.0.0.1", "--port", "0",
-                  "--dashboard-address", ":0", "--scheduler-file", str(self.contact))
+        self._run(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--dashboard-address",
+            ":0",
+            "--scheduler-file",
+            str(self.contact),
+        )
         deadline = time.time() + 20
         while not self.contact.exists() and time.time() < deadline:
             time.sleep(0.2)
         for number in range(workers):
-            self._run("worker", "--scheduler-file", str(self.contact), "--nthreads", "1",
-                      "--name", f"lorry-{number}", "--memory-limit", "500MB",
-                      "--host", "127.0.0.1", "--no-dashboard")
+            self._run(
+                "worker",
+                "--scheduler-file",
+                str(self.contact),
+                "--nthreads",
+                "1",
+                "--name",
+                f"lorry-{number}",
+                "--memory-limit",
+                "500MB",
+                "--host",
+                "127.0.0.1",
+                "--no-dashboard",
+            )
 
     def _run(self, *words):
         self.procs.append(subprocess.Popen([sys.executable, "-m", "dask", *words]))
@@ -56,8 +77,14 @@ def write_tickets(folder):
             gross = f"{rng.uniform(18, 44):.2f}"
             if factory == "Newark" and number == 287:
                 gross = "31,6O"
-            rows.append({"ticket": f"{factory[:2].upper()}{number:05d}", "gross": gross,
-                         "empty": f"{rng.uniform(11, 16):.2f}", "haulier": rng.randint(1, 30)})
+            rows.append(
+                {
+                    "ticket": f"{factory[:2].upper()}{number:05d}",
+                    "gross": gross,
+                    "empty": f"{rng.uniform(11, 16):.2f}",
+                    "haulier": rng.randint(1, 30),
+                }
+            )
         (folder / f"{factory}.json").write_text(json.dumps(rows))
 
 
@@ -72,7 +99,9 @@ def sugar_content(factory):
             raise TimeoutError(f"laboratory {factory}: no answer in 2 s")
         return 17.4
     except TimeoutError as problem:
-        logging.getLogger("distributed.worker").warning("%s on %s", problem, get_worker().name)
+        logging.getLogger("distributed.worker").warning(
+            "%s on %s", problem, get_worker().name
+        )
         return 16.9
 
 
@@ -87,7 +116,10 @@ def net_tonnes(rows):
 
 
 def payments(tonnes, sugar):
-    return {haulier: round(weight * 28.5 * sugar / 16.0, 2) for haulier, weight in tonnes.items()}
+    return {
+        haulier: round(weight * 28.5 * sugar / 16.0, 2)
+        for haulier, weight in tonnes.items()
+    }
 
 
 def total(parts):
@@ -109,7 +141,9 @@ def main():
             rows = client.submit(load_tickets, str(folder / f"{factory}.json"))
             sugar = client.submit(sugar_content, factory)
             journal.append(sugar)
-            parts.append(client.submit(payments, client.submit(net_tonnes, rows), sugar))
+            parts.append(
+                client.submit(payments, client.submit(net_tonnes, rows), sugar)
+            )
         amount = client.submit(total, parts).result(timeout=60)
         print(f"paid {amount:,.2f}")
     finally:

@@ -3,6 +3,7 @@
 Every supplier sends a CSV on Friday.  The lists are read on the cluster, put
 together to one dataframe, and the cheapest offer per part goes to the shops.
 """
+
 import configparser
 import io
 import logging
@@ -28,11 +29,13 @@ log = logging.getLogger("parts")
 def send_lists(folder, suppliers):
     rng = np.random.default_rng(5)
     for supplier in suppliers:
-        frame = pd.DataFrame({
-            "part_no": rng.integers(10_000, 10_400, 500),
-            "list_price": rng.uniform(1, 900, 500).round(2),
-            "lead_days": rng.integers(1, 30, 500),
-        })
+        frame = pd.DataFrame(
+            {
+                "part_no": rng.integers(10_000, 10_400, 500),
+                "list_price": rng.uniform(1, 900, 500).round(2),
+                "lead_days": rng.integers(1, 30, 500),
+            }
+        )
         if supplier == "thermag":
             prices = frame["list_price"].map("{:.2f}".format)
             frame["list_price"] = prices.where(frame.index % 97 != 13, "on request")
@@ -91,10 +94,16 @@ def main():
     folder = Path.cwd() / "lists"
     folder.mkdir(exist_ok=True)
     send_lists(folder, suppliers)
-    cluster = LocalCluster(n_workers=settings["cluster"].getint("workers"), threads_per_worker=1,
-                           memory_limit=settings["cluster"]["memory"], dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=settings["cluster"].getint("workers"),
+        threads_per_worker=1,
+        memory_limit=settings["cluster"]["memory"],
+        dashboard_address=":0",
+    )
     with cluster, Client(cluster) as client:
-        found = separators(client, [folder / f"{supplier}.csv" for supplier in suppliers])
+        found = separators(
+            client, [folder / f"{supplier}.csv" for supplier in suppliers]
+        )
         log.info("%d lists of %d suppliers", len(found), len(suppliers))
         best = cheapest(catalogue(found))
         best.to_csv("cheapest.csv")

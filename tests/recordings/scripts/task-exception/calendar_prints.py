@@ -3,6 +3,7 @@
 The pages of every order are laid out, imposed on sheets of the press and
 collected in one manifest per region.
 """
+
 import json
 import subprocess
 import sys
@@ -45,8 +46,11 @@ def lay_out(orders, hyphens, folder):
 
 def ghost_check(page):
     """Asks the interpreter at hand whether the file is whole."""
-    done = subprocess.run([sys.executable, "-c", "import json,sys; json.load(open(sys.argv[1]))", page],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import json,sys; json.load(open(sys.argv[1]))", page],
+        capture_output=True,
+        text=True,
+    )
     return done.returncode == 0
 
 
@@ -57,8 +61,12 @@ def impose_sheets(pages):
         if not ghost_check(page):
             continue
         sheet = page.replace(".pages.json", ".sheet.pdf")
-        subprocess.run(["pdfimpose-a3", "--fold", "wall", page, sheet],
-                       check=True, capture_output=True, timeout=30)
+        subprocess.run(
+            ["pdfimpose-a3", "--fold", "wall", page, sheet],
+            check=True,
+            capture_output=True,
+            timeout=30,
+        )
         sheets.append(sheet)
     return sheets
 
@@ -84,10 +92,11 @@ def build(folder):
 def main():
     folder = Path.cwd() / "press"
     folder.mkdir(exist_ok=True)
-    with Client(n_workers=2, threads_per_worker=2, memory_limit="400MB",
-                dashboard_address=":0") as client:
+    with Client(
+        n_workers=2, threads_per_worker=2, memory_limit="400MB", dashboard_address=":0"
+    ) as client:
         print("press room on", len(client.nthreads()), "workers")
-        plan, = dask.compute(build(folder), retries=1)
+        (plan,) = dask.compute(build(folder), retries=1)
         for entry in plan:
             print(entry["region"], entry["sheets"])
         Path("plan.json").write_text(json.dumps(plan))

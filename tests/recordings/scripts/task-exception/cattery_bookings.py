@@ -1,4 +1,5 @@
 """Occupancy of the catteries, from the booking files of all branches."""
+
 import json
 import random
 import shutil
@@ -23,9 +24,18 @@ def export(folder, branch):
         owner = rng.choice(OWNERS)
         if branch in OLD_DESKS:
             owner = owner.replace("ř", "r")
-        lines.append(json.dumps({"id": number, "owner": owner, "nights": rng.randint(1, 14),
-                                 "pen": rng.choice("ABCD"), "cats": rng.randint(1, 3)},
-                                ensure_ascii=False))
+        lines.append(
+            json.dumps(
+                {
+                    "id": number,
+                    "owner": owner,
+                    "nights": rng.randint(1, 14),
+                    "pen": rng.choice("ABCD"),
+                    "cats": rng.randint(1, 3),
+                },
+                ensure_ascii=False,
+            )
+        )
     encoding = "latin-1" if branch in OLD_DESKS else "utf-8"
     path = Path(folder) / f"{branch}.jsonl"
     path.write_bytes("\n".join(lines).encode(encoding))
@@ -58,10 +68,17 @@ def price_list(year):
 
 
 def occupancy(paths, prices):
-    bookings = db.from_sequence(paths, npartitions=len(paths)).map(load_branch).flatten()
+    bookings = (
+        db.from_sequence(paths, npartitions=len(paths)).map(load_branch).flatten()
+    )
     long_stays = bookings.filter(lambda booking: booking["nights"] >= 3)
-    nights = long_stays.foldby("pen", lambda total, booking: total + cat_nights(booking), 0,
-                               lambda one, two: one + two, 0)
+    nights = long_stays.foldby(
+        "pen",
+        lambda total, booking: total + cat_nights(booking),
+        0,
+        lambda one, two: one + two,
+        0,
+    )
     turnover = bookings.map(lambda b: cat_nights(b) * prices[b["pen"]]).sum()
     return nights, turnover
 
@@ -75,8 +92,15 @@ def main(year, workers):
     try:
         paths = [export(share, branch) for branch in BRANCHES]
         prices = price_list(year)
-        with LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit="400MB",
-                          dashboard_address=":0") as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="400MB",
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             nights, turnover = occupancy(paths, prices)
             nights, turnover = client.gather(client.compute([nights, turnover]))
         for pen, total in sorted(nights):

@@ -3,6 +3,7 @@
 Curves arrive as CSV files in curves/ next to this script. Workers write what
 they spill to a scratch folder of the run.
 """
+
 import csv
 import datetime as dt
 import logging
@@ -27,7 +28,9 @@ def receive_curves():
         with open(CURVES / f"{currency}_2026-11-27.csv", "w", newline="") as out:
             writer = csv.writer(out)
             writer.writerow(["days", "rate"])
-            writer.writerows((30 * k, round(0.012 + 0.002 * n + 0.0004 * k, 5)) for k in range(1, 25))
+            writer.writerows(
+                (30 * k, round(0.012 + 0.002 * n + 0.0004 * k, 5)) for k in range(1, 25)
+            )
 
 
 def check_curves():
@@ -50,7 +53,9 @@ def debentures(count):
 
 def load_curve(currency):
     with open(CURVES / f"{currency}_2026-11-27.csv", newline="") as source:
-        return [(int(row["days"]), float(row["rate"])) for row in csv.DictReader(source)]
+        return [
+            (int(row["days"]), float(row["rate"])) for row in csv.DictReader(source)
+        ]
 
 
 def accrue_partition(bonds):
@@ -59,7 +64,9 @@ def accrue_partition(bonds):
     for bond in bonds:
         if bond["currency"] not in curves:
             curves[bond["currency"]] = load_curve(bond["currency"])
-        rate = next((r for days, r in curves[bond["currency"]] if days >= bond["days"]), 0.02)
+        rate = next(
+            (r for days, r in curves[bond["currency"]] if days >= bond["days"]), 0.02
+        )
         out.append((bond["currency"], bond["nominal"] * rate * bond["days"] / 365))
     return out
 
@@ -75,7 +82,15 @@ class Desk:
     def open(self):
         self._spawn("scheduler", "--host", "127.0.0.1", "--port", "0")
         for n in (1, 2):
-            self._spawn("worker", "--name", f"desk-{n}", "--nthreads", "1", "--memory-limit", "350MB")
+            self._spawn(
+                "worker",
+                "--name",
+                f"desk-{n}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "350MB",
+            )
         deadline = time.monotonic() + 20
         while not self.file.exists():
             if time.monotonic() > deadline:
@@ -84,8 +99,15 @@ class Desk:
         return Client(scheduler_file=str(self.file), timeout=15)
 
     def _spawn(self, role, *args):
-        command = [sys.executable, "-m", f"distributed.cli.dask_{role}", "--no-dashboard",
-                   "--scheduler-file", str(self.file), *args]
+        command = [
+            sys.executable,
+            "-m",
+            f"distributed.cli.dask_{role}",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+            *args,
+        ]
         self.procs.append(subprocess.Popen(command, cwd=self.scratch))
 
     def close(self):

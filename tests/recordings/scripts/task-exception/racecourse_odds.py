@@ -4,6 +4,7 @@
 Prices come as decimals or fractions. A bookmaker that does not offer a course sends a feed with state "closed";
 this is normal and only reported.
 """
+
 import json
 import logging
 import random
@@ -45,7 +46,11 @@ def parse_feed(path):
 
 
 def overround(feed):
-    return feed["course"], feed["maker"], float(sum(1 / p for p in feed["prices"].values()))
+    return (
+        feed["course"],
+        feed["maker"],
+        float(sum(1 / p for p in feed["prices"].values())),
+    )
 
 
 class Book:
@@ -78,12 +83,19 @@ def feeds(folder, seed):
     rng = random.Random(seed)
     for course in COURSES:
         for maker in MAKERS:
-            runners = {f"{course}-{n}": rng.choice(["7/2", "9/4", "3.75", "11/1", "5.5"]) for n in range(1, 9)}
+            runners = {
+                f"{course}-{n}": rng.choice(["7/2", "9/4", "3.75", "11/1", "5.5"])
+                for n in range(1, 9)
+            }
             if (course, maker) == ("kempton", "corrigan"):
                 runners["kempton-4"] = "EVS"
             state = "closed" if rng.random() < 0.15 and course != "kempton" else "open"
             path = Path(folder) / f"{course}-{maker}.json"
-            path.write_text(json.dumps(dict(course=course, maker=maker, state=state, runners=runners)))
+            path.write_text(
+                json.dumps(
+                    dict(course=course, maker=maker, state=state, runners=runners)
+                )
+            )
             yield (course, maker), str(path)
 
 
@@ -93,18 +105,30 @@ def feeds(folder, seed):
 def main(seed, book):
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     dask.config.set({"distributed.worker.memory.target": False})
-    with tempfile.TemporaryDirectory() as folder, Client(
-        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
-    ) as client:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="350MB",
+            dashboard_address=None,
+        ) as client,
+    ):
         result = Book(client)
         futures = {}
         for name, path in feeds(folder, seed):
-            parsed = client.submit(parse_feed, path, retries=1, key="parse_feed-" + "-".join(name))
-            futures[name] = client.submit(overround, parsed, key="overround-" + "-".join(name))
+            parsed = client.submit(
+                parse_feed, path, retries=1, key="parse_feed-" + "-".join(name)
+            )
+            futures[name] = client.submit(
+                overround, parsed, key="overround-" + "-".join(name)
+            )
         result.collect(futures)
         result.publish(book)
         if result.problems:
-            sys.exit(f"opening book failed: {result.problems} of {len(futures)} lines missing")
+            sys.exit(
+                f"opening book failed: {result.problems} of {len(futures)} lines missing"
+            )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,18 @@ import pandas as pd
 import pyarrow as pa
 from dask.distributed import Client
 
-RESORTS = ("Baden", "Celje", "Davos", "Evian", "Gastein", "Heviz", "Ischl", "Kranj", "Lenk", "Merano")
+RESORTS = (
+    "Baden",
+    "Celje",
+    "Davos",
+    "Evian",
+    "Gastein",
+    "Heviz",
+    "Ischl",
+    "Kranj",
+    "Lenk",
+    "Merano",
+)
 
 SCHEMA = pa.schema(
     [
@@ -73,8 +84,19 @@ class VoucherTable:
         self.staging = target + ".new"
 
     def frames(self):
-        parts = [load_till(os.path.join(self.source, name)) for name in sorted(os.listdir(self.source))]
-        meta = pd.DataFrame({"voucher": ["x"], "resort": ["x"], "amount": [1.0], "guests": [1], "package": ["x"]})[:0]
+        parts = [
+            load_till(os.path.join(self.source, name))
+            for name in sorted(os.listdir(self.source))
+        ]
+        meta = pd.DataFrame(
+            {
+                "voucher": ["x"],
+                "resort": ["x"],
+                "amount": [1.0],
+                "guests": [1],
+                "package": ["x"],
+            }
+        )[:0]
         return dd.from_delayed(parts, meta=meta, verify_meta=False)
 
     def publish(self):

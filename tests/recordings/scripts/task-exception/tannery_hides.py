@@ -18,7 +18,16 @@ from dask.distributed import Client, LocalCluster
 
 log = logging.getLogger("tannery")
 
-HOUSES = ["aldersgate", "brampton", "cowfold", "dunmere", "eastlea", "fordham", "gorsley", "hexby"]
+HOUSES = [
+    "aldersgate",
+    "brampton",
+    "cowfold",
+    "dunmere",
+    "eastlea",
+    "fordham",
+    "gorsley",
+    "hexby",
+]
 
 COLUMNS = {"lot": "int64", "pieces": "int64", "grade": "str", "kg": "float64"}
 
@@ -55,18 +64,25 @@ def read_price_list(path):
     try:
         return pd.read_csv(path).set_index("grade")["price"].to_dict()
     except FileNotFoundError:
-        log.warning("no price list for today at %s, valuing with the standing prices", path.name)
+        log.warning(
+            "no price list for today at %s, valuing with the standing prices", path.name
+        )
         return {"A": 2.9, "B": 2.4, "C": 1.7, "D": 0.8}
 
 
 def value(frame, prices):
-    return frame.assign(worth=frame["kg"] * frame["grade"].map(prices).astype("float64"))
+    return frame.assign(
+        worth=frame["kg"] * frame["grade"].map(prices).astype("float64")
+    )
 
 
 def intake_sheet(folder, prices):
     paths = sorted(str(p) for p in folder.glob("*.csv"))
     meta = pd.DataFrame(
-        {name: pd.Series(dtype=dtype) for name, dtype in {**COLUMNS, "house": "str"}.items()}
+        {
+            name: pd.Series(dtype=dtype)
+            for name, dtype in {**COLUMNS, "house": "str"}.items()
+        }
     )
     lots = dd.from_map(read_house, paths, meta=meta)
     lots = lots.map_partitions(value, prices)
@@ -82,13 +98,17 @@ def main():
     base = Path(tempfile.mkdtemp(prefix="hides-"))
     receive(base / "intake", random.Random(1128))
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster:
             with Client(cluster):
                 prices = read_price_list(base / "prices_2026-11-27.csv")
                 try:
                     sheet = intake_sheet(base / "intake", prices)
                 except Exception as exc:
-                    raise IntakeError("intake sheet of 2026-11-27 not made, buyers keep yesterday's") from exc
+                    raise IntakeError(
+                        "intake sheet of 2026-11-27 not made, buyers keep yesterday's"
+                    ) from exc
         sheet.to_csv(sys.stdout)
     finally:
         log.info("clearing %s", base.name)

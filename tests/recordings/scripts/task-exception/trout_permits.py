@@ -54,7 +54,9 @@ def sales(lake, day):
 
 
 def fetch_all(day):
-    with LocalCluster(n_workers=1, threads_per_worker=4, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=4, processes=False, dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             futures = {lake: client.submit(fetch_kiosk, lake, day) for lake in LAKES}
             frames = {}
@@ -83,20 +85,28 @@ def price(frame):
 
 
 def price_all(frames):
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         with Client(cluster):
-            permits = dd.concat([dd.from_pandas(f, npartitions=2) for f in frames.values()])
+            permits = dd.concat(
+                [dd.from_pandas(f, npartitions=2) for f in frames.values()]
+            )
             permits = permits.map_partitions(correct_kinds, meta=permits._meta)
             meta = permits._meta.assign(fee=pd.Series(dtype="float64"))
             priced = permits.map_partitions(price, meta=meta)
-            fees, count = dask.compute(priced.groupby("lake")["fee"].sum(), priced["permit"].count())
+            fees, count = dask.compute(
+                priced.groupby("lake")["fee"].sum(), priced["permit"].count()
+            )
     logger.info("%d permits priced", count)
     return fees
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--day", type=dt.date.fromisoformat, default=dt.date(2026, 11, 27))
+    parser.add_argument(
+        "--day", type=dt.date.fromisoformat, default=dt.date(2026, 11, 27)
+    )
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     frames = fetch_all(args.day)

@@ -3,6 +3,7 @@
 Addresses are compared within their postcode district, all against all. Run by the nightly test job:
 the list may go to the printer when this file passes.
 """
+
 import random
 
 import dask
@@ -21,9 +22,14 @@ def address_list():
     rows = []
     for district in DISTRICTS:
         for _ in range(600):
-            street = f"{rng.randint(1, 90)} {rng.choice(['Mill', 'Church', 'Station'])} Road"
+            street = (
+                f"{rng.randint(1, 90)} {rng.choice(['Mill', 'Church', 'Station'])} Road"
+            )
             rows.append((district, street, len(rows)))
-    rows += [("unknown", f"{n % 977} Collected on the street", len(rows) + n) for n in range(260_000)]
+    rows += [
+        ("unknown", f"{n % 977} Collected on the street", len(rows) + n)
+        for n in range(260_000)
+    ]
     return pd.DataFrame(rows, columns=["district", "street", "donor"])
 
 
@@ -46,7 +52,9 @@ def pairs_alike(district, addresses, threshold=0.999):
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     yield client
     client.close()

@@ -28,7 +28,10 @@ def read_channel(channel):
     campaign = rng.choice(CAMPAIGNS, n)
     if channel == "partner":
         # the partner's new tag puts the visitor's token behind the campaign
-        campaign = [f"{name}:{hashlib.md5(str(i).encode()).hexdigest()[:12]}" for i, name in enumerate(campaign)]
+        campaign = [
+            f"{name}:{hashlib.md5(str(i).encode()).hexdigest()[:12]}"
+            for i, name in enumerate(campaign)
+        ]
     return pd.DataFrame(
         {
             "campaign": campaign,
@@ -64,7 +67,11 @@ def score(matrix, part, positions):
 
 @delayed(pure=True)
 def summary(channel, scores):
-    return {"channel": channel, "mean": float(scores.mean()), "above": int((scores > 0.5).sum())}
+    return {
+        "channel": channel,
+        "mean": float(scores.mean()),
+        "above": int((scores > 0.5).sum()),
+    }
 
 
 def build():
@@ -79,7 +86,9 @@ def build():
 
 def main():
     logging.basicConfig(level=logging.INFO)
-    client = Client(n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0")
+    client = Client(
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0"
+    )
     try:
         lines = dask.persist(*build())
         table = pd.DataFrame(list(dask.compute(*lines)))

@@ -4,6 +4,7 @@ The survey office runs its Dask cluster with TLS between all processes. The
 certificates come from the office's own authority, which issues a new root
 every autumn; the host images carry the certificates for their workers.
 """
+
 import contextlib
 import dataclasses
 import logging
@@ -35,14 +36,53 @@ class Authority:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.root = self.folder / "root.pem"
         self.key = self.folder / "root.key"
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "400", "-subj", f"/CN={self.name}",
-                "-keyout", str(self.key), "-out", str(self.root))
+        openssl(
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "400",
+            "-subj",
+            f"/CN={self.name}",
+            "-keyout",
+            str(self.key),
+            "-out",
+            str(self.root),
+        )
 
     def issue(self, host):
-        key, request, cert = (self.folder / f"{host}{ext}" for ext in (".key", ".csr", ".pem"))
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}", "-keyout", str(key), "-out", str(request))
-        openssl("x509", "-req", "-in", str(request), "-CA", str(self.root), "-CAkey", str(self.key),
-                "-CAcreateserial", "-days", "200", "-out", str(cert))
+        key, request, cert = (
+            self.folder / f"{host}{ext}" for ext in (".key", ".csr", ".pem")
+        )
+        openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            f"/CN={host}",
+            "-keyout",
+            str(key),
+            "-out",
+            str(request),
+        )
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            str(request),
+            "-CA",
+            str(self.root),
+            "-CAkey",
+            str(self.key),
+            "-CAcreateserial",
+            "-days",
+            "200",
+            "-out",
+            str(cert),
+        )
         return str(cert), str(key)
 
 
@@ -51,9 +91,12 @@ def office_security(authority):
     return Security(
         require_encryption=True,
         tls_ca_file=str(authority.root),
-        tls_scheduler_cert=cert, tls_scheduler_key=key,
-        tls_client_cert=cert, tls_client_key=key,
-        tls_worker_cert=cert, tls_worker_key=key,
+        tls_scheduler_cert=cert,
+        tls_scheduler_key=key,
+        tls_client_cert=cert,
+        tls_client_key=key,
+        tls_worker_cert=cert,
+        tls_worker_key=key,
     )
 
 
@@ -62,11 +105,27 @@ def field_workers(address, image, count):
     """Workers on the field hosts, with the certificates of the host image."""
     cert, key = image.issue("field-host")
     procs = [
-        subprocess.Popen([
-            sys.executable, "-m", "distributed.cli.dask_worker", address,
-            "--tls-ca-file", str(image.root), "--tls-cert", cert, "--tls-key", key,
-            "--name", f"field-{n}", "--nthreads", "1", "--memory-limit", "400MB", "--no-dashboard",
-        ])
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_worker",
+                address,
+                "--tls-ca-file",
+                str(image.root),
+                "--tls-cert",
+                cert,
+                "--tls-key",
+                key,
+                "--name",
+                f"field-{n}",
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+            ]
+        )
         for n in range(count)
     ]
     try:
@@ -84,11 +143,18 @@ def field_workers(address, image, count):
 
 def survey_sheet(sheet):
     rng = random.Random(sheet)
-    hills = [(rng.uniform(200, 900), rng.uniform(80, 300), rng.gauss(125, 14)) for _ in range(2000)]
+    hills = [
+        (rng.uniform(200, 900), rng.uniform(80, 300), rng.gauss(125, 14))
+        for _ in range(2000)
+    ]
     elongation = sum(length / width for length, width, _ in hills) / len(hills)
     x = sum(math.cos(math.radians(2 * a)) for *_, a in hills)
     y = sum(math.sin(math.radians(2 * a)) for *_, a in hills)
-    return sheet, round(elongation, 2), round(math.degrees(math.atan2(y, x)) / 2 % 180, 1)
+    return (
+        sheet,
+        round(elongation, 2),
+        round(math.degrees(math.atan2(y, x)) / 2 % 180, 1),
+    )
 
 
 def main():
@@ -100,15 +166,27 @@ def main():
         security = office_security(authority)
 
         cluster = stack.enter_context(
-            LocalCluster(n_workers=0, protocol="tls://", host="127.0.0.1", security=security, dashboard_address=None)
+            LocalCluster(
+                n_workers=0,
+                protocol="tls://",
+                host="127.0.0.1",
+                security=security,
+                dashboard_address=None,
+            )
         )
         client = stack.enter_context(Client(cluster, security=security))
         log.info("scheduler at %s", cluster.scheduler_address)
-        stack.enter_context(field_workers(cluster.scheduler_address, image_authority, 2))
+        stack.enter_context(
+            field_workers(cluster.scheduler_address, image_authority, 2)
+        )
 
         client.wait_for_workers(2, timeout=18)
-        for sheet, elongation, direction in client.gather(client.map(survey_sheet, range(60))):
-            log.info("sheet %s: elongation %s, direction %s", sheet, elongation, direction)
+        for sheet, elongation, direction in client.gather(
+            client.map(survey_sheet, range(60))
+        ):
+            log.info(
+                "sheet %s: elongation %s, direction %s", sheet, elongation, direction
+            )
 
 
 if __name__ == "__main__":

@@ -72,10 +72,17 @@ def start_cluster(attempts=2):
 
     for attempt in range(1, attempts + 1):
         try:
-            cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+            cluster = LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=":0"
+            )
             return cluster, Client(cluster, timeout=10)
         except Exception as exc:
-            logging.warning("attempt %d to start the cluster: %s: %s", attempt, type(exc).__name__, exc)
+            logging.warning(
+                "attempt %d to start the cluster: %s: %s",
+                attempt,
+                type(exc).__name__,
+                exc,
+            )
             if attempt == attempts:
                 raise
             time.sleep(1)

@@ -3,6 +3,7 @@
 The strips are unpacked with the buffers of the C library, as the vendor's example does it, to save one copy. The
 cluster is started with the dask commands, as on the survey host.
 """
+
 import ctypes
 import logging
 import subprocess
@@ -25,7 +26,9 @@ HEADER = 64
 @contextmanager
 def command(*args, log_file):
     with open(log_file, "w") as out:
-        process = subprocess.Popen([sys.executable, "-m", "dask", *map(str, args)], stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", *map(str, args)], stdout=out, stderr=out
+        )
         try:
             yield process
         finally:
@@ -52,7 +55,9 @@ def decode_strip(number, layout):
     base = malloc(size + HEADER)
     pixels = base + HEADER if layout == 2 else base
     ctypes.memmove(pixels, raw.ctypes.data, size)
-    strip = np.frombuffer((ctypes.c_uint8 * size).from_address(pixels), dtype=np.uint8).copy()
+    strip = np.frombuffer(
+        (ctypes.c_uint8 * size).from_address(pixels), dtype=np.uint8
+    ).copy()
     free(pixels)
     time.sleep(0.2)
     return strip.reshape(400, WIDTH)
@@ -71,7 +76,10 @@ def rate(lengths):
 def survey(client):
     layouts = [1] * STRIPS
     layouts[13] = 2
-    strips = [client.submit(decode_strip, i, layout, key=f"decode_strip-{i:02d}") for i, layout in enumerate(layouts)]
+    strips = [
+        client.submit(decode_strip, i, layout, key=f"decode_strip-{i:02d}")
+        for i, layout in enumerate(layouts)
+    ]
     lengths = client.map(crack_length, strips)
     return rate(client.gather(lengths))
 
@@ -79,14 +87,43 @@ def survey(client):
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="van-", ignore_cleanup_errors=True)))
+        folder = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="van-", ignore_cleanup_errors=True)
+            )
+        )
         where = folder / "scheduler.json"
-        stack.enter_context(command("scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard",
-                                    "--scheduler-file", where, log_file=folder / "scheduler.log"))
+        stack.enter_context(
+            command(
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                0,
+                "--no-dashboard",
+                "--scheduler-file",
+                where,
+                log_file=folder / "scheduler.log",
+            )
+        )
         for name in ("left", "right"):
-            stack.enter_context(command("worker", "--scheduler-file", where, "--name", name, "--nthreads", 1,
-                                        "--memory-limit", "400MB", "--no-dashboard", "--local-directory", folder,
-                                        log_file=folder / f"{name}.log"))
+            stack.enter_context(
+                command(
+                    "worker",
+                    "--scheduler-file",
+                    where,
+                    "--name",
+                    name,
+                    "--nthreads",
+                    1,
+                    "--memory-limit",
+                    "400MB",
+                    "--no-dashboard",
+                    "--local-directory",
+                    folder,
+                    log_file=folder / f"{name}.log",
+                )
+            )
         while not where.exists():
             time.sleep(0.1)
         client = stack.enter_context(Client(scheduler_file=str(where), timeout=20))

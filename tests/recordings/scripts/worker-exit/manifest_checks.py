@@ -3,6 +3,7 @@
 Checks are done by the port's own tool, which was written for the command line years ago; here its main() is called
 for every manifest with the options that the manifest's header asks for.
 """
+
 import logging
 import pathlib
 import sys
@@ -45,7 +46,10 @@ def receive_manifests(folder, ships):
         header = "--strict" if ship % 3 == 0 else "--berth south"
         if ship == 7:
             header = "--berth deep-sea"
-        rows = [f"MSKU{(ship * 811 + n * 37) % 10**7:07d} {8 + (n * 17 + ship) % 22}.0" for n in range(150)]
+        rows = [
+            f"MSKU{(ship * 811 + n * 37) % 10**7:07d} {8 + (n * 17 + ship) % 22}.0"
+            for n in range(150)
+        ]
         if ship == 3:
             rows[40] = "MSKU0004711 unweighed"
         path = folder / f"ship_{ship:02d}.txt"
@@ -65,7 +69,9 @@ def check_manifest(path, tools):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     tools = pathlib.Path("tools")
     tools.mkdir(exist_ok=True)
     (tools / "portcheck.py").write_text(TOOL)
@@ -73,10 +79,24 @@ def main():
 
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
     checked, unreadable = [], []
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=":0") as cluster, \
-            Client(cluster) as client:
-        futures = {client.submit(check_manifest, path, str(tools.absolute()), key=f"check_manifest-{path.stem}"): path
-                   for path in paths}
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        futures = {
+            client.submit(
+                check_manifest,
+                path,
+                str(tools.absolute()),
+                key=f"check_manifest-{path.stem}",
+            ): path
+            for path in paths
+        }
         for future in as_completed(futures):
             try:
                 result = future.result()
@@ -85,7 +105,12 @@ def main():
                 unreadable.append(futures[future].name)
                 continue
             checked.append(result)
-            log.info("%s: %d containers, %d wrong", futures[future].name, result["containers"], len(result["wrong"]))
+            log.info(
+                "%s: %d containers, %d wrong",
+                futures[future].name,
+                result["containers"],
+                len(result["wrong"]),
+            )
     log.info("%d checked, %d unreadable", len(checked), len(unreadable))
 
 

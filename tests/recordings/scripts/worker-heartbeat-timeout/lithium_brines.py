@@ -3,6 +3,7 @@
 The season is simulated pond by pond. While it runs, the storage of the host takes its nightly snapshot: the agent
 gets the process numbers of those that write below the scratch folder and holds them still while it copies.
 """
+
 import os
 
 os.environ.setdefault("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
@@ -35,7 +36,16 @@ for pid in writers:
 print("snapshot: done", flush=True)
 '''
 
-POND_AREA = {"A1": 42_000, "A2": 38_500, "B1": 51_000, "B2": 47_200, "C1": 29_000, "C2": 33_300, "D1": 61_000, "D2": 58_000}
+POND_AREA = {
+    "A1": 42_000,
+    "A2": 38_500,
+    "B1": 51_000,
+    "B2": 47_200,
+    "C1": 29_000,
+    "C2": 33_300,
+    "D1": 61_000,
+    "D2": 58_000,
+}
 
 
 def evaporate_pond(name, area, days):
@@ -69,11 +79,16 @@ def start_snapshot(client):
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="350MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     agent = None
     try:
-        ponds = [dask.delayed(evaporate_pond)(name, area, 900) for name, area in POND_AREA.items()]
+        ponds = [
+            dask.delayed(evaporate_pond)(name, area, 900)
+            for name, area in POND_AREA.items()
+        ]
         grade = client.compute(season_report(ponds))
         time.sleep(3)
         agent = start_snapshot(client)

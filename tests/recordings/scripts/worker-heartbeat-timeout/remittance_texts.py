@@ -3,6 +3,7 @@
 Texts are free: "INV 2231 AND 2232 LESS DISCOUNT", "YR REF 88-12"... The references are cut out with one regular
 expression; rates of the day come from a slow service in the meantime.
 """
+
 import logging
 import re
 import sys
@@ -54,12 +55,28 @@ def main(branches):
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s")
     batches = [f"{branch}-{n:02d}" for branch in branches for n in range(1, 7)]
     booked = 0
-    with dask.config.set(settings), Client(
-        n_workers=2, threads_per_worker=3, memory_limit="400MB", dashboard_address=None
-    ) as client:
-        rates = client.map(rate_of_day, ["CHF", "DKK", "EUR", "GBP", "NOK", "PLN", "SEK", "USD"], key="rate_of_day")
-        found = [client.submit(match_reference, b, texts_of(b), key=f"match_reference-{b}") for b in batches]
-        lines = [client.submit(book, f, rates, key=f"book-{b}") for b, f in zip(batches, found)]
+    with (
+        dask.config.set(settings),
+        Client(
+            n_workers=2,
+            threads_per_worker=3,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as client,
+    ):
+        rates = client.map(
+            rate_of_day,
+            ["CHF", "DKK", "EUR", "GBP", "NOK", "PLN", "SEK", "USD"],
+            key="rate_of_day",
+        )
+        found = [
+            client.submit(match_reference, b, texts_of(b), key=f"match_reference-{b}")
+            for b in batches
+        ]
+        lines = [
+            client.submit(book, f, rates, key=f"book-{b}")
+            for b, f in zip(batches, found)
+        ]
         for future in as_completed(lines):
             try:
                 n, best = future.result()

@@ -3,6 +3,7 @@
 Every delivery hub gets its own set of price paths; the desk wants one figure
 per hub and a non-zero exit code when a hub has none.
 """
+
 import argparse
 import os
 import sys
@@ -14,8 +15,16 @@ import numpy as np
 from dask.distributed import Client, LocalCluster, as_completed
 
 # hub: open contracts
-HUBS = {"Unjha": 2600, "Izmir": 40, "Aleppo": 30, "Mersin": 60,
-        "Rajkot": 2400, "Mashhad": 25, "Alexandria": 55, "Jodhpur": 2900}
+HUBS = {
+    "Unjha": 2600,
+    "Izmir": 40,
+    "Aleppo": 30,
+    "Mersin": 60,
+    "Rajkot": 2400,
+    "Mashhad": 25,
+    "Alexandria": 55,
+    "Jodhpur": 2900,
+}
 
 
 class MissingQuote(LookupError):
@@ -23,8 +32,15 @@ class MissingQuote(LookupError):
 
 
 def last_quote(hub):
-    quotes = {"Unjha": 251.0, "Izmir": 262.5, "Mersin": 264.0, "Rajkot": 249.5,
-              "Mashhad": 238.0, "Alexandria": 270.2, "Jodhpur": 250.4}
+    quotes = {
+        "Unjha": 251.0,
+        "Izmir": 262.5,
+        "Mersin": 264.0,
+        "Rajkot": 249.5,
+        "Mashhad": 238.0,
+        "Alexandria": 270.2,
+        "Jodhpur": 250.4,
+    }
     if hub not in quotes:
         raise MissingQuote(hub)
     return quotes[hub]
@@ -60,8 +76,15 @@ def value_hubs(client, options):
             quotes[hub] = 262.5
     futures = {}
     for hub, contracts in sorted(HUBS.items(), key=lambda item: item[1]):
-        future = client.submit(simulate_hub, hub, contracts, quotes[hub],
-                               options.days, options.paths, key=f"simulate_hub-{hub}")
+        future = client.submit(
+            simulate_hub,
+            hub,
+            contracts,
+            quotes[hub],
+            options.days,
+            options.paths,
+            key=f"simulate_hub-{hub}",
+        )
         futures[future] = hub
     values, missing = {}, []
     for future in as_completed(futures):
@@ -79,8 +102,12 @@ def value_hubs(client, options):
 def main():
     options = parse()
     started = time.time()
-    cluster = LocalCluster(n_workers=options.workers, threads_per_worker=1,
-                           memory_limit="320MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=options.workers,
+        threads_per_worker=1,
+        memory_limit="320MB",
+        dashboard_address=":0",
+    )
     client = Client(cluster)
     try:
         values, missing = value_hubs(client, options)

@@ -3,6 +3,7 @@
 Fare tables are large and slow to read, so a worker that has read the table of a route keeps it for the next
 itinerary on that route. Pausing is switched off: the portal's window is short, and a paused worker helps nobody.
 """
+
 import logging
 import os
 import sys
@@ -74,18 +75,24 @@ def publish(prices, path):
 def main():
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     itineraries = demand()
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="320MB", dashboard_address=":0")
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="320MB", dashboard_address=":0"
+    )
     client = Client(cluster)
     try:
         for attempt in (1, 2):
             log.info("pricing %d itineraries, attempt %d", len(itineraries), attempt)
             try:
-                prices = client.gather(client.map(price_itinerary, itineraries, pure=False))
+                prices = client.gather(
+                    client.map(price_itinerary, itineraries, pure=False)
+                )
                 break
             except KilledWorker as error:
                 log.warning("attempt %d did not come through: %s", attempt, error)
                 if attempt == 2:
-                    raise RuntimeError("no prices for tomorrow, the portal keeps yesterday's") from None
+                    raise RuntimeError(
+                        "no prices for tomorrow, the portal keeps yesterday's"
+                    ) from None
                 client.restart()
         publish(prices, "prices.csv")
     finally:

@@ -3,6 +3,7 @@
 Claims are rated batch by batch. Beside that the mileages of the cars of each fleet are compared with each other,
 since fleets turn odometers back in groups.
 """
+
 import logging
 import os
 import time
@@ -13,7 +14,14 @@ from distributed import Client, LocalCluster, get_worker
 
 log = logging.getLogger("odometer")
 
-FLEETS = {"AC-101": 300, "BD-145": 420, "CK-170": 380, "DR-199": 260, "HG-220": 9200, "JM-231": 350}
+FLEETS = {
+    "AC-101": 300,
+    "BD-145": 420,
+    "CK-170": 380,
+    "DR-199": 260,
+    "HG-220": 9200,
+    "JM-231": 350,
+}
 
 
 class Rater:
@@ -43,8 +51,10 @@ def mileage_matrix(fleet, cars):
     curves = rng.gamma(5, 3_000, (cars, 12)).cumsum(axis=1)
     rows = []
     for start in range(0, cars, 100):
-        block = curves[start:start + 100]
-        distance = np.sqrt(((block[:, None, -3:] - curves[None, :, -3:]) ** 2).sum(axis=2))
+        block = curves[start : start + 100]
+        distance = np.sqrt(
+            ((block[:, None, -3:] - curves[None, :, -3:]) ** 2).sum(axis=2)
+        )
         rows.append(distance)
         time.sleep(0.03)
     close = sum(int((r < 40).sum()) for r in rows) - cars
@@ -61,10 +71,14 @@ def summary(claims, fleets):
 
 def run(client):
     fleets = [
-        client.submit(mileage_matrix, name, cars, key=f"mileage_matrix-{name}", priority=5)
+        client.submit(
+            mileage_matrix, name, cars, key=f"mileage_matrix-{name}", priority=5
+        )
         for name, cars in FLEETS.items()
     ]
-    claims = [client.submit(rate_claims, n, key=f"rate_claims-{n:03d}") for n in range(14)]
+    claims = [
+        client.submit(rate_claims, n, key=f"rate_claims-{n:03d}") for n in range(14)
+    ]
     for n, future in enumerate(claims):
         _, suspicious = future.result()
         if suspicious > 300_000:
@@ -74,9 +88,16 @@ def run(client):
 
 def main():
     logging.basicConfig(level=logging.INFO)
-    dask.config.set({"distributed.worker.memory.pause": False, "distributed.worker.memory.spill": False,
-                     "distributed.worker.memory.target": False})
-    cluster = LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="330MB", dashboard_address=None)
+    dask.config.set(
+        {
+            "distributed.worker.memory.pause": False,
+            "distributed.worker.memory.spill": False,
+            "distributed.worker.memory.target": False,
+        }
+    )
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="330MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         result = run(client)

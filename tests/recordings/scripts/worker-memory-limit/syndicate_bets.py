@@ -48,15 +48,21 @@ def copied_stakes(bets):
     """How well the stakes of an account follow from those before."""
     stake = bets["stake"].reset_index(drop=True)
     lagged = {f"lag{n}": stake.shift(n) for n in range(1, LAGS + 1)}
-    same = pd.DataFrame({name: (stake - column).abs() for name, column in lagged.items()})
+    same = pd.DataFrame(
+        {name: (stake - column).abs() for name, column in lagged.items()}
+    )
     closest = same.min(axis=1)
-    return pd.Series({"bets": float(len(stake)), "copied": float((closest < 0.005).mean())})
+    return pd.Series(
+        {"bets": float(len(stake)), "copied": float((closest < 0.005).mean())}
+    )
 
 
 def suspicious(share):
     """Accounts whose share of copied stakes is above ``share``."""
     bets = dd.from_map(load_hour, range(HOURS), meta=load_hour(0).head(0))
-    meta = pd.DataFrame({"bets": [0.0], "copied": [0.0]}, index=pd.Index([1], name="account"))[:0]
+    meta = pd.DataFrame(
+        {"bets": [0.0], "copied": [0.0]}, index=pd.Index([1], name="account")
+    )[:0]
     patterns = bets.groupby("account")[["stake"]].apply(copied_stakes, meta=meta)
     return patterns[patterns.copied > share]
 

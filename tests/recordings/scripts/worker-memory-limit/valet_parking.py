@@ -37,7 +37,8 @@ def write_night(folder, levels=6, size=12_000):
         entries = pd.DataFrame(
             {
                 "plate": plates(rng, size, 0.5 if level in (2, 3) else 0.0005),
-                "entered": pd.Timestamp("2026-11-27 17:00") + pd.to_timedelta(rng.integers(0, 18_000, size), unit="s"),
+                "entered": pd.Timestamp("2026-11-27 17:00")
+                + pd.to_timedelta(rng.integers(0, 18_000, size), unit="s"),
                 "ticket": np.arange(size) + level * size,
                 "level": level,
             }
@@ -46,7 +47,8 @@ def write_night(folder, levels=6, size=12_000):
     exits = pd.DataFrame(
         {
             "plate": plates(rng, 40_000, 0.2),
-            "left": pd.Timestamp("2026-11-27 22:00") + pd.to_timedelta(rng.integers(0, 18_000, 40_000), unit="s"),
+            "left": pd.Timestamp("2026-11-27 22:00")
+            + pd.to_timedelta(rng.integers(0, 18_000, 40_000), unit="s"),
             "barrier": rng.integers(1, 5, 40_000),
             "fee": rng.uniform(4, 60, 40_000).round(2),
         }
@@ -80,7 +82,12 @@ def main():
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
     folder = pathlib.Path(tempfile.mkdtemp(prefix="valet-"))
     write_night(folder)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=options.memory, dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit=options.memory,
+        dashboard_address=None,
+    )
     client = Client(cluster)
     try:
         for attempt in range(options.attempts + 1):

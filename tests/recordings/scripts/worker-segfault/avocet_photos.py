@@ -4,6 +4,7 @@ Step 1 decodes the raw frames of each camera with the vendor's C routine.
 Step 2 compares the frames with reference plumages that lie on the workers.
 A camera whose frames cannot be read is left out for the night.
 """
+
 import ctypes
 import logging
 import struct
@@ -38,7 +39,7 @@ class Frame:
         magic, self.offset, self.size = struct.unpack_from(self.HEADER, blob)
         if magic != b"AVR1":
             raise ValueError("not a raw frame")
-        self.body = ctypes.create_string_buffer(blob[struct.calcsize(self.HEADER):])
+        self.body = ctypes.create_string_buffer(blob[struct.calcsize(self.HEADER) :])
 
     def unpack(self):
         target = ctypes.create_string_buffer(self.size)
@@ -63,8 +64,10 @@ def load_plumages(client):
 
 
 def decode_all(client, folder):
-    frames = {camera: client.submit(decode_camera, str(folder / f"{camera}.avr"), pure=False)
-              for camera in CAMERAS}
+    frames = {
+        camera: client.submit(decode_camera, str(folder / f"{camera}.avr"), pure=False)
+        for camera in CAMERAS
+    }
     wait(list(frames.values()))
     readable = {}
     for camera, future in frames.items():
@@ -79,17 +82,23 @@ def decode_all(client, folder):
 
 
 def count(client, frames, plumages):
-    found = {camera: client.submit(likeness, frame, plumages) for camera, frame in frames.items()}
+    found = {
+        camera: client.submit(likeness, frame, plumages)
+        for camera, frame in frames.items()
+    }
     return client.gather(found)
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     folder = Path.cwd() / "cards"
     folder.mkdir(exist_ok=True)
     store_frames(folder)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="450MB",
-                      dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="450MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             plumages = load_plumages(client)
             frames = decode_all(client, folder)

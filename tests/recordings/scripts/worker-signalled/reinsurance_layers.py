@@ -3,6 +3,7 @@
 Runs every evening on the shared actuarial host. The host is kept tidy by a small script of the administrators
 which runs next to everything else; it is started here too, as on the host.
 """
+
 import logging
 import os
 import subprocess
@@ -65,12 +66,14 @@ def simulate_layer(layer, seed):
     rng = np.random.default_rng(seed)
     losses = np.empty((layer.years, 6))
     for start in range(0, layer.years, 50_000):
-        block = losses[start:start + 50_000]
+        block = losses[start : start + 50_000]
         block[:] = rng.lognormal(13.5, 1.8, block.shape)
         time.sleep(0.1)
     ceded = 0.0
     for start in range(0, layer.years, 50_000):
-        ceded += np.clip(losses[start:start + 50_000] - layer.attachment, 0, layer.limit).sum()
+        ceded += np.clip(
+            losses[start : start + 50_000] - layer.attachment, 0, layer.limit
+        ).sum()
     return layer.name, ceded / layer.years
 
 
@@ -84,10 +87,19 @@ def main():
     Path("tidy_host.py").write_text(TIDY)
     tidy = subprocess.Popen([sys.executable, "tidy_host.py", str(os.getpid())])
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="900MB", dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="900MB",
+            dashboard_address=None,
+        ) as cluster:
             with Client(cluster) as client:
-                means = [client.submit(simulate_layer, layer, i, key=f"simulate_layer-{layer.name}")
-                         for i, layer in enumerate(PROGRAMME)]
+                means = [
+                    client.submit(
+                        simulate_layer, layer, i, key=f"simulate_layer-{layer.name}"
+                    )
+                    for i, layer in enumerate(PROGRAMME)
+                ]
                 premiums = client.map(premium, means)
                 for name, amount in client.gather(premiums):
                     log.info("%-10s %12d", name, amount)

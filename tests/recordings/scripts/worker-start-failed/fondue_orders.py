@@ -4,6 +4,7 @@ The kitchens' cluster is described in kitchens.toml (kept by the operations
 team); the planning needs all of them, as each blends the orders of its own
 district.
 """
+
 import pathlib
 import subprocess
 import sys
@@ -47,11 +48,21 @@ class Launcher:
 
     def __enter__(self):
         self.scheduler_file.unlink(missing_ok=True)
-        self.run("scheduler", "distributed.cli.dask_scheduler", "--no-dashboard",
-                 **self.description["scheduler"], **{"port": "0", "scheduler-file": str(self.scheduler_file)})
+        self.run(
+            "scheduler",
+            "distributed.cli.dask_scheduler",
+            "--no-dashboard",
+            **self.description["scheduler"],
+            **{"port": "0", "scheduler-file": str(self.scheduler_file)},
+        )
         for kitchen in self.description["kitchen"]:
-            self.run(kitchen["name"], "distributed.cli.dask_worker", "--no-dashboard",
-                     **kitchen, **{"scheduler-file": str(self.scheduler_file)})
+            self.run(
+                kitchen["name"],
+                "distributed.cli.dask_worker",
+                "--no-dashboard",
+                **kitchen,
+                **{"scheduler-file": str(self.scheduler_file)},
+            )
         return self
 
     def __exit__(self, *exc):
@@ -66,8 +77,15 @@ class Launcher:
 
 
 def district_orders(district):
-    rows = [(district, day, 20 + (7 * day + 3 * district) % 35, ("moitie", "vacherin", "classic")[day % 3])
-            for day in range(60)]
+    rows = [
+        (
+            district,
+            day,
+            20 + (7 * day + 3 * district) % 35,
+            ("moitie", "vacherin", "classic")[day % 3],
+        )
+        for day in range(60)
+    ]
     return pd.DataFrame(rows, columns=["district", "day", "persons", "blend"])
 
 

@@ -4,6 +4,7 @@ Load cells are calibrated before each regatta. The calibration is read once
 per worker; the tasks take it from the worker. A rehearsal with one ship is run
 before the fleet, to see that the recordings are readable.
 """
+
 import contextlib
 import json
 import logging
@@ -35,7 +36,14 @@ class CellCalibration(WorkerPlugin):
 
 def write_calibration(folder):
     path = pathlib.Path(folder) / "load_cells.json"
-    path.write_text(json.dumps({ship: {"gain": 1.5 + 0.1 * n, "zero": 12 * n} for n, ship in enumerate(FLEET)}))
+    path.write_text(
+        json.dumps(
+            {
+                ship: {"gain": 1.5 + 0.1 * n, "zero": 12 * n}
+                for n, ship in enumerate(FLEET)
+            }
+        )
+    )
     return path
 
 
@@ -51,8 +59,13 @@ def peak_force(ship, samples):
 
 @contextlib.contextmanager
 def rig_cluster(n_workers):
-    with LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit="400MB",
-                      host="127.0.0.1", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        host="127.0.0.1",
+        dashboard_address=None,
+    ) as cluster:
         with Client(cluster) as client:
             client.wait_for_workers(n_workers, timeout=20)
             yield client
@@ -67,14 +80,18 @@ class Regatta:
             self.calibration = CellCalibration(write_calibration(folder))
             with rig_cluster(1) as client:
                 client.register_plugin(self.calibration)
-                force = client.submit(peak_force, FLEET[0], client.submit(recording, FLEET[0], 0)).result(20)
+                force = client.submit(
+                    peak_force, FLEET[0], client.submit(recording, FLEET[0], 0)
+                ).result(20)
         log.info("rehearsal: %s %.0f N", FLEET[0], force)
 
     def sail(self, legs):
         with rig_cluster(2) as client:
             client.register_plugin(self.calibration)
             futures = {
-                (ship, leg): client.submit(peak_force, ship, client.submit(recording, ship, leg))
+                (ship, leg): client.submit(
+                    peak_force, ship, client.submit(recording, ship, leg)
+                )
                 for ship in FLEET
                 for leg in range(legs)
             }
@@ -90,7 +107,11 @@ def main():
     finally:
         log.info("%d of %d recordings evaluated", len(forces), 4 * len(FLEET))
     for ship in FLEET:
-        print(ship, round(max(force for (name, _), force in forces.items() if name == ship)), "N")
+        print(
+            ship,
+            round(max(force for (name, _), force in forces.items() if name == ship)),
+            "N",
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The workers of the works are prepared by a bootstrap module (calibration of the thermocouples) that every one of them
 loads before it takes work; the launcher below starts them the way the plant's service does.
 """
+
 import os
 import pathlib
 import subprocess
@@ -64,11 +65,28 @@ class PlantService:
         for number in range(self.count):
             run = pathlib.Path("run") / f"kiln-worker-{number}"
             run.mkdir(parents=True, exist_ok=True)
-            self.workers.append(subprocess.Popen(
-                [sys.executable, "-m", "dask", "worker", self.address, "--name", f"kiln-worker-{number}", "--no-nanny",
-                 "--nthreads", "1", "--memory-limit", "300MB", "--no-dashboard", "--preload", bootstrap],
-                cwd=run,
-            ))
+            self.workers.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "dask",
+                        "worker",
+                        self.address,
+                        "--name",
+                        f"kiln-worker-{number}",
+                        "--no-nanny",
+                        "--nthreads",
+                        "1",
+                        "--memory-limit",
+                        "300MB",
+                        "--no-dashboard",
+                        "--preload",
+                        bootstrap,
+                    ],
+                    cwd=run,
+                )
+            )
         return self
 
     def __exit__(self, *exc):
@@ -82,12 +100,20 @@ class PlantService:
 @click.command()
 @click.option("--week", default="2026-W49")
 @click.option("--workers", default=2, show_default=True)
-@click.option("--patience", default=15.0, help="Seconds to wait for the plant's workers.")
+@click.option(
+    "--patience", default=15.0, help="Seconds to wait for the plant's workers."
+)
 def cli(week, workers, patience):
     prepare()
-    batches = [{"name": f"{week}-{n:03d}", "pieces": 150 + (n * 71) % 500, "cone": 98 + n % 7} for n in range(60)]
+    batches = [
+        {"name": f"{week}-{n:03d}", "pieces": 150 + (n * 71) % 500, "cone": 98 + n % 7}
+        for n in range(60)
+    ]
     with LocalCluster(n_workers=0, dashboard_address=":0", host="127.0.0.1") as cluster:
-        with PlantService(cluster.scheduler_address, workers), Client(cluster) as client:
+        with (
+            PlantService(cluster.scheduler_address, workers),
+            Client(cluster) as client,
+        ):
             click.echo(f"waiting for {workers} workers")
             client.wait_for_workers(workers, timeout=patience)
             plan = client.gather(client.map(plan_firing, batches))

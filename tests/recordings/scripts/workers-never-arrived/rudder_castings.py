@@ -2,6 +2,7 @@
 
 Each stage gets a cluster of its own (the stages ran on different machines once, and have their own settings).
 """
+
 import copy
 import logging
 import subprocess
@@ -18,7 +19,12 @@ log = logging.getLogger("castings")
 POROSITY = {
     "stage": "porosity",
     "scheduler": {"scheduler-file": "porosity.json"},
-    "worker": {"scheduler-file": "porosity.json", "nthreads": 1, "memory-limit": "350MB", "death-timeout": 10},
+    "worker": {
+        "scheduler-file": "porosity.json",
+        "nthreads": 1,
+        "memory-limit": "350MB",
+        "death-timeout": 10,
+    },
     "workers": 2,
 }
 FINISH = copy.deepcopy(POROSITY)
@@ -40,10 +46,22 @@ class Stage:
         self.running = []
 
     def spawn(self, what, extra=()):
-        arguments = [sys.executable, "-m", "dask", what, "--no-dashboard", *options(self.settings[what]), *extra]
-        log_file = self.folder / f"{self.settings['stage']}-{what}-{len(self.running)}.log"
+        arguments = [
+            sys.executable,
+            "-m",
+            "dask",
+            what,
+            "--no-dashboard",
+            *options(self.settings[what]),
+            *extra,
+        ]
+        log_file = (
+            self.folder / f"{self.settings['stage']}-{what}-{len(self.running)}.log"
+        )
         with open(log_file, "wb") as out:
-            self.running.append(subprocess.Popen(arguments, cwd=self.folder, stdout=out, stderr=out))
+            self.running.append(
+                subprocess.Popen(arguments, cwd=self.folder, stdout=out, stderr=out)
+            )
 
     def start(self):
         self.spawn("scheduler", ["--host", "127.0.0.1", "--port", "0"])
@@ -53,7 +71,15 @@ class Stage:
                 break
             time.sleep(0.1)
         for n in range(self.settings["workers"]):
-            self.spawn("worker", ["--name", f"{self.settings['stage']}-{n}", "--local-directory", f"space-{n}"])
+            self.spawn(
+                "worker",
+                [
+                    "--name",
+                    f"{self.settings['stage']}-{n}",
+                    "--local-directory",
+                    f"space-{n}",
+                ],
+            )
         self.client = Client(scheduler_file=str(where), timeout=15)
         self.client.wait_for_workers(self.settings["workers"], timeout=22)
         log.info("%s: %d workers", self.settings["stage"], self.settings["workers"])
@@ -84,8 +110,12 @@ def finish(item):
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    with tempfile.TemporaryDirectory(prefix="foundry-", ignore_cleanup_errors=True) as name:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    with tempfile.TemporaryDirectory(
+        prefix="foundry-", ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         first = Stage(POROSITY, folder)
         try:
@@ -102,7 +132,9 @@ def main():
             roughness = dict(client.gather(client.map(finish, good)))
         finally:
             second.stop()
-    Path("castings.txt").write_text("\n".join(f"{k} {v:.3f}" for k, v in roughness.items()))
+    Path("castings.txt").write_text(
+        "\n".join(f"{k} {v:.3f}" for k, v in roughness.items())
+    )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The survey's scenes are loaded once and kept on the workers, because three products are computed from them
 (roughness, slope, change against last season). The field laptops have no disk to speak of: nothing is spilled.
 """
+
 import logging
 import sys
 
@@ -18,7 +19,7 @@ SETTINGS = {
     "distributed.worker.memory.pause": 0.75,
     "distributed.worker.memory.terminate": False,
 }
-SCENE = (1400, 1400)          # pixels, 15 MB in float64
+SCENE = (1400, 1400)  # pixels, 15 MB in float64
 FLIGHTS = {"tongue": 14, "left bank": 12, "right bank": 12}
 
 
@@ -60,7 +61,9 @@ def keep_scenes(client):
     scenes = {}
     for flight, count in FLIGHTS.items():
         for number in range(count):
-            scenes[flight, number] = client.submit(load_scene, flight, number, key=f"load_scene-{flight[:2]}-{number}")
+            scenes[flight, number] = client.submit(
+                load_scene, flight, number, key=f"load_scene-{flight[:2]}-{number}"
+            )
     log.info("%d scenes requested", len(scenes))
     wait(list(scenes.values()), timeout=28)
     return scenes
@@ -69,21 +72,37 @@ def keep_scenes(client):
 def products(client, scenes):
     rows = []
     for (flight, number), scene in scenes.items():
-        rows.append((flight, number, client.submit(roughness, scene), client.submit(slope, scene),
-                     client.submit(change, scene, 2310.4)))
-    return [(flight, number, *client.gather(list(values))) for flight, number, *values in rows]
+        rows.append(
+            (
+                flight,
+                number,
+                client.submit(roughness, scene),
+                client.submit(slope, scene),
+                client.submit(change, scene, 2310.4),
+            )
+        )
+    return [
+        (flight, number, *client.gather(list(values)))
+        for flight, number, *values in rows
+    ]
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
+    )
     dask.config.set(SETTINGS)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             log.info("camera check: roughness %.3f", check_of_the_camera(client))
             try:
                 scenes = keep_scenes(client)
             except TimeoutError:
-                log.error("the scenes are not there within the time of the landing window, packing up")
+                log.error(
+                    "the scenes are not there within the time of the landing window, packing up"
+                )
                 raise
             with open("moraines.csv", "w") as out:
                 for row in products(client, scenes):
