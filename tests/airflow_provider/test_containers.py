@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from dask_blackbox.testing import embedded_s3
@@ -27,10 +28,10 @@ pytestmark = [
 CONTAINER = """
 set -e
 mount --make-rprivate /
-mount --bind "$PYTHON_PREFIX" /mnt
+mount --bind "$PROJECT" /mnt
 mount -t tmpfs -o mode=1777,size=32m tmpfs /tmp
-case "$PYTHON_PREFIX" in
-    /tmp/*) mkdir -p "$PYTHON_PREFIX"; mount --move /mnt "$PYTHON_PREFIX" ;;
+case "$PROJECT" in
+    /tmp/*) mkdir -p "$PROJECT"; mount --move /mnt "$PROJECT" ;;
     *) umount /mnt ;;
 esac
 mount -o remount,bind,ro /
@@ -98,7 +99,8 @@ def test_a_task_of_a_random_user_without_a_home_records_into_a_bucket() -> None:
     with embedded_s3() as s3:
         environ = {
             "PATH": os.environ["PATH"],
-            "PYTHON_PREFIX": sys.prefix,  # it may lie in the folder that is hidden
+            # It, with its environments, may lie in the folder that is hidden.
+            "PROJECT": str(Path(__file__).parents[2]),
             **s3.environment,
             "HOME": "/nonexistent",
             # As the entrypoint of Airflow's image gives such a user a name.

@@ -17,6 +17,7 @@ SCRIPT = ROOT / "tests" / "recordings" / "cards.py"
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)  # all kept recordings, twice
 def test_two_processes_make_the_same_cards() -> None:
     processes = [
         subprocess.Popen(
@@ -28,7 +29,7 @@ def test_two_processes_make_the_same_cards() -> None:
         for seed in ("1", "2")
     ]
     first, second = (
-        each.communicate(timeout=600)[0].splitlines() for each in processes
+        each.communicate(timeout=1700)[0].splitlines() for each in processes
     )
 
     assert [each.returncode for each in processes] == [0, 0]

@@ -430,6 +430,32 @@ def test_an_error_whose_handler_led_to_the_exit_ended_the_work(end: Piece) -> No
     assert found.decided_at >= START + 30
 
 
+@pytest.mark.parametrize("related", ["1.1", "1.2"])
+def test_an_error_that_the_driver_had_logged_ended_the_work_if_its_code_shows_that(
+    related: str,
+) -> None:
+    logged = an_event(
+        "driver-error-logged", "driver", at=20, pid=1, exception="ZeroDivisionError",
+        message="division by zero", identity="8", id="1.1", file="/jobs/nightly.py", line=60,
+    )  # fmt: skip
+    exit_call = an_event(
+        "driver-exit", "driver", at=30, pid=1, code=3, related_errors=[related]
+    )
+    found = outcome(
+        a_run(HERE, logged, exit_call, failed_with(None, exit_code=3, at=31))
+    )
+
+    led = related == "1.1"
+    assert found.kind == ("exception" if led else "exit-code")
+    assert (found.reason is not None) == led
+    assert (found.exception is not None) == led
+    if found.exception is not None:
+        assert (found.exception.exception, found.exception.line) == (
+            "ZeroDivisionError",
+            60,
+        )
+
+
 def test_of_several_errors_that_led_to_the_end_the_most_frequent_kind_stands_for_it() -> (
     None
 ):

@@ -774,10 +774,41 @@ def fall_back_in_an_except() -> None:
         fail("no file of yesterday")
 
 
+class Report:
+    """What is published at the end of a `with`, or says on purpose that it is not."""
+
+    def __init__(self, *, on_purpose: bool) -> None:
+        self.on_purpose = on_purpose
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self.on_purpose:
+            raise OSError("no report of yesterday")
+        fail("no report in Directory")
+
+
+def publish_at_the_end_of_a_with() -> None:
+    with Report(on_purpose=False):
+        int("no curve")
+
+
+def raise_at_the_end_of_a_with() -> None:
+    with Report(on_purpose=True):
+        int("no curve")
+
+
 @pytest.mark.parametrize(
-    ("job", "cleanup"), [(clean_up_in_a_finally, True), (fall_back_in_an_except, False)]
+    ("job", "cleanup"),
+    [
+        (clean_up_in_a_finally, True),
+        (publish_at_the_end_of_a_with, True),
+        (fall_back_in_an_except, False),
+        (raise_at_the_end_of_a_with, False),
+    ],
 )
-def test_whether_a_finally_raised_is_recorded(
+def test_whether_clean_up_raised_is_recorded(
     job: Callable[[], None], *, cleanup: bool
 ) -> None:
     with pytest.raises(OSError, match=r"Directory|yesterday") as raised:

@@ -649,6 +649,8 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
         ("tries_again", 1, ["LookupError in 'refuse'", "; then "], "medium"),
         ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
         ("holds_a_lock", 5, ["The graph could not be pickled: it holds a _thread.lock; then the command called sys.exit(5) at side_effects.py:"], "medium"),
+        ("leaves_at_once", 7, ["LookupError in 'refuse'"], "high"),
+        ("logs_its_own_error", 3, ["ZeroDivisionError in the driver: division by zero", "; then the command called sys.exit(3) at side_effects.py:"], "medium"),
         ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
     ],
 )  # fmt: skip

@@ -170,7 +170,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not. If Dask could
             not name a task by its inputs: what pickle says of them (`refusal`).
-        cleanup: Whether it was raised in a `finally:`, while another exception was on its way.
+        cleanup: Whether it was raised in a `finally:`, or by the end of a `with` that does not
+            raise it on purpose, while another exception was on its way.
         related_errors: Ids of errors that the driver had handled and that led to it, as its code
             shows (`driver-call-failed` events have the same).
         missed_results: Ids of those that kept it from setting what it then used.

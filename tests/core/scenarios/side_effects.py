@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import multiprocessing
 import os
 import resource
@@ -23,6 +24,8 @@ from typing import Any
 
 import dask
 from dask.distributed import Client, LocalCluster, wait
+
+log = logging.getLogger("orders")
 
 
 def load(path: str) -> str:
@@ -513,6 +516,34 @@ def holds_a_lock(folder: str) -> None:
                 print("the total is made without a lock", type(error))
     if total is None:
         sys.exit(5)
+
+
+def leaves_at_once(folder: str) -> None:
+    """Handle what a task raised, and end the process, with its cluster, by `os._exit`."""
+    assert folder
+    with client() as c:
+        try:
+            c.submit(refuse, "A7").result()
+        except LookupError:
+            log.exception("the orders are left")
+            os._exit(7)
+
+
+def logs_its_own_error(folder: str) -> None:
+    """Handle an error of a task, and log one of the driver's own for which it exits."""
+    status = 0
+    with client() as c:
+        try:
+            rate = c.submit(refuse, "A7").result()
+        except LookupError as error:
+            log.warning("%s: the rate of yesterday is used", error)
+            rate = 2
+        try:
+            print(rate / (len(folder) - len(folder)))
+        except ZeroDivisionError:
+            log.exception("no report")
+            status = 3
+    sys.exit(status)
 
 
 def another_python(folder: str) -> None:

@@ -618,6 +618,7 @@ def _earlier(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     lines = [*_lines_of_the_job(case)]
     if _has_a_reason_of_its_own(case, verdict):
         lines = [e if e.root or e.of_task else replace(e, headline="") for e in lines]
+    lines = [replace(e, headline="") if _is_unrelated(case, e) else e for e in lines]
     # What the job did about a failure, or another task met of it, has its own name.
     if verdict.rule not in _RAISED or failure is not None:
         lines = [replace(each, root=None) for each in lines]
@@ -873,7 +874,8 @@ def _is_unrelated(case: Case, earlier: _Earlier) -> bool:
     failure, exception = earlier.root, case.exception
     if failure is None or exception is None or case.blame.failure is not None:
         return False
-    on_purpose = raised_by_a_check(exception.traceback)
+    exits = exception.exception.endswith("SystemExit")
+    on_purpose = exits or raised_by_a_check(exception.traceback)
     return on_purpose and case.outcome.is_unrelated(
         failure.key, failure.exception, failure.message
     )

@@ -32,14 +32,16 @@ _EMPTY = re.compile(
 
 
 _BEGUN = re.compile(
-    r"already (?:exists|open|running|registered|started)|file exists|duplicate|\bunique\b|"
+    r"already (?:exists|open|running|registered|started)|file exists|"
+    # Of what is stored; a table in memory is made by each attempt again.
+    r"duplicate(?!s in\b| (?:labels?|names?|columns?|index))|(?<!not )\bunique\b|"
     r"\blocked\b|\bin use\b|\block\w* is (?:held|taken)\b|\b(?:held|taken) by\b",
     re.IGNORECASE,
 )
 
 
 _LACKS = re.compile(
-    r"\b(?:no|not|none|nan|nothing|(?<!can )only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
+    r"\b(?:no|not(?! (?:unique|sorted|monotonic|an?)\b)|none|nan|nothing|(?<!can )only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
     re.IGNORECASE,
 )
 """What is said of values that are there in part, or not at all."""

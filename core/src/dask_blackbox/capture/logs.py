@@ -138,6 +138,7 @@ class LogTap:
         key_of_thread: Returns the key of the task that a thread is running, or None.
         delay: Returns seconds to add to get the scheduler's clock.
         mask: Blanks out what only this process knows to be secret, given a text.
+        records: Takes each record after its row.
     """
 
     def __init__(
@@ -150,11 +151,12 @@ class LogTap:
         key_of_thread: Callable[[int], str | None] = lambda thread: None,
         delay: Callable[[], float] = lambda: 0.0,
         mask: Callable[[str], str] | None = None,
+        records: Callable[[logging.LogRecord], None] | None = None,
     ) -> None:
         self._mark = "_dask_blackbox_" + mark
         self._role, self._source, self._sink = role, source, sink
         self._key_of_thread, self._delay = key_of_thread, delay
-        self._mask = mask
+        self._mask, self._records = mask, records
         self._pid, self.at = os.getpid(), 0.0
         self._known: dict[str, tuple[str, Iterator[int]]] = {}
         self._busy = threading.local()
@@ -230,6 +232,8 @@ class LogTap:
             self.take(
                 record.created, role, record.name, record.levelno, text, record.thread
             )
+            if self._records is not None:
+                self._records(record)
         except Exception:  # a log line must never hurt the one who logs
             pass
         finally:

@@ -45,6 +45,30 @@ class DriverCallFailed(UserCodeEvent, frozen=True, kw_only=True):
     found: dict[str, str] | None = None
 
 
+class DriverErrorLogged(UserCodeEvent, frozen=True, kw_only=True):
+    """The driver's own code logged an exception that it had handled, and that no call to Dask raised.
+
+    Attributes:
+        pid: Process id of the driver.
+        exception: Qualified name of the exception's class.
+        bases: Qualified names of the bases of that class, the nearest first.
+        message: Its text, redacted and cut.
+        traceback: Its end.
+        identity: Distinguishes the exception object from others of the process that exist.
+        id: Of this error; no other of the run has it.
+    """
+
+    kind: ClassVar[str] = "driver-error-logged"
+
+    pid: int | None = None
+    exception: str = ""
+    bases: tuple[str, ...] = ()
+    message: str = ""
+    traceback: str = ""
+    identity: str | None = None
+    id: str = ""
+
+
 class DriverClosing(Event, frozen=True, kw_only=True):
     """The driver closes a client or a cluster.
 

@@ -94,6 +94,11 @@ class DetachedProcess:
         self._handle: int | None = None
         self._detached, self._ended = threading.Event(), threading.Event()
 
+    @property
+    def pid(self) -> int | None:
+        """Its process id; None: it has not started yet."""
+        return self._pid
+
     def read_pid(self) -> None:
         """Read the id of the process that continues, and reap the one that does not."""
         with contextlib.suppress(OSError, ValueError):

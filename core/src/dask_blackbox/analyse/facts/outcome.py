@@ -35,6 +35,7 @@ from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,
     DriverClosing,
+    DriverErrorLogged,
     DriverExit,
     DriverGotSignal,
     DriverRaised,
@@ -94,7 +95,8 @@ class Outcome:
         survived: Those of them that the driver handled, and that did not end its work.
         related: Those that it handled, and whose handlers led to its end: its code shows that.
         unrelated: Those that its code does not connect with its end.
-        reason: The one of `related` that stands for what ended the work: `exception`.
+        reason: The handled error that stands for what ended the work, `exception`: one of
+            `related`, or one that the driver's own code had raised and logged.
         missed: Those that kept it from setting what it then used: its code shows that.
         passed_on: What the driver itself raised, where it only got the exit code of a program
             that had ended with `exception`.
@@ -117,7 +119,9 @@ class Outcome:
     related: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     missed: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     unrelated: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
-    reason: DriverCallFailed | None = field(default=None, repr=False)
+    reason: DriverCallFailed | DriverErrorLogged | None = field(
+        default=None, repr=False
+    )
     passed_on: DriverException | None = None
     then: DriverException | None = None
     exit: DriverExit | None = None
@@ -191,8 +195,12 @@ def outcome_of(run: RunTables) -> Outcome:
     exception = _with_handled(of_program or exception, received)
     refused = _raised_before_cleanup(exception, received)
     exit_call = _exit_call(run, ending.exit_code)
-    related, missed, unrelated = _by_its_code(run, received, exit_call)
-    first = _first_of_the_related(related, exception, refused or handled)
+    kinds = _by_its_code(run, exit_call)
+    related, missed, unrelated = (
+        tuple(each for each in received if each.id in kind) for kind in kinds
+    )
+    logged = tuple(e for e in run.of(DriverErrorLogged) if e.id in kinds[0])
+    first = _first_of_the_related(related or logged, exception, refused or handled)
     refused = refused or _counted_errors(run, exception, received)
     if first is not None:
         refused = _as_exception(first)
@@ -207,8 +215,7 @@ def outcome_of(run: RunTables) -> Outcome:
         exception, last = _as_printed(printed), (printed.at, "output")
     calls = tuple(each for each in received if _is_one_of(each, own, exception))
     at, source = next(_moments(run, calls, own, exit_call), last)
-    raised = [each for each in received if _is_one_of(each, own, exception)]
-    raised = raised if first is None else [first]
+    raised = calls if first is None else (first,)
     # What ended another process of the command, or a thread, was not handled.
     not_handled = (
         _exceptions_of_processes(run) | _exceptions_of_threads(run)
@@ -227,7 +234,9 @@ def outcome_of(run: RunTables) -> Outcome:
         exception=exception,
         passed_on=ending.exception if of_program is not None else None,
         then=then,
-        call=raised[-1].call if raised else None,
+        call=next(
+            (e.call for e in raised[-1:] if isinstance(e, DriverCallFailed)), None
+        ),
         received=received,
         survived=tuple(
             each
@@ -248,14 +257,12 @@ def outcome_of(run: RunTables) -> Outcome:
 
 
 def _by_its_code(
-    run: RunTables,
-    received: tuple[DriverCallFailed, ...],
-    exit_call: DriverExit | None,
-) -> tuple[tuple[DriverCallFailed, ...], ...]:
-    """Return the errors whose handlers led to the end, that left something undone, and others."""
+    run: RunTables, exit_call: DriverExit | None
+) -> tuple[set[str], set[str], set[str]]:
+    """Return which errors' handlers led to the end, which left something undone, and others."""
     ending = run.ending
     if ending is None or signal_of_driver(run) is not None:
-        return (), (), ()
+        return set(), set(), set()
     ends: list[DriverException | DriverExit | PossibleExit] = []
     if ending.exception is not None:
         ends = [ending.exception]
@@ -268,15 +275,14 @@ def _by_its_code(
     related = {each for end in ends for each in end.related_errors}
     missed = {each for end in ends for each in end.missed_results} - related
     apart = {each for end in ends for each in end.unrelated_errors} - related - missed
-    kinds = (related, missed, apart)
-    return tuple(tuple(each for each in received if each.id in kind) for kind in kinds)
+    return related, missed, apart
 
 
 def _first_of_the_related(
-    related: tuple[DriverCallFailed, ...],
+    related: tuple[DriverCallFailed | DriverErrorLogged, ...],
     exception: DriverException | None,
     known: DriverCallFailed | DriverException | None,
-) -> DriverCallFailed | None:
+) -> DriverCallFailed | DriverErrorLogged | None:
     """Return the error for which the driver exited, or raised an exception of its own.
 
     Of several, it is the first of the most frequent kind.  That work was cancelled says nothing
@@ -647,7 +653,7 @@ def _as_printed(printed: PrintedFailure) -> DriverException:
     )
 
 
-def _as_exception(received: DriverCallFailed) -> DriverException:
+def _as_exception(received: DriverCallFailed | DriverErrorLogged) -> DriverException:
     return DriverException(
         exception=received.exception,
         message=received.message,
@@ -657,7 +663,7 @@ def _as_exception(received: DriverCallFailed) -> DriverException:
         file=received.file,
         line=received.line,
         function=received.function,
-        key=received.key,
+        key=getattr(received, "key", None),
     )
 
 

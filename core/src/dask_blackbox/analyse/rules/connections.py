@@ -468,6 +468,7 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
 # tls-misconfigured
 
 # The second: what it sent was there before the handshake had begun.
+_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\b")
 _RESET = ("ConnectionResetError", "ConnectionAbortedError", "StreamClosedError")
 
 
@@ -488,7 +489,7 @@ def TLS_MISCONFIGURED(case: Case) -> Iterator[Finding]:
     if failure_of_tls is not None and failure_of_tls.sure == "low":
         # What answered is another service where the run's own scheduler did not start.
         ended = (each.command for each in case.run.of(ProgramFailed))
-        if any("dask scheduler" in each or "dask-scheduler" in each for each in ended):
+        if any(_SCHEDULER.search(each) for each in ended):
             return
     if failure_of_tls is not None:
         yield TLS_MISCONFIGURED.found(

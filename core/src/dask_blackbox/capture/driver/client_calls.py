@@ -21,7 +21,7 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeGuard
 
 from .. import os_calls, programs
@@ -168,6 +168,26 @@ def note_causes(error: BaseException) -> None:
             pass
 
 
+def comes_from_dask(error: BaseException) -> bool:
+    """Return whether a call to Dask raised, or returned, an exception or one in its chain."""
+    current: BaseException | None = error
+    for _ in range(_MOST_CHAINED):
+        if current is None:
+            break
+        if _is_of_dask(current) or _passed_through_dask(current.__traceback__):
+            return True
+        current = current.__cause__ or current.__context__
+    return False
+
+
+def _passed_through_dask(trace: TracebackType | None) -> bool:
+    while trace is not None:
+        if _DASKS in trace.tb_frame.f_code.co_filename:
+            return True
+        trace = trace.tb_next
+    return False
+
+
 def _is_of_dask(error: BaseException) -> bool:
     """Return whether a call to Dask had raised this exception."""
     identity = identity_of(error)
@@ -211,7 +231,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
                 "address": _address_of(owner),
                 "scheduler_file": scheduler_file_of(owner),
                 "found": missing_there(error),
-                "traceback": _trace_of(error) if name == _SENDING else "",
+                "traceback": trace_of(error) if name == _SENDING else "",
                 **place_of(innermost_user_frame(sys._getframe(1))),
             },
         )
@@ -220,7 +240,7 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
         pass
 
 
-def _trace_of(error: BaseException) -> str:
+def trace_of(error: BaseException) -> str:
     """Return the end of a traceback, with what the exception was raised from."""
     return plain("".join(traceback.format_exception(error)))[-_LONGEST_TRACE:]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import linecache
 import logging
 import os
 import platform
@@ -27,11 +26,12 @@ from ..user_frames import is_foreign, is_ours
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
 from .handled_errors import errors_behind
+from .logged_errors import LoggedErrors
 from .patches import Patches
+from .user_sources import Place, Sources, is_in, path_to
 
 _LONGEST = 20_000
 _SHORT = 2_000
-_MOST_LINES = 5_000  # of a file that is parsed
 _WARNING_FRAMES = 10  # from what shows a warning to what warns
 _MOST_THREADS, _LINES = 20, 190  # threads that exceptions end, and lines of each
 _REGISTERING = ("register_plugin", "register_worker_plugin")
@@ -150,33 +150,31 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         **where,
         "key": _key_of(error),
         "plugin": _plugin_of(error),
-        "cleanup": _in_a_finally(error),
+        "cleanup": _in_cleanup(error),
         **errors_behind(error.__traceback__),
     }
 
 
-def _in_a_finally(error: BaseException) -> bool:
-    """Return whether an exception was raised in a `finally:` that another one had entered.
+def _in_cleanup(error: BaseException) -> bool:
+    """Return whether an exception was raised in clean-up that another one had entered.
 
-    Its traceback looks like that of one that is raised in an `except:`.
+    That is a `finally:`, or the end of a `with` that does not raise it on purpose.  Its
+    traceback looks like that of one that is raised in an `except:`.
     """
     if error.__context__ is None or error.__cause__ is not None:
         return False
+    files = Sources()
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         if is_foreign(file) or is_ours(file):
             continue
-        lines = linecache.getlines(file, frame.f_globals)
-        if len(lines) > _MOST_LINES:
-            continue
-        try:
-            tree = ast.parse("".join(lines))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            for each in getattr(node, "finalbody", ()):
-                if each.lineno <= line <= (each.end_lineno or each.lineno):
-                    return True
+        scope = files.at(Place(file, line))
+        path = [] if scope is None else path_to(scope, line)
+        if any(is_in(getattr(node, "finalbody", ()), line) for node in path):
+            return True
+        at_end = frame.f_code.co_name in ("__exit__", "__aexit__")
+        if at_end and path and not isinstance(path[-1], ast.Raise):
+            return True
     return False
 
 
@@ -269,8 +267,14 @@ class DriverTap:
         threads: bool = False,
     ) -> None:
         self._sink, self._prints, self._threads = sink, printed, threads
+        self._pid = os.getpid()
+        self._errors = LoggedErrors()
         self._tap = LogTap(
-            recording, "driver", lambda role: role, lambda row: sink("log", row)
+            recording,
+            "driver",
+            lambda role: role,
+            lambda row: sink("log", row),
+            records=self._report_error,
         )
         self._printed = DriverPrintedLines(self._tap)
         self._showwarning: Any = None
@@ -300,6 +304,15 @@ class DriverTap:
         warnings.showwarning = hook
         if self._threads:
             self._watch_threads()
+
+    def _report_error(self, record: logging.LogRecord) -> None:
+        """Report an exception that the user's code has handled and logs."""
+        if os.getpid() != self._pid:
+            return  # a forked child: what it handles is not the driver's
+        found = self._errors.of(record)
+        if found is not None:
+            row = [record.created, "driver-error-logged", "driver", json.dumps(found)]
+            self._sink("event", row)
 
     def _watch_threads(self) -> None:
         before = threading.excepthook

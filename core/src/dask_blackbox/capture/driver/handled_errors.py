@@ -89,11 +89,23 @@ def remember(error: BaseException, frame: FrameType | None, *, returned: bool) -
         frame: The innermost frame that it has not left.
         returned: Whether a call returned it (`Future.exception`) instead of raising it.
     """
+    return _remember(error, _stack_of(frame), returned=returned)
+
+
+def remember_raised(error: BaseException) -> str:
+    """Remember where an exception came from that the driver has handled, and return its id."""
+    trace = error.__traceback__
+    outer = None if trace is None else trace.tb_frame.f_back
+    stack = (*_stack_of_traceback(trace), *_stack_of(outer))[:_FRAMES]
+    return _remember(error, stack, returned=False)
+
+
+def _remember(error: BaseException, stack: tuple[Place, ...], *, returned: bool) -> str:
     global _number  # noqa: PLW0603 - one count for the process
     _number += 1
     classes = tuple(each.__name__ for each in type(error).__mro__)
     identity = f"{os.getpid():x}.{_number}"
-    handled = _Handled(identity, classes, returned, _stack_of(frame))
+    handled = _Handled(identity, classes, returned, stack)
     if len(_first) < _FIRST:
         _first.append(handled)
     else:
