@@ -544,7 +544,7 @@ def _of_tank(level: Callable[..., Any], tank: int) -> Any:
 
 
 def _asynchronous(client: Client) -> list[Any]:
-    return asyncio.run(_awaited(client.scheduler.address))
+    return asyncio.run(_awaited(str(client.scheduler_info()["address"])))
 
 
 async def _awaited(address: str) -> list[Any]:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from distributed.security import Security
+
     from dask_blackbox.recorder.pulling import Puller
 
 
@@ -75,6 +77,14 @@ def puller() -> type[Puller]:
         from dask_blackbox.recorder.pulling import Puller
 
     return Puller
+
+
+def security() -> type[Security]:
+    """Return Dask's `Security`, which reads defaults that `distributed` itself would load."""
+    importlib.import_module("distributed.config")
+    from distributed.security import Security
+
+    return Security
 
 
 def spool_uploader() -> Callable[..., None]:

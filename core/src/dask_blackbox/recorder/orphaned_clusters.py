@@ -29,6 +29,7 @@ from dask_blackbox.events import (
     of_kind,
 )
 from dask_blackbox.protocol.messages import OwnedScheduler
+from dask_blackbox.recorder import late_imports
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -209,9 +210,7 @@ async def close_cluster(
 
 async def close_owned(cluster: OwnedScheduler) -> str | None:
     """As `close_cluster`, of a cluster to which its driver had not connected yet."""
-    from distributed.security import Security
-
-    args = Security(**cluster.security).get_connection_args("client")
+    args = late_imports.security()(**cluster.security).get_connection_args("client")
     return await close_cluster((cluster.address,), cluster.scheduler, args)
 
 
@@ -323,9 +322,7 @@ async def _asked(
 
 def close_now(cluster: OwnedCluster) -> str | None:
     """As `close_if_disconnected`, from a thread without an event loop, with Dask's own settings."""
-    from distributed.security import Security
-
-    args = Security().get_connection_args("client")
+    args = late_imports.security()().get_connection_args("client")
     return asyncio.run(close_if_disconnected(cluster, args))
 
 

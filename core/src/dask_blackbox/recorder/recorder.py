@@ -293,18 +293,18 @@ class Recorder:
         self, store: Store, runs: list[RunAddress], **seconds: float
     ) -> None:
         closing = close_clusters_of(store, runs, self._connection_args, **seconds)
-        with contextlib.suppress(Exception):
+        try:
             async for row in closing:
                 if self._end is None:
                     self._take_own_event(row)
+        except Exception:  # those of this run matter more
+            logger.warning("clusters of earlier runs remain open", exc_info=True)
 
     def _connection_args(self) -> Mapping[str, object]:
         """Return what an earlier attempt's cluster is reached with: as this one's is."""
-        from distributed.security import Security
-
         own = next(iter(self._pullers.values()), None)
         args: dict[str, object] = (
-            Security().get_connection_args("client")
+            loading.security()().get_connection_args("client")
             if own is None
             else own.connection_args
         )
