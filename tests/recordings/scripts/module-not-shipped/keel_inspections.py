@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pandas as pd
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, LocalCluster, wait
 
 HERE = Path.cwd()
 
@@ -106,6 +106,7 @@ def score(client, hulls):
         client.submit(grade_hull, table, key=f"grade_hull-{hull}")
         for hull, table in zip(hulls, tables)
     ]
+    wait(grades, timeout=15)
     return dict(zip(hulls, client.gather(grades)))
 
 

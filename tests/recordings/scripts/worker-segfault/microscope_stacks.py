@@ -7,7 +7,6 @@ the depth and written as thumbnails for the lab book.
 import ctypes
 import struct
 import sys
-from concurrent.futures import TimeoutError
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,8 @@ import dask
 import numpy as np
 from distributed import Client, LocalCluster, as_completed
 
-HEADER = struct.Struct("<4sIIq")
+HEADER = "<4sIIq"
+HEADER_SIZE = struct.calcsize(HEADER)
 
 
 @dataclass
@@ -30,11 +30,11 @@ def record_stacks(folder, count=10):
     for number in range(count):
         depth, side = 12, 128
         planes = rng.integers(0, 4000, (depth, side, side), dtype="u2")
-        offset = HEADER.size
+        offset = HEADER_SIZE
         if number == 6:
             # written while the microscope's computer lost its network share
             offset = -(1 << 44)
-        body = HEADER.pack(b"STK1", depth, side, offset) + planes.tobytes()
+        body = struct.pack(HEADER, b"STK1", depth, side, offset) + planes.tobytes()
         if number == 2:
             body = body[:10]
         (folder / f"stack_{number:02d}.stk").write_bytes(body)
@@ -43,7 +43,7 @@ def record_stacks(folder, count=10):
 
 def decode_planes(raw):
     """The vendor's layout: header, then planes at the given offset."""
-    magic, depth, side, offset = HEADER.unpack_from(raw)
+    magic, depth, side, offset = struct.unpack_from(HEADER, raw)
     source = ctypes.create_string_buffer(raw, len(raw))
     target = np.empty((depth, side, side), dtype="u2")
     ctypes.memmove(target.ctypes.data, ctypes.addressof(source) + offset, target.nbytes)
@@ -52,7 +52,7 @@ def decode_planes(raw):
 
 def project_stack(path):
     raw = Path(path).read_bytes()
-    if len(raw) < HEADER.size:
+    if len(raw) < HEADER_SIZE:
         raise ValueError(f"{path}: shorter than its header")
     planes = decode_planes(raw)
     brightest = planes.max(axis=0)

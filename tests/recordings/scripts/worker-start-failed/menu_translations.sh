@@ -13,6 +13,8 @@ pids=()
 finish() {
     code=$?
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
+    sleep 2
+    for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
     wait 2>/dev/null
     rm -rf "$RUN"
     echo "menu run ended with $code"
@@ -20,7 +22,8 @@ finish() {
 }
 trap finish EXIT
 
-mkdir -p "$RUN/glossaries"
+export GLOSSARY_FOLDER="$RUN/glossaries"
+mkdir -p "$GLOSSARY_FOLDER"
 cat > "$RUN/glossaries/2026-46.tsv" <<'TSV'
 potato	Kartoffel
 leek	Lauch
@@ -35,13 +38,16 @@ from pathlib import Path
 
 def read_glossary():
     edition = os.environ["GLOSSARY_EDITION"]
-    table = Path(__file__).parent / "glossaries" / f"{edition}.tsv"
+    table = Path(os.environ["GLOSSARY_FOLDER"]) / f"{edition}.tsv"
     pairs = [line.split("\t") for line in table.read_text().splitlines()]
     return dict(pairs)
 
 
-async def dask_setup(worker):
-    worker.glossary = read_glossary()
+GLOSSARY = read_glossary()
+
+
+def dask_setup(worker):
+    worker.glossary = GLOSSARY
 PYTHON
 
 cat > "$RUN/translate.py" <<'PYTHON'
