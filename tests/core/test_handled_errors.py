@@ -545,6 +545,42 @@ JOBS: dict[str, tuple[str, set[str], set[str]]] = {
         {"load"},
         set(),
     ),
+    "a table of the module's instead of what failed": (
+        """
+        PRINTED = {"north": 2.0}
+
+        def prices():
+            try:
+                return call("prices")
+            except ValueError:
+                log.warning("the printed prices are used")
+                return PRINTED
+
+        def main():
+            found = prices()
+            if sum(found.values()) < 3:
+                exit(4)
+        main()
+        """,
+        set(),
+        {"prices"},
+    ),
+    "a code that the module names": (
+        """
+        FAILED = 4
+
+        def prices():
+            try:
+                call("prices")
+            except ValueError:
+                return FAILED
+            return 0
+
+        exit(prices())
+        """,
+        {"prices"},
+        set(),
+    ),
     "a report whose property gives the code": (
         """
         class Report:

@@ -668,6 +668,14 @@ def test_a_recorded_command(
     assert verdict.confidence == confidence
 
 
+def test_workers_get_the_path_of_dasks_configuration_as_without_a_recording(
+    card_of_command: Callable[[str, int], RunCard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+    assert card_of_command("configures_path", 0).state == "succeeded"
+
+
 @pytest.mark.parametrize("how", ["tries_again", "exits_with_text"])
 def test_an_exit_is_reported_once_though_it_closes_client_and_cluster(
     card_of_command: Callable[[str, int], RunCard], how: str

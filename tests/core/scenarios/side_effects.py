@@ -546,6 +546,19 @@ def logs_its_own_error(folder: str) -> None:
     sys.exit(status)
 
 
+def path_of_worker() -> list[str]:
+    return os.environ["PYTHONPATH"].split(os.pathsep)
+
+
+def configures_path(folder: str) -> None:
+    """Give workers a `PYTHONPATH` by Dask's configuration."""
+    variables = {"PYTHONPATH": folder}
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": variables}):
+        cluster = LocalCluster(n_workers=1, dashboard_address=":0")
+    with cluster, Client(cluster) as c:
+        assert folder in c.submit(path_of_worker).result()
+
+
 def another_python(folder: str) -> None:
     """Continue in a Python that does not load the hook of `dask blackbox run`."""
     code = f"import ledger_of_{len(folder)}"

@@ -799,6 +799,7 @@ def _killed(case: Case, verdict: Finding) -> Iterator[_Earlier]:
         or _is_restarted_after(case, verdict, first)
         or _ended_upon(case, first)
         or _led_to_the_end(case, first)
+        or any(first.key in each.keys for each in _calls_that_skipped(case))
     ):
         return
     deaths = [each for each in case.deaths if first.key in each.executing]
@@ -1286,20 +1287,14 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
     Any exception about values may follow, as there are fewer of them; one of a system, or of
     a service, has another reason.
     """
-    if _ended_with(case, is_of_a_system):
-        return
-    failure, decided = case.blame.failure, case.outcome.decided_at
-    ended = decided if failure is None else failure.at
-    latest = float("inf") if ended is None else ended + case.outcome.clocks
-    for call in case.run.of(DriverSkipped):
-        if _is_of_another_test(case, call.function):
-            continue  # which expects what it leaves out
+    failure = case.blame.failure
+    for call in _calls_that_skipped(case):
         failed = [each for each in case.failures if each.key in call.keys]
         if not failed:  # they needed the results of tasks that had failed
             before = (each for each in case.failures if each.at <= call.at)
             failed = [each for each in before if each.key in case.unreceived]
-        # What had failed by then, or is only gathered while the run ends, does not follow.
-        if not failed or failure in failed or call.at > latest:
+        # What had failed by then does not follow; deaths say more than `KilledWorker`.
+        if not failed or failure in failed or all(each.killed for each in failed):
             continue
         first = min(failed, key=lambda each: each.at)
         name = class_of(first.exception)
@@ -1316,6 +1311,20 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
             "failed futures: compare the number of results with the number of futures, "
             'or remove `errors="skip"`.',
         )
+
+
+def _calls_that_skipped(case: Case) -> Iterator[DriverSkipped]:
+    """Yield the calls whose missing results the driver may have failed for."""
+    if _ended_with(case, is_of_a_system):
+        return
+    failure, decided = case.blame.failure, case.outcome.decided_at
+    ended = decided if failure is None else failure.at
+    # What is only gathered while the run ends does not count.
+    latest = float("inf") if ended is None else ended + case.outcome.clocks
+    for call in case.run.of(DriverSkipped):
+        # Another test expects what it leaves out.
+        if call.at <= latest and not _is_of_another_test(case, call.function):
+            yield call
 
 
 def _is_of_another_test(case: Case, function: str | None) -> bool:

@@ -121,25 +121,48 @@ class _AtImports:
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
         if name == "distributed.preloading":
             _hide_lines_on_our_preload()
-        if name != "subprocess":
+        if name not in _AFTER_LOADING:
             return None
         others = [finder for finder in sys.meta_path if finder is not cls]
         found = (finder.find_spec(name, path, target) for finder in others)
         spec = next((each for each in found if each is not None), None)
         if spec is not None:
-            _watch_programs_of(spec.loader)
+            _after_loading(spec.loader, _AFTER_LOADING[name])
         return spec
 
 
-def _watch_programs_of(loader: Any) -> None:
-    """Note programs, once a loader has loaded `subprocess`."""
+def _after_loading(loader: Any, change: Any) -> None:
+    """Change a module once a loader has loaded it."""
     inner = loader.exec_module
 
     def exec_module(module: Any) -> None:
         inner(module)
-        _watch_starts(module)
+        change(module)
 
     loader.exec_module = exec_module
+
+
+def _keep_configured_path(nanny: Any) -> None:
+    """Let workers have the `PYTHONPATH` of Dask's configuration, as without a recording.
+
+    Dask prefers a variable that is set, and this one is set only by us where the user has none.
+    """
+    inner = getattr(nanny, "_get_env_variables", None)
+    if inner is None:
+        return
+
+    def variables(config_key: str) -> Any:
+        found = inner(config_key)
+        try:
+            here = os.path.dirname(os.path.abspath(__file__))
+            configured = nanny.dask.config.get(config_key).get("PYTHONPATH")
+            if configured is not None and found.get("PYTHONPATH") == here:
+                found["PYTHONPATH"] = os.pathsep.join([here, str(configured)])
+        except Exception:
+            pass
+        return found
+
+    nanny._get_env_variables = variables  # noqa: SLF001 - no better way
 
 
 def _watch_starts(subprocess: Any) -> None:
@@ -167,6 +190,12 @@ def _watch_starts(subprocess: Any) -> None:
 
     __init__.__wrapped__ = inner  # type: ignore[attr-defined]
     subprocess.Popen.__init__ = __init__
+
+
+_AFTER_LOADING = {
+    "subprocess": _watch_starts,
+    "distributed.nanny": _keep_configured_path,
+}
 
 
 def _is_of_dask(args: Any) -> bool:

@@ -517,7 +517,7 @@ class _Flow:
         own = next(
             (h.name for h in getattr(caught, "handlers", ()) if h.body is body), None
         )
-        instead = [e for e in body if _stands_in(e, own)]
+        instead = [e for e in body if _stands_in(e, own) or self._is_table(scope, e)]
         self._mark_below(scope, instead, _UNDONE)
         self._mark_below(scope, [e for e in body if e not in instead], _HANDLER)
         self._leave_out_branches(scope, body)
@@ -536,6 +536,22 @@ class _Flow:
             for each in scope.statements:
                 if isinstance(each, ast.Return) and each.lineno > after:
                     self._returns(scope, each, _HANDLER)
+
+    def _is_table(self, scope: Scope, node: ast.stmt) -> bool:
+        """Return whether a handler uses a table of the module's instead of what failed."""
+        given = getattr(node, "value", None)
+        if not isinstance(node, ast.Return | ast.Assign) or not isinstance(
+            given, ast.Name
+        ):
+            return False
+        module = next((s for s in self._files.scopes(scope.file) if s.is_module), None)
+        return module is not None and any(
+            isinstance(each, ast.Assign | ast.AnnAssign)
+            and isinstance(each.value, ast.Dict | ast.List | ast.Tuple | ast.Call)
+            and any(name_of(t) == given.id for t in _targets_of(each))
+            and not _is_empty(each.value)
+            for each in module.statements
+        )
 
     def _leave_out_branches(self, scope: Scope, body: list[ast.stmt]) -> None:
         """Leave out what is only executed if a name has a value that the handler sets to None."""
@@ -961,6 +977,16 @@ def _stands_in(node: ast.stmt, error: str | None) -> bool:
     # Classes are called to make a note.
     others = [name for name in calls if name not in _PLAIN and name[:1].islower()]
     return bool(others) and error not in names
+
+
+def _targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _is_empty(node: ast.AST) -> bool:
+    """Return whether an expression makes a container that something is added to later."""
+    parts = ("elts", "keys", "args", "keywords")
+    return not any(getattr(node, name, ()) for name in parts)
 
 
 def _sends_work(node: ast.AST) -> bool:
