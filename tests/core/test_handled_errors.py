@@ -5,6 +5,7 @@ The sources are the ways in which jobs handle an error, go on, and end.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -12,7 +13,11 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import pytest
-from dask_blackbox.capture.driver import client_calls, handled_errors
+from dask_blackbox.capture.driver import (
+    awaiting_tasks,
+    client_calls,
+    handled_errors,
+)
 
 JOBS: dict[str, tuple[str, set[str], set[str]]] = {
     "a list of names, counted": (
@@ -813,3 +818,23 @@ def test_a_recording_begins_without_the_errors_of_earlier_ones(
     finally:
         first.stop()
         second.stop()
+
+
+def test_who_waits_for_a_task_is_looked_for_until_that_has_taken_half_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def lines() -> list[int]:
+        found = handled_errors._stack_of(sys._getframe())
+        return [place.line for place in found if place.file == __file__]
+
+    async def main() -> list[int]:
+        return await asyncio.wait_for(asyncio.create_task(lines()), 5)
+
+    monkeypatch.setattr(awaiting_tasks, "_spent", 0.0)
+    called = asyncio.run(main())
+    monkeypatch.setattr(awaiting_tasks, "_spent", 0.6)
+    without = asyncio.run(main())
+
+    assert main.__code__.co_firstlineno + 1 in called
+    assert main.__code__.co_firstlineno + 1 not in without
+    assert 0 < awaiting_tasks._LONGEST < 0.6

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import traceback
 
 from .logs import plain
+from .user_frames import is_foreign, is_ours
 
 _MOST = 1_000  # characters
 _LONGEST_ERRORS = 1_000
@@ -78,3 +80,16 @@ def scheduler_exception(pickled: bytes) -> tuple[str, str]:
     except Exception as problem:
         return "Exception", f"could not be read: {problem!r}"
     return qualified(type(error)), message_of(error)
+
+
+def own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame of the user's own code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        frame
+        for frame in frames
+        if not (is_foreign(frame.filename) or is_ours(frame.filename))
+        # Compiled libraries name their files without a folder to begin with.
+        and not frame.filename.endswith((".pyx", ".pxi"))
+    ]
+    return own[-1] if own else (frames[-1] if frames else None)

@@ -56,7 +56,7 @@ _FINDING = 90.0  # longer than the longest pause before another recorder starts
 _FINAL_EVENTS = 5.0
 _POLLING = 0.01
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a handler of a signal may exit while this thread holds it
 _attached: dict[str, Attach] = {}
 
 REPORTED_EXIT = "reported_exit"

@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import time
 from collections.abc import Iterator
 from types import CoroutineType, FrameType
 from typing import Any
 
 _MOST_TASKS, _MOST_WAITING, _DEEPEST = 1_000, 10, 100
+_LONGEST = 0.5
+"""Seconds that a process spends on this in all: it runs on the user's event loop."""
+_spent = 0.0
 _LOOP = (f"asyncio{os.sep}events.py", "_run")
 """File and function in which the event loop runs a step of a task."""
 
@@ -27,19 +31,28 @@ def is_event_loop(frame: FrameType) -> bool:
 
 def frames_of_waiting() -> Iterator[FrameType]:
     """Yield the frames of the tasks that wait for the running one, the innermost first."""
+    global _spent  # noqa: PLW0603 - one for the process
+    if _spent > _LONGEST:
+        return
+    begun, frames = time.perf_counter(), list[FrameType]()
     try:
-        task = asyncio.current_task()
-        others = [*asyncio.all_tasks()] if task is not None else []
-    except RuntimeError:  # no event loop runs in this thread
-        return
-    if len(others) > _MOST_TASKS:
-        return
-    for _ in range(_MOST_WAITING):
+        frames = _found()
+    except Exception:  # the error itself matters more than who waits for it
+        pass
+    _spent += time.perf_counter() - begun
+    yield from frames
+
+
+def _found() -> list[FrameType]:
+    task, frames = asyncio.current_task(), list[FrameType]()
+    others = [] if task is None else [*asyncio.all_tasks()]
+    for _ in range(_MOST_WAITING if len(others) <= _MOST_TASKS else 0):
         task = None if task is None else _waiting_for(task, others)
         if task is None:
-            return
+            break
         others.remove(task)
-        yield from reversed(_frames_of(task.get_coro()))
+        frames += reversed(_frames_of(task.get_coro()))
+    return frames
 
 
 def _waiting_for(task: asyncio.Task[Any], others: list[Any]) -> Any:

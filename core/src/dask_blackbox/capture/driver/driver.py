@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from ..bytecode import code_hash, signed
-from ..exceptions import bases_of, message_of, qualified
+from ..exceptions import bases_of, message_of, own_frame, qualified
 from ..files import working_directory
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
@@ -218,25 +218,12 @@ def _place_of(error: BaseException) -> dict[str, object]:
             "line": code.co_firstlineno,
             "function": name.rpartition("<locals>.")[2],
         }
-    frame = _own_frame(error)
+    frame = own_frame(error)
     return {
         "file": None if frame is None else frame.filename,
         "line": None if frame is None else frame.lineno,
         "function": None if frame is None else frame.name,
     }
-
-
-def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the innermost frame of the user's own code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        frame
-        for frame in frames
-        if not (is_foreign(frame.filename) or is_ours(frame.filename))
-        # Compiled libraries name their files without a folder to begin with.
-        and not frame.filename.endswith((".pyx", ".pxi"))
-    ]
-    return own[-1] if own else (frames[-1] if frames else None)
 
 
 def _key_of(error: BaseException) -> str | None:

@@ -114,7 +114,7 @@ def _remember(error: BaseException, stack: tuple[Place, ...], *, returned: bool)
 
 
 def forget() -> None:
-    """Forget all errors, at the beginning of a recording: those of earlier ones fill no place."""
+    """Forget all errors, at the beginning of a recording: earlier ones do not count against its limit."""
     _first.clear()
     _newest.clear()
 

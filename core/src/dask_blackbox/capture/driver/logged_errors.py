@@ -12,7 +12,7 @@ import os
 import threading
 from collections import Counter
 
-from ..exceptions import bases_of, message_of, qualified
+from ..exceptions import bases_of, message_of, own_frame, qualified
 from ..logs import cut, plain
 from ..user_frames import is_foreign, is_ours
 from .client_calls import comes_from_dask, identity_of, trace_of
@@ -43,6 +43,7 @@ class LoggedErrors:
         if self._alike[kind] > _MOST_ALIKE or comes_from_dask(error):
             return None
         self._described += 1
+        frame = own_frame(error)
         return {
             "pid": os.getpid(),
             "exception": qualified(type(error)),
@@ -51,7 +52,9 @@ class LoggedErrors:
             "traceback": trace_of(error),
             "identity": identity_of(error),
             "id": remember_raised(error),
-            **_place_of(error),
+            "file": None if frame is None else frame.filename,
+            "line": None if frame is None else frame.lineno,
+            "function": None if frame is None else frame.name,
         }
 
 
@@ -68,18 +71,3 @@ def _error_of(record: logging.LogRecord) -> BaseException | None:
     values = args if isinstance(args, tuple) else ()
     errors = (each for each in (given, *values) if isinstance(each, Exception))
     return next((each for each in errors if each.__traceback__ is not None), None)
-
-
-def _place_of(error: BaseException) -> dict[str, object]:
-    place: dict[str, object] = {"file": None, "line": None, "function": None}
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if not is_foreign(code.co_filename) and not is_ours(code.co_filename):
-            place = {
-                "file": code.co_filename,
-                "line": trace.tb_lineno,
-                "function": code.co_name,
-            }
-        trace = trace.tb_next
-    return place
