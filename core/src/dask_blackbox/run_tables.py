@@ -16,6 +16,7 @@ from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.tables import (
     frames_of,
     spans_of,
+    without_empty_queries,
     workers_of,
 )
 
@@ -25,6 +26,11 @@ _Fact = TypeVar("_Fact")
 
 FINISHED = pl.col("outcome") == "finished"
 """The executions that gave a result, as a condition of a filter of `tasks`."""
+
+
+_NO_EVENTS = pl.DataFrame(
+    schema={"at": pl.Float64, "subject": pl.String, "detail": pl.String}
+)
 
 
 def epoch(column: str) -> pl.Expr:
@@ -66,6 +72,7 @@ class RunTables:
         self.last_heartbeat = last_heartbeat
         self.ending_whole, self.clock_ahead = True, 0.0
         self._frames = frames
+        self._tables: dict[str, pl.DataFrame] = {}
         self._events: dict[type[Event], tuple[Event, ...]] = {}
         self._facts: dict[Callable[..., object], object] = {}
 
@@ -90,27 +97,33 @@ class RunTables:
     @property
     def tasks(self) -> pl.DataFrame:
         """One row per execution of a task that ended."""
-        return self._frames["tasks"]
+        return self._table("tasks")
 
     @property
     def errors(self) -> pl.DataFrame:
         """One row per exception of a task, retried attempts included."""
-        return self._frames["errors"]
+        return self._table("errors")
 
     @property
     def logs(self) -> pl.DataFrame:
         """Log lines of scheduler, workers, nannies and driver, by time."""
-        return self._frames["logs"]
+        return self._table("logs")
 
     @property
     def metrics(self) -> pl.DataFrame:
         """One row per worker (and scheduler) and sampling instant."""
-        return self._frames["metrics"]
+        return self._table("metrics")
 
     @property
     def events(self) -> pl.DataFrame:
         """Everything else that happened, particulars as JSON in `detail`."""
-        return self._frames["events"]
+        return self._table("events")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = without_empty_queries(self._frames[name])
+        return known
 
     @cached_property
     def workers(self) -> pl.DataFrame:
@@ -126,17 +139,30 @@ class RunTables:
         """Return the events of a kind in order of time: `run.of(WorkerRemoved)`."""
         known = self._events.get(kind)
         if known is None:
-            chosen = self.events.filter(pl.col("kind") == kind.kind).sort(
-                "at", maintain_order=True
-            )
+            rows = self.rows_of_kind(kind.kind).iter_rows()
             known = tuple(
                 of_kind(kind, at, subject or "", detail or "")
-                for at, subject, detail in chosen.select(
-                    epoch("at"), "subject", "detail"
-                ).iter_rows()
+                for at, subject, detail in rows
             )
             self._events[kind] = known
         return cast("tuple[E, ...]", known)
+
+    def rows_of_kind(self, kind: str) -> pl.DataFrame:
+        """Return the events of a kind in order of time, as they are stored.
+
+        Returns:
+            `at` (epoch seconds), `subject` and `detail`.
+        """
+        return self._rows_by_kind.get(kind, _NO_EVENTS)
+
+    @cached_property
+    def _rows_by_kind(self) -> dict[object, pl.DataFrame]:
+        # All kinds at once: some sixty are asked for, however few rows there are.
+        rows = self.events.sort("at", maintain_order=True).select(
+            "kind", epoch("at"), "subject", "detail"
+        )
+        parts = rows.partition_by("kind", include_key=False, as_dict=True)
+        return {kind: part for (kind,), part in parts.items()}
 
     def once(self, derive: Callable[[Self], _Fact]) -> _Fact:
         """Return what a function derives from this run: however many ask, it runs once."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Generic, Self, TypeVar, cast, overload
 
 import polars as pl
 
@@ -101,6 +102,41 @@ _LARGE_SHARE = 0.9
 _LEAST_SHARE = 0.05  # of the thread-seconds of the whole run
 
 
+_T = TypeVar("_T")
+
+
+class _fact(Generic[_T]):  # noqa: N801 - a decorator, like `cached_property`
+    """A property that follows from the run alone: all cases of a run derive it once.
+
+    While a run continues its state changes with time, and what was derived before is not
+    used for another state.
+    """
+
+    def __init__(self, derive: Callable[[Case], _T]) -> None:
+        self.__doc__ = derive.__doc__
+        self._derive = derive
+
+    def __set_name__(self, owner: type[Case], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, case: None, owner: type[Case]) -> Self: ...
+    @overload
+    def __get__(self, case: Case, owner: type[Case]) -> _T: ...
+    def __get__(self, case: Case | None, owner: type[Case]) -> Self | _T:
+        if case is None:
+            return self
+        known = case.run.once(_facts_by_state)[case.state]
+        if self._name not in known:
+            known[self._name] = self._derive(case)
+        found = case.__dict__[self._name] = cast("_T", known[self._name])
+        return found
+
+
+def _facts_by_state(_: RunTables) -> defaultdict[State, dict[str, object]]:
+    return defaultdict(dict)
+
+
 def dask_setting(config: Mapping[str, object], name: str) -> object:
     """Return a setting; None if it is not set.
 
@@ -186,7 +222,7 @@ class Case:
         asked = self.search_exception(NO_WORKER_TO_SCATTER_TO.pattern)
         return self.raised("WorkerStartTimeoutError") or bool(asked) or never_seen
 
-    @cached_property
+    @_fact
     def gave_up_waiting(self) -> bool:
         """Whether the driver failed without what it had waited for in vain.
 
@@ -229,37 +265,37 @@ class Case:
         until = math.inf if decided is None else decided + self.outcome.clocks
         return finished_within(self.run, hang.at, until)
 
-    @cached_property
+    @_fact
     def outcome(self) -> Outcome:
         """What ended the driver's work, and when that was decided."""
         return outcome_of(self.run)
 
-    @cached_property
+    @_fact
     def teardown(self) -> Teardown:
         """What the driver's own script did to its cluster, and from when on."""
         return teardown_of(self.run, self.outcome)
 
-    @cached_property
+    @_fact
     def recorded_cluster(self) -> bool:
         """Whether anything was recorded beyond the driver."""
         return bool(self.run.of(RecordingStarted) or self.run.of(SchedulerInfo))
 
-    @cached_property
+    @_fact
     def clusterless(self) -> bool:
         """Whether only the driver was recorded, as it had no client."""
         return is_clusterless(self.run)
 
-    @cached_property
+    @_fact
     def loads(self) -> Loads:
         """Where the core-seconds of the cluster went."""
         return Loads(self.run)
 
-    @cached_property
+    @_fact
     def task_activity(self) -> TaskActivity:
         """What tasks and their processes spent beside computing."""
         return TaskActivity(self.run)
 
-    @cached_property
+    @_fact
     def failures(self) -> tuple[TaskFailure, ...]:
         """The tasks that raised, by time."""
         known, returned = (
@@ -273,7 +309,7 @@ class Case:
         )
         return tuple(sorted(found, key=lambda each: each.at))
 
-    @cached_property
+    @_fact
     def unhandled_failures(self) -> tuple[TaskFailure, ...]:
         """The failed tasks but those whose error the driver received and handled."""
         handled = self.outcome.has_handled
@@ -292,12 +328,12 @@ class Case:
             self._none_results[failure.key] = found
         return self._none_results[failure.key]
 
-    @cached_property
+    @_fact
     def deaths(self) -> tuple[WorkerExit, ...]:
         """The workers that died, by time."""
         return deaths_of(self.run)
 
-    @cached_property
+    @_fact
     def _causes(self) -> dict[int, ExitCause]:
         return {id(death): cause_of_exit(death, self.run) for death in self.deaths}
 
@@ -305,7 +341,7 @@ class Case:
         """Return the cause of one of `deaths`."""
         return self._causes[id(death)]
 
-    @cached_property
+    @_fact
     def blame(self) -> Blame:
         """The failed task and the deaths that the run's failure comes from."""
         if not self.failed:
@@ -334,13 +370,13 @@ class Case:
             handled=self.outcome.handled,
         )
 
-    @cached_property
+    @_fact
     def no_worker_left(self) -> bool:
         """Whether all workers had left when the outcome was decided, or there was none."""
         left = self.run.workers.select(epoch("left"))["left"]
         return not left.has_nulls() and not any(map(self.outcome.is_after, left))
 
-    @cached_property
+    @_fact
     def unreceived(self) -> frozenset[str]:
         """The keys of failed tasks whose error no call of the driver received (`fire_and_forget`)."""
         received = {each.key for each in self.outcome.received}
@@ -352,7 +388,7 @@ class Case:
             if each.key not in received and (each.exception, each.message) not in texts
         )
 
-    @property
+    @_fact
     def _recovered_deaths(self) -> tuple[WorkerExit, ...]:
         """The deaths whose work was completed elsewhere before the run ended."""
         done = self.run.tasks.filter(FINISHED)
@@ -435,7 +471,7 @@ class Case:
         """Return the prefix of a key."""
         return self._prefixes.get(key) or prefix_of(key)
 
-    @cached_property
+    @_fact
     def _prefixes(self) -> dict[str, str]:
         errors = self.run.errors.select("key", "prefix").drop_nulls().unique()
         return dict(errors.iter_rows())
@@ -448,7 +484,7 @@ class Case:
             return f"worker {name} ({', '.join(filter(None, [address, process]))})"
         return f"worker {address} ({process})" if process else f"worker {address}"
 
-    @cached_property
+    @_fact
     def _names(self) -> dict[str, str]:
         named = self.run.workers.select("address", "name").drop_nulls()
         return {a: n for a, n in named.iter_rows() if n != a}
@@ -484,7 +520,7 @@ class Case:
             see=self.show_command("logs", "--role", "driver"),
         )
 
-    @cached_property
+    @_fact
     def standstill(self) -> Hang | None:
         """What was blocked when the run ended, whatever ended it."""
         return hang_of(self.run)
@@ -502,7 +538,7 @@ class Case:
         gave_up = self.raised("KeyboardInterrupt") or self.gave_up_waiting
         return self.gave_no_reason or gave_up
 
-    @cached_property
+    @_fact
     def killed_in_a_shell(self) -> bool:
         """Whether a shell exited with the code of a driver that a signal had ended.
 
@@ -525,7 +561,7 @@ class Case:
         waited = exception is not None and timed_out_waiting(exception)
         return "high" if waited else "medium"
 
-    @cached_property
+    @_fact
     def driver_position(self) -> DriverPosition | None:
         """Where the driver was when it was stopped, if there is no traceback."""
         if self.exception is not None and not self.raised("KeyboardInterrupt"):

@@ -318,6 +318,10 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
     By the scheduler's samples, one a second, and by the worker's own, of which it reported the
     highest.
     """
+    return run.once(_peaks)
+
+
+def _peaks(run: RunTables) -> pl.DataFrame:
     own = [
         {"source": load.subject, "memory": load.peak_memory}
         for load in run.of(ProcessLoad)

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.failures import host_retries
 from dask_blackbox.analyse.history import alike, by_start
 from dask_blackbox.analyse.retry_advice import Advice
-from dask_blackbox.analyse.sketching import sketch_of
+from dask_blackbox.analyse.sketching import kind_of_failure
 from dask_blackbox.finding import Confidence, Evidence, Finding, lowest_confidence
 from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
@@ -124,10 +124,13 @@ def _retries_in_this_run(case: Case) -> Retries:
 
 def _retries_before_this(case: Case, verdict: Finding) -> tuple[Retries, bool]:
     """Return what earlier retries did, and whether this attempt repeats the one before it."""
-    fingerprint = sketch_of(case, verdict).fingerprint
+    history = case.history
+    if not (history.attempts or history.tries or history.sketches):
+        return Retries(), False
+    fingerprint = kind_of_failure(case, verdict)
     if fingerprint is None:
         return Retries(), False
-    history, kind = case.history, fingerprint.id
+    kind = fingerprint.id
     attempts = _retries_before((*history.attempts, *history.tries), kind)
     runs = _reruns(history.sketches, kind)
     again = bool(history.tries) and alike(history.tries[-1], kind)

@@ -17,6 +17,7 @@ from dask_blackbox.tables.batches import (
     spans_of,
     workers_of,
 )
+from dask_blackbox.tables.empty import without_empty_queries
 from dask_blackbox.tables.schemas import DURATIONS, SCHEMAS, TABLES
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "read_table",
     "spans_of",
     "with_known_columns",
+    "without_empty_queries",
     "workers_of",
     "write_tables",
 ]

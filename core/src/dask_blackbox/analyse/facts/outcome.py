@@ -172,17 +172,23 @@ class Outcome:
 
 def outcome_of(run: RunTables) -> Outcome:
     """Return what ended the driver's work."""
+    if run.ending is not None:
+        return run.once(_outcome_of_ended)
+    received = run.of(DriverCallFailed)
+    lost = state_of(run) == "lost"
+    return Outcome(
+        kind="vanished" if lost else "still-running",
+        decided_at=None,
+        source="process-end",
+        received=received,
+        survived=received,
+    )
+
+
+def _outcome_of_ended(run: RunTables) -> Outcome:
     received = run.of(DriverCallFailed)
     ending = run.ending
-    if ending is None:
-        lost = state_of(run) == "lost"
-        return Outcome(
-            kind="vanished" if lost else "still-running",
-            decided_at=None,
-            source="process-end",
-            received=received,
-            survived=received,
-        )
+    assert ending is not None  # noqa: S101 - for mypy
     handled = (
         _replaced_while_closing(run, received, ending.exception)
         if ending.exception is not None

@@ -84,10 +84,13 @@ def lines_of(
     Args:
         by: Roles of the processes that wrote them; empty: any.
     """
+    if run.logs.is_empty():
+        return run.logs
     found = printed_by(*signatures)
     if by:
         found &= pl.col("role").is_in(by)
-    return run.logs.filter(found).sort("at", maintain_order=True)
+    lines = run.logs.filter(found)
+    return lines.sort("at", maintain_order=True) if len(lines) > 1 else lines
 
 
 def _without_names(pattern: str) -> str:

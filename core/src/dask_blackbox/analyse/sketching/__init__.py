@@ -30,9 +30,15 @@ from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run_tables import RunTables
-from dask_blackbox.sketch import Inputs, Sketch
+from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
 
-__all__ = ["facts_of_sketch", "normal_prefix", "normal_value", "sketch_of"]
+__all__ = [
+    "facts_of_sketch",
+    "kind_of_failure",
+    "normal_prefix",
+    "normal_value",
+    "sketch_of",
+]
 
 
 _STATE = 512  # bytes that a state of Prefect's seems to have at most
@@ -53,16 +59,23 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
         sketch = _made[case.run] = _without_verdict(case)
     if verdict is None:
         return sketch
-    fingerprint = None
-    if not _stopped(case, verdict):  # no kind of failure: the next run may be as long
-        with guard("the fingerprint of a sketch"):
-            fingerprint = fingerprint_of(case, verdict)
     return msgspec.structs.replace(
         sketch,
         verdict=verdict.rule,
         title=short(verdict.title, 200),
-        fingerprint=fingerprint,
+        fingerprint=kind_of_failure(case, verdict),
     )
+
+
+def kind_of_failure(case: Case, verdict: Finding) -> Fingerprint | None:
+    """Return the fingerprint in the sketch of a failed run, which costs less than the sketch.
+
+    None if the run was stopped, which is no kind of failure: the next run may be as long.
+    """
+    if not _stopped(case, verdict):
+        with guard("the fingerprint of a sketch"):
+            return fingerprint_of(case, verdict)
+    return None
 
 
 def _stopped(case: Case, verdict: Finding) -> bool:
