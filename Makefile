@@ -1,7 +1,7 @@
 # Python 3.11+, git and make are enough; everything else comes into .tools/ and .venvs/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick lint metrics docs screenshots format environments clean
+.PHONY: help demo test test-all test-changed lint metrics docs screenshots format environments clean
 
 UV := tools/uv
 
@@ -9,16 +9,19 @@ UV := tools/uv
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## List the targets
-	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venvs/core/.synced .venvs/airflow/.synced .venvs/prefect/.synced  ## Two runs in a real Airflow and a real Prefect, recorded into S3 (KEEP=1: keep the servers running)
 	@.venvs/core/bin/python demo/run.py $(if $(KEEP),--keep)
 
-test: environments  ## All tests, each suite in its own environment
+test: environments  ## All tests that protect a change, each suite in its own environment
 	@.venvs/core/bin/python tools/suites.py
 
-test-quick: environments  ## All tests but those marked nightly: what runs on each push
-	@.venvs/core/bin/python tools/suites.py --quick
+test-all: environments  ## Those, and the tests marked nightly: what runs each night
+	@.venvs/core/bin/python tools/suites.py --all
+
+test-changed: environments  ## Those of make test that the changes since main can reach
+	@.venvs/core/bin/python tools/suites.py --changed
 
 lint: environments  ## Format, lint, types (each member in its own environment), architecture
 	@.venvs/core/bin/python tools/lint.py

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from conditions import LOAD_FACTOR, scaled
 from dask_blackbox.guard import kept
 
 # How fast examples are made is a matter of the machine, and of who else uses it.
@@ -16,6 +17,44 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("default")
+
+_OF_A_FILE = {"module", "class"}
+_CHEAP = {"homes"}
+"""Fixtures that each process may as well set up again."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Keep tests together that share something, and scale what pytest-timeout allows.
+
+    Any process runs any test, but tests with a fixture of their file, so that what
+    that starts starts once.
+    """
+    for item in items:
+        if config.pluginmanager.hasplugin("xdist") and _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if LOAD_FACTOR > 1:
+            item.add_marker(
+                pytest.mark.timeout(scaled(_seconds_allowed(config, item))),
+                append=False,
+            )
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    found = getattr(item, "_fixtureinfo", None)
+    definitions = found.name2fixturedefs if found else {}
+    return any(
+        each[-1].scope in _OF_A_FILE and name not in _CHEAP
+        for name, each in definitions.items()
+    )
+
+
+def _seconds_allowed(config: pytest.Config, item: pytest.Item) -> float:
+    marked = item.get_closest_marker("timeout")
+    return float(marked.args[0] if marked else config.getini("timeout"))
+
 
 Swallowed = deque[tuple[str, BaseException]]
 

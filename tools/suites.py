@@ -1,14 +1,16 @@
-"""All tests: each suite in its own environment, two at a time, all of them.
+"""The tests: each suite in its own environment, suites of different lanes side by side.
 
-Tests wait for processes more than they compute, so the core's run beside those of the
-hosts, two files of them at once; each line says whose it is.  The last lines say of each
-suite how it ended, and what did not run without a browser.
+Most tests wait for processes more than they compute.  Those of the core that do are marked
+`processes` and run six at a time, or `kills` and run two at a time, beside those that
+compute, which leave the processors to them; each line says whose it is.  The last lines say
+of each suite how it ended, and what did not run without a browser.
 
-    .venvs/core/bin/python tools/suites.py [--quick] [SUITE…]
+    .venvs/core/bin/python tools/suites.py [--all | --changed] [SUITE…]
 
-With `--quick`, tests marked `nightly` are left out, and up to three tests of a suite that
-failed run once more on their own (`docs/decisions/0016-unstable-tests.md`): one that passes
-then is listed as unstable in the last lines.
+Without an option, tests marked `nightly` are left out: `make test`.  `--all` runs every
+test, `--changed` those of `make test` that what differs from the branch `main` can reach
+(`tools/affected_tests.py`).  Nothing that failed runs again, and deadlines follow the load
+of the machine: `docs/decisions/0016-deadlines-follow-the-load.md`.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from load_factor import VARIABLE, load_factor
+
 ROOT = Path(__file__).resolve().parent.parent
-FAILED_TESTS, NO_TESTS = 1, 5  # pytest's exit codes
-RERUN_AT_MOST = 3
+NO_TESTS = 5  # pytest's exit code
 BROWSER = Path("/usr/bin/chromium")
-_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+OPTIONS = ("--all", "--changed")
+_RESOURCE = re.compile(
+    r"^pytestmark = \[?\s*pytest\.mark\.(processes|kills)\b", re.MULTILINE
+)
 _turn = threading.Lock()
 
 
@@ -42,7 +47,9 @@ class Suite(NamedTuple):
         environment: Below `.venvs/`.
         files: A folder, or a pattern of files.
         lane: Suites of a lane run one after the other, lanes side by side.
-        workers: How many files of it are tested at once.
+        workers: How many of its tests run at once.
+        resource: The mark of its files; those without one if empty, all of them if None.
+        niceness: How much it leaves the processors to others.
     """
 
     name: str
@@ -50,11 +57,24 @@ class Suite(NamedTuple):
     files: str
     lane: str
     workers: int = 1
+    resource: str | None = None
+    niceness: int = 0
+
+    def test_files(self) -> list[str]:
+        """Return its files with tests, relative to the repository."""
+        found = [
+            each
+            for path in sorted(ROOT.glob(self.files))
+            for each in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])
+            if self.resource is None or _resource_of(each) == self.resource
+        ]
+        return [str(each.relative_to(ROOT)) for each in found]
 
 
 SUITES = (
-    Suite("core", "core", "tests/core", "core", workers=2),
-    Suite("core-e2e", "core", "tests/end_to_end/test_core_*.py", "core"),
+    Suite("core", "core", "tests/core", "computing", 2, resource="", niceness=5),
+    Suite("processes", "core", "tests/core", "processes", 6, resource="processes"),
+    Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
     # Wheels and sdists of a clone, in environments of their own.
     Suite("install", "core", "tests/install", "hosts"),
     Suite("airflow", "airflow", "tests/airflow_provider", "hosts"),
@@ -65,34 +85,63 @@ SUITES = (
 )
 
 
-def main(wanted: list[str]) -> int:
+class Ending(NamedTuple):
+    """How a suite ended: pytest's exit code, and a line about it."""
+
+    code: int
+    line: str
+
+
+def main(arguments: list[str]) -> int:
     """Run the suites that are wanted, all without a name; return the exit code."""
-    quick = "--quick" in wanted
-    wanted = [name for name in wanted if name != "--quick"]
-    unknown = set(wanted) - {suite.name for suite in SUITES}
-    if unknown:
-        names = ", ".join(suite.name for suite in SUITES)
-        print(f"no suite {', '.join(sorted(unknown))}; there are {names}")
+    options = [each for each in arguments if each.startswith("-")]
+    names = [each for each in arguments if not each.startswith("-")]
+    known = [suite.name for suite in SUITES]
+    if len(options) > 1 or not {*options, *names} <= {*OPTIONS, *known}:
+        print(
+            f"cannot run {' '.join(arguments)}: there are the suites"
+            f" {', '.join(known)}, and the options {' and '.join(OPTIONS)}"
+        )
         return 2
+    chosen = [suite for suite in SUITES if not names or suite.name in names]
+    affected = _affected_tests() if "--changed" in options else None
     warning = _bring_browser()
-    chosen = [suite for suite in SUITES if not wanted or suite.name in wanted]
-    lanes = {
-        suite.lane: [s for s in chosen if s.lane == suite.lane] for suite in chosen
-    }
-    with ThreadPoolExecutor(max(len(lanes), 1)) as pool:
-        endings = [
-            end
-            for ends in pool.map(partial(_run_lane, quick=quick), lanes.values())
-            for end in ends
-        ]
-    print("\n" + "\n".join(line for _, line in endings))
+    os.environ[VARIABLE] = f"{load_factor():.1f}"
+    print(f"━━━ deadlines are multiplied by {os.environ[VARIABLE]}", flush=True)
+    marks = "" if "--all" in options else "not nightly"
+    endings = _run_in_lanes(chosen, marks, affected)
+    print("\n" + "\n".join(ending.line for ending in endings))
     if warning:
         print(f"NOT TESTED: {warning}")
-    return int(any(code not in (0, NO_TESTS) for code, _ in endings))
+    return int(any(ending.code not in (0, NO_TESTS) for ending in endings))
 
 
-def _run_lane(suites: list[Suite], *, quick: bool) -> list[tuple[int, str]]:
-    return [_run(suite, quick=quick) for suite in suites]
+def _resource_of(file: Path) -> str:
+    found = _RESOURCE.search(file.read_text(encoding="utf-8"))
+    return found[1] if found else ""
+
+
+def _affected_tests() -> set[str]:
+    """Return the files with tests that what differs from `main` can reach."""
+    command = [str(ROOT / ".venvs/lint/bin/python"), "tools/affected_tests.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def _run_in_lanes(
+    suites: list[Suite], marks: str, affected: set[str] | None
+) -> list[Ending]:
+    """Run suites, each lane beside the others; return their endings, lane by lane."""
+
+    def run_lane(lane: str) -> list[Ending]:
+        own = [suite for suite in suites if suite.lane == lane]
+        return [_run(suite, marks, affected) for suite in own]
+
+    lanes = list(dict.fromkeys(suite.lane for suite in suites))
+    with ThreadPoolExecutor(max(len(lanes), 1)) as pool:
+        return [ending for endings in pool.map(run_lane, lanes) for ending in endings]
 
 
 def _say(suite: Suite, line: str) -> None:
@@ -100,49 +149,32 @@ def _say(suite: Suite, line: str) -> None:
         print(f"{suite.name:11} │ {line}", flush=True)
 
 
-def _run(suite: Suite, *, quick: bool) -> tuple[int, str]:
-    """Run a suite; return its exit code and a line about it."""
-    _say(suite, f"━━━ {suite.files} in .venvs/{suite.environment}")
-    files = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob(suite.files))]
+def _run(suite: Suite, marks: str, affected: set[str] | None) -> Ending:
+    files = suite.test_files()
+    if affected is not None:
+        files = [file for file in files if file in affected]
     if not files:
-        return NO_TESTS, f"{suite.name:11} no tests"
-    chosen = [*files, "-m", "not nightly"] if quick else files
-    at_once = [f"--numprocesses={suite.workers}", "--dist=loadfile"]
-    began = time.monotonic()
-    code, lines = _pytest(
-        suite, ["--durations=40", *chosen, *(at_once if suite.workers > 1 else [])]
+        return Ending(NO_TESTS, f"{suite.name:11} no tests")
+    _say(
+        suite, f"━━━ {len(files)} files of {suite.files} in .venvs/{suite.environment}"
     )
-    summary = lines[-1].strip("= ") if lines else ""
-    unstable = _failed(lines) if quick and code == FAILED_TESTS else []
-    if 0 < len(unstable) <= RERUN_AT_MOST:
-        _say(suite, f"━━━ again, on their own: {len(unstable)} that failed")
-        code, _ = _pytest(
-            suite, ["--last-failed", "--last-failed-no-failures=none", *chosen]
-        )
-        if code == 0:
-            summary += "".join(
-                f"\n{'':11} UNSTABLE  passed when run again: {test}"
-                for test in unstable
-            )
+    options = ["--durations=40", "-m", marks]
+    if suite.workers > 1:
+        # Tests that share a fixture of their file run in one process (tests/conftest.py).
+        options += [f"--numprocesses={suite.workers}", "--dist=loadgroup"]
+    began = time.monotonic()
+    code, last = _pytest(suite, [*options, *files])
     took = time.monotonic() - began
     ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
-    return code, f"{suite.name:11} {ending:9} {took:4.0f} s   {summary}"
+    return Ending(code, f"{suite.name:11} {ending:9} {took:4.0f} s   {last}")
 
 
-def _failed(lines: list[str]) -> list[str]:
-    """Return what pytest's summary says of each test that failed, or had an error.
-
-    Lines that a test had logged may begin with the same word.
-    """
-    plain = [_COLOUR.sub("", line) for line in lines]
-    return [line for line in plain if line.startswith(("FAILED tests", "ERROR tests"))]
-
-
-def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
-    """Run pytest, printing each line; return its exit code and the lines that hold text."""
+def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, str]:
+    """Run pytest, printing each line; return its exit code and its last line."""
     # In the folder that runs of pytest share, each removes old folders, which others may use.
     folder = Path(tempfile.mkdtemp(prefix="pytest-"))
     command = [
+        *(["nice", "-n", str(suite.niceness)] if suite.niceness else []),
         str(ROOT / ".venvs" / suite.environment / "bin" / "python"),
         "-m",
         "pytest",
@@ -153,7 +185,7 @@ def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
     ]
     # Tests that bring another program in an environment of its own do so with our uv.
     environ = os.environ | {"UV": str(ROOT / "tools" / "uv")}
-    lines = []
+    last = ""
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
     ) as process:
@@ -161,11 +193,10 @@ def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
         for raw in process.stdout:
             line = raw.decode(errors="replace").rstrip("\n")
             _say(suite, line)
-            if line.strip():
-                lines.append(line)
+            last = line.strip("= ") or last
     if process.returncode in (0, NO_TESTS):  # else it is there to be looked at
         shutil.rmtree(folder, ignore_errors=True)
-    return process.returncode, lines
+    return process.returncode, last
 
 
 def _bring_browser() -> str | None:

@@ -25,7 +25,7 @@ from distributed.versions import VersionMismatchWarning
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 THREADS = {f"thread-{n}" for n in range(10)}
 JOBS = THREADS | {"fails", "recovers", "nested", "nightly", "vanishes", "own"}

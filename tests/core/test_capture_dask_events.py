@@ -11,6 +11,8 @@ from dask_blackbox import Run
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 TOPICS, HEAVY = 2_500, 100_000
 
 

@@ -11,6 +11,8 @@ from dask_blackbox import Run
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 LINES, BURST = 2_000, 20_000
 LIMIT = 320 * 2**20
 ENDS = {

@@ -13,6 +13,8 @@ from distributed import Client, LocalCluster, Worker
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 TASKS = 3_000
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox.capture.worker import worker as module
 from dask_blackbox.capture.worker.ring import read_ring
 from dask_blackbox.capture.worker.worker import WorkerCapture
 from distributed import Client, Event, LocalCluster, get_worker
+
+pytestmark = pytest.mark.processes
 
 NAME = "idle-worker"
 LOGGER = logging.getLogger("of_an_idle_worker")
@@ -57,7 +59,7 @@ def test_memory_is_sampled_from_the_beginning_of_a_task_on(client: Client) -> No
         return before
 
     capture = capture_of(client)
-    before = client.submit(until_sampled, pure=False).result(timeout=120)
+    before = client.submit(until_sampled, pure=False).result(timeout=scaled(120))
 
     assert before <= samples_of(capture) - 3
 
@@ -93,5 +95,5 @@ def test_a_task_that_waits_is_sampled_until_it_ends(client: Client) -> None:
     until(cpu_known, "the CPU of a task that executes")
     assert not capture._idle
     Event("go on", client=client).set()
-    waiting.result(timeout=120)
+    waiting.result(timeout=scaled(120))
     capture_of(client)

@@ -12,6 +12,8 @@ import pytest
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 CHECKOUT = str(Path(__file__).parents[2])
 TASKS, LINES = 50, 500
 KINDS = ("threads", "nanny", "bare", "tls", "adaptive", "asynchronous", "uninstalled")

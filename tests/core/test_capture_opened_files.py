@@ -17,11 +17,14 @@ from typing import Any
 
 import fsspec
 import pytest
+from conditions import scaled
 from dask_blackbox import Run
 from dask_blackbox.capture.worker.opened_files import OpenedFiles
 from dask_blackbox.events import FilesRead, OpenedByFailedTask
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.store import open_store
+
+pytestmark = pytest.mark.processes
 
 JOB = """
 import gzip
@@ -72,7 +75,9 @@ def night(tmp_path: Path, run: str) -> Run:
         run,
         str(tmp_path / "in"),
     ]
-    subprocess.run(command, cwd=tmp_path, timeout=300, check=False, capture_output=True)
+    subprocess.run(
+        command, cwd=tmp_path, timeout=scaled(300), check=False, capture_output=True
+    )
     return find_run(open_store(str(tmp_path / "store")), f"sales/{run}")
 
 
@@ -167,7 +172,7 @@ def test_files_of_another_clients_tasks_are_not_recorded(tmp_path: Path) -> None
     store = str(tmp_path / "store")
     ended = subprocess.run(
         [sys.executable, "shared.py", store],
-        cwd=tmp_path, timeout=300, check=True, capture_output=True, text=True,
+        cwd=tmp_path, timeout=scaled(300), check=True, capture_output=True, text=True,
     )  # fmt: skip
     run = find_run(open_store(store), "shared/one")
 

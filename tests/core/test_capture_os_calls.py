@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from dask_blackbox.capture import os_calls
 
+pytestmark = pytest.mark.processes
+
 Calls = list[tuple[str, tuple[Any, ...]]]
 
 

@@ -21,6 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_disks import filled, small_disks
 
+pytestmark = pytest.mark.processes
+
 CELLS = st.one_of(
     st.none(),
     st.booleans(),

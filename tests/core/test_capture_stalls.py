@@ -18,6 +18,8 @@ from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:

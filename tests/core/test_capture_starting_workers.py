@@ -7,12 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 from dask_blackbox import Run
 from dask_blackbox.events import WorkerStarting
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.store import open_store
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
 PRELOAD = """
 import fcntl
 
@@ -50,7 +54,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     (folder / "job.py").write_text(JOB)
     store = str(folder / "store")
     command = [sys.executable, "job.py", store]
-    subprocess.run(command, cwd=folder, timeout=300, check=False, capture_output=True)
+    subprocess.run(
+        command, cwd=folder, timeout=scaled(300), check=False, capture_output=True
+    )
     return find_run(open_store(store), "sondes/one")
 
 

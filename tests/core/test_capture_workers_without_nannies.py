@@ -13,6 +13,8 @@ from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 ENDS = {
     "exit_with_0": (0, None),
     "exit_with_3": (3, None),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conditions import scaled
 from dask_blackbox.capture.driver.driver_environment import parts_of, sources_of
 from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.reader.comparison import compare_runs, comparison_of
@@ -16,6 +17,8 @@ from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.store import open_store
 from sketches import a_night, a_prefix
 from stored_events import details
+
+pytestmark = pytest.mark.processes
 
 MODULE = '''
 import functools
@@ -113,7 +116,7 @@ def test_the_source_is_recorded_where_it_is_asked_for(
             [sys.executable, str(script), store, run],
             env=environment,
             cwd=tmp_path,
-            timeout=200,
+            timeout=scaled(200),
             check=True,
         )
     reported = comparison_text(

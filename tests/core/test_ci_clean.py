@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 
 CLEAN = Path(__file__).parents[2] / ".ci" / "clean"
 
@@ -20,7 +21,7 @@ def in_clean(command: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=scaled(60),
     )
     return done.stdout.strip()
 
@@ -91,6 +92,8 @@ def test_only_variables_for_packages_text_and_time_come_along(home: Path) -> Non
 
 
 def test_it_exits_as_its_command_does() -> None:
-    done = subprocess.run([CLEAN, "sh", "-c", "exit 7"], check=False, timeout=60)
+    done = subprocess.run(
+        [CLEAN, "sh", "-c", "exit 7"], check=False, timeout=scaled(60)
+    )
 
     assert done.returncode == 7

@@ -23,6 +23,8 @@ from dask_blackbox.store import MemoryStore
 from dask_blackbox.testing import EPOCH, EmbeddedS3, a_log
 from stored_runs import Shelf
 
+pytestmark = pytest.mark.processes
+
 DASK = [sys.executable, "-m", "dask", "blackbox"]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from conditions import scaled
 from dask_blackbox.cli import blackbox
 from dask_blackbox.driver.status_line import StatusLine, progress_text, status_line
 from dask_blackbox.manifest import Heartbeat
@@ -22,6 +23,8 @@ from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.testing import a_log
 from scenario_runs import Home, begin_command
 from stored_runs import Shelf
+
+pytestmark = pytest.mark.processes
 
 PROGRESS = Progress(
     at=1.0, finished=1_200, failed=2, rate=40.0, workers=8, memory=3e9, memory_limit=4e9
@@ -68,7 +71,7 @@ def test_logs_are_followed_until_the_end(tmp_path: Path) -> None:
     a_running_run(shelf, "the first line", "a later line")
     second = process.stdout.readline()
     shelf.record("nightly", "run-1", a_log("the first line"), state="succeeded")
-    rest, errors = process.communicate(timeout=60)
+    rest, errors = process.communicate(timeout=scaled(60))
 
     assert first.endswith(": the first line\n")
     assert second.endswith(": a later line\n")

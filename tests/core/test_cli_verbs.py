@@ -15,10 +15,13 @@ from pathlib import Path
 import dask
 import pytest
 from click.testing import CliRunner, Result
+from conditions import scaled
 from dask_blackbox.card import RunCard
 from dask_blackbox.cli import VERBS, blackbox
 from dask_blackbox.testing import EPOCH, EmbeddedS3, a_log
 from stored_runs import Shelf
+
+pytestmark = pytest.mark.processes
 
 DASK = [sys.executable, "-m", "dask", "blackbox"]
 
@@ -298,10 +301,10 @@ def test_serve_prints_where_it_listens_and_ends_with_ctrl_c(shelf: Shelf) -> Non
         assert process.stdout is not None
         match = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
         assert match is not None
-        with urllib.request.urlopen(match[0], timeout=30) as answer:
+        with urllib.request.urlopen(match[0], timeout=scaled(30)) as answer:
             page = answer.read().decode()
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        process.wait(timeout=scaled(30))
         rescue.cancel()
 
     assert "nightly" in page

@@ -15,6 +15,8 @@ from distributed import Client, LocalCluster
 from fuzz_network import jumping_clock
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 HOUR = 3600.0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "core" / "src" / "dask_blackbox"
@@ -29,7 +30,7 @@ def test_two_processes_make_the_same_cards() -> None:
         for seed in ("1", "2")
     ]
     first, second = (
-        each.communicate(timeout=1700)[0].splitlines() for each in processes
+        each.communicate(timeout=scaled(1700))[0].splitlines() for each in processes
     )
 
     assert [each.returncode for each in processes] == [0, 0]

@@ -6,10 +6,13 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
 from conditions import until
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
 from recorder_processes import recorder_of
+
+pytestmark = pytest.mark.processes
 
 
 def test_nothing_is_lost_of_a_cluster_that_closes_once_the_recorder_has_left_it(

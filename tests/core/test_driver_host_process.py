@@ -13,6 +13,8 @@ from dask_blackbox import Run, RunCard
 from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:

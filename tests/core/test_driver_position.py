@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from conditions import scaled
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from distributed import Client
+
+pytestmark = pytest.mark.processes
 
 CardChanges = list[tuple[str, dict[str, Any]]]
 
@@ -50,7 +53,7 @@ def a_waiting_thread(
 
 def settled(watcher: DriverPositionWatcher, now: float) -> None:
     """Look until the thread has come to the line where it waits."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + scaled(10)
     while time.monotonic() < deadline:
         before = watcher._at
         watcher.check(now)

@@ -9,6 +9,8 @@ import pytest
 from scenario_runs import Home, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("kind", ["tcp", "private"])
 def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(

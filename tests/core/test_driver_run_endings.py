@@ -13,6 +13,8 @@ from dask_blackbox import Run
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 ScenarioRuns = dict[str, Future[ScenarioRun]]
 ENDS = {
     # how it ends: its exit code, the state, the exception, the exit code reported

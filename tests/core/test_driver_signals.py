@@ -15,6 +15,8 @@ from dask_blackbox import Run, recording
 from dask_blackbox.events import DriverSignalled
 from distributed import Client, LocalCluster
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def _spool(tmp_path: Path) -> Iterator[None]:

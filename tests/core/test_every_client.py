@@ -13,6 +13,8 @@ from dask_blackbox import Run, recording
 from dask_blackbox.driver.session import Recording
 from distributed import Client
 
+pytestmark = pytest.mark.processes
+
 IN_PROCESS: dict[str, Any] = {"processes": False, "dashboard_address": ":0"}
 
 

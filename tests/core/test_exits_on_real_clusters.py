@@ -15,7 +15,7 @@ from dask_blackbox.analyse.facts.suspects import suspects_of, tasks_at_exit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 SCRIPT = str(SCENARIOS / "exits.py")
 

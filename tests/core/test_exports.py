@@ -24,6 +24,8 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from runs_from_rows import START, a_death, a_run, a_worker, an_event
 from scenario_runs import Home, run_scenario
 
+pytestmark = pytest.mark.processes
+
 TASKS = 12
 
 

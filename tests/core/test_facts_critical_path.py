@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from dask_blackbox.analyse.facts.critical_path import (
     NO_INPUT,
     last_inputs_of,
@@ -12,6 +13,8 @@ from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import a_run, a_task, a_worker, succeeded
 from scenario_runs import Home, run_scenario
+
+pytestmark = pytest.mark.processes
 
 
 def inputs(run: RunTables) -> dict[str, str]:

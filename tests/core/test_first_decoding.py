@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from conditions import scaled
+
+pytestmark = pytest.mark.processes
+
 SOURCES = Path(__file__).parents[2] / "core" / "src" / "dask_blackbox"
 SCRIPT = Path(__file__).parents[1] / "support" / "first_decoding.py"
 
@@ -17,7 +22,7 @@ def test_threads_that_decode_first_thing_do_not_crash() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=scaled(120),
     )
 
     assert done.stdout == "{0: 60}\n"

@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from conditions import scaled
 from dask_blackbox import Run
 from dask_blackbox.reader import list_runs
 from dask_blackbox.store import open_store
+
+pytestmark = pytest.mark.processes
 
 LINES = 100_000
 _LINES = re.compile(r"log lines?\b")
@@ -61,7 +65,7 @@ def recorded(script: str, folder: Path) -> tuple[Run, Any, str]:
         env=os.environ | {"DASK_BLACKBOX__STORE__URL": str(store)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=scaled(120),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,8 @@ from dask_blackbox.events import ExecutingTask, ProcessState
 from distributed import Client, KilledWorker, LocalCluster
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def _settings(tmp_path: Path) -> Iterator[None]:

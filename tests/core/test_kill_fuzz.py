@@ -11,6 +11,8 @@ from fuzz_draws import drawn
 from kill_fuzz import judge_round
 from scenario_runs import Home
 
+pytestmark = pytest.mark.kills
+
 SEEDS = {
     "network silent for the recorder": 106,
     "clock of the driver's host set forward": 56,

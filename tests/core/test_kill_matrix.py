@@ -11,7 +11,7 @@ from kill_matrix import ROWS
 from kill_runs import kill_and_look
 from scenario_runs import Home
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.kills, pytest.mark.nightly]
 
 _TELLING = (
     "worker · SIGTERM · --no-nanny",

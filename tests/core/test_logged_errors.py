@@ -12,6 +12,8 @@ from dask_blackbox.capture.driver import handled_errors
 from dask_blackbox.capture.driver.driver import DriverTap
 from distributed import Client, LocalCluster
 
+pytestmark = pytest.mark.processes
+
 log = logging.getLogger("nightly")
 
 

@@ -12,7 +12,7 @@ from dask_blackbox import Run, RunCard
 from scenario_runs import Home, ScenarioRun, begin, ended, messages
 from stored_events import details
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 PROCESSES, THREADS = 2, 2
 WHO = [f"p{p}t{t}" for p in range(PROCESSES) for t in range(THREADS)]

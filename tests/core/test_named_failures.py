@@ -17,7 +17,7 @@ from dask_blackbox.run_tables import RunTables
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from scenario_runs import Home, ScenarioRun, run_scenario
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 _ALIKE = re.compile(r" \(\d+ of \d+ tasks failed in the same way\)$")
 

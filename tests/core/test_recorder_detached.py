@@ -11,6 +11,8 @@ import pytest
 from scenario_runs import Home, ScenarioRun, begin, ended
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 _RIGHTS = () if os.geteuid() == 0 else ("--user", "--map-root-user")
 _NAMESPACE = ("unshare", *_RIGHTS, "--pid", "--fork", "--mount-proc")
 _EXITED = 60

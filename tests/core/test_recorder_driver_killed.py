@@ -17,6 +17,8 @@ from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import Home, begin, ended
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 def reported(home: Home, word: str) -> Any:
     """Return what a scenario tells under a word, as soon as it does."""

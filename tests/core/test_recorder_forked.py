@@ -12,9 +12,12 @@ import pytest
 from dask_blackbox import RunCard
 from scenario_runs import SCENARIOS, Home, ScenarioRun, begin_command, ended
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the recorder is forked on Linux only"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the recorder is forked on Linux only"
+    ),
+]
 
 _SHOWS = [sys.executable, str(SCENARIOS / "shows_recorder.py")]
 _REFUSES = """

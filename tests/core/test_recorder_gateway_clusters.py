@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
-from conditions import flag_of, until
+from conditions import flag_of, scaled, until
 from dask_blackbox import Run
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.recorder.orphaned_clusters import (
@@ -30,6 +30,8 @@ from dask_blackbox.recorder.orphaned_clusters import (
 )
 from dask_blackbox.store import open_store
 from recorder_processes import recorder_of
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ("dask-gateway==2026.3.0", "dask-gateway-server==2026.3.0", "sqlalchemy")
@@ -82,7 +84,7 @@ class Served(NamedTuple):
         user = base64.b64encode(f"{getpass.getuser()}:".encode()).decode()
         headers = {"Authorization": f"Basic {user}"}
         request = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=scaled(30)) as answer:
             return set(json.load(answer))
 
 
@@ -117,7 +119,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     def answers() -> bool:
         try:
             with urllib.request.urlopen(
-                f"http://127.0.0.1:{http}/api/health", timeout=5
+                f"http://127.0.0.1:{http}/api/health", timeout=scaled(5)
             ):
                 return True
         except OSError:
@@ -128,7 +130,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     family = psutil.Process(server.pid).children(recursive=True)
     server.terminate()
     server.wait(60)
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=scaled(20))
     for each in alive:
         each.kill()
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 HEAVY = ("polars", "bokeh", "pandas", "pyarrow", "dask_blackbox.analyse.rules")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from dask_blackbox.capture.nanny.worker_exit import oom_kills
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.recorder.parent_process import KernelKills
+
+pytestmark = pytest.mark.processes
 
 
 def test_a_command_that_a_signal_ended_is_reported_with_its_signal() -> None:

@@ -11,6 +11,8 @@ from dask_blackbox.store import open_store
 from scenario_runs import SCENARIOS, Home, begin_command, ended, messages, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_recorder_that_is_killed_loses_nothing(homes: Callable[[], Home]) -> None:
     home = homes()

@@ -32,6 +32,8 @@ from scenario_runs import Home, begin, ended, run_scenario
 from stored_events import details
 from stored_runs import Shelf
 
+pytestmark = pytest.mark.processes
+
 
 def reported(home: Home, word: str) -> Any:
     def received() -> Any:

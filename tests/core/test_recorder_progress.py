@@ -11,7 +11,7 @@ from typing import Any
 
 import dask
 import pytest
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
@@ -26,6 +26,8 @@ from dask_blackbox.recorder.progress import (
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster
 from recorder_processes import recorder_of
+
+pytestmark = pytest.mark.processes
 
 GIB = 2**30
 # A worker in the process of the tests counts their memory as its own, and would pause.
@@ -371,7 +373,7 @@ def test_a_heartbeat_of_a_real_run_reports_how_far_it_is(tmp_path: Path) -> None
         client.gather(client.map(abs, range(20)))
         store = open_store(tmp_path)
         folder = RunAddress.of("night", "one", 1).folder
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + scaled(60)
         while True:
             beat = read_heartbeat(store, folder)
             if beat and beat.progress and beat.progress.done == 20:

@@ -12,7 +12,7 @@ from dask_blackbox import Run
 from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import Home, ScenarioRun, every_byte, run_scenario
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 ScenarioRuns = dict[str, Future[ScenarioRun]]
 BUCKET = "no-such-bucket"

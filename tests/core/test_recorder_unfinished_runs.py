@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.reader import list_runs
 from dask_blackbox.testing import a_task, a_worker_added
 from scenario_runs import Home, run_scenario
 from stored_runs import Shelf
+
+pytestmark = pytest.mark.processes
 
 
 def test_a_lost_recording_is_finished_by_the_next_one_of_its_job(

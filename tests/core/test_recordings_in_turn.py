@@ -16,6 +16,8 @@ from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, begin, ended, run_scenario
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 TASKS = 5
 
 

@@ -34,6 +34,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 from keeping import archives, kept
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 SECRETS = {
     "aws key": "AKIAZQ3DUMMYKEY4TEST",

@@ -40,6 +40,8 @@ from dask_blackbox.reader.task_bundles import is_trusted
 from dask_blackbox.serve import create_app
 from scenario_runs import Home, ScenarioRun, begin, ended, every_byte
 
+pytestmark = pytest.mark.processes
+
 MARK = b"mark-of-the-values-4711"
 SHORTEST = 48  # bytes of a bundle: how it begins, a length and a checksum
 REPLAYED = {

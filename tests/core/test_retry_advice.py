@@ -33,6 +33,8 @@ from runs_from_rows import (
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 from sketches import DAY, a_night, failed, name_of
 
+pytestmark = pytest.mark.processes
+
 # What the class says
 
 

@@ -14,6 +14,8 @@ from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.capture.driver.reused_keys import ReusedKeys
 from distributed import Client
 
+pytestmark = pytest.mark.processes
+
 Found = list[dict[str, object]]
 
 

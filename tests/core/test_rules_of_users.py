@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conditions import scaled
 from dask_blackbox import Case, Evidence, Finding, Page, Rule
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.user_rules import installed_rules
@@ -26,6 +27,8 @@ from dask_blackbox.testing import (
 )
 from project_uv import UV
 from stored_runs import Shelf
+
+pytestmark = pytest.mark.processes
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 RULE, ENTRY_POINT, TESTS = re.findall(
@@ -109,7 +112,7 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
     site = tmp_path / "site"
     command = [UV, "pip", "install", "--quiet", "--offline", "--no-deps"]
     command += ["--python", sys.executable, "--target", str(site), str(wheel)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=scaled(120))
     (tmp_path / "test_ours.py").write_text(TESTS)
     refused = a_task_error("('solve-1', 7)", message="no licence for solver")
     recorded(shelf.store, refused, job="etl", state="failed")
@@ -126,7 +129,7 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
         check=True,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=scaled(200),
     ).stdout
 
     assert re.search(r"^licence-server-down .*\n?.*\[our-rules\]", shown, re.MULTILINE)

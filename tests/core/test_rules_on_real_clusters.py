@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
 
@@ -32,7 +33,7 @@ def test_what_is_reported_of_a_real_run_is_true(case: str, tmp_path: Path) -> No
         [sys.executable, str(MAKE), case, "--store", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=scaled(150),
         check=False,
     )
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -43,7 +44,7 @@ def test_what_is_found_of_a_real_run_is_true(
         ],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=scaled(280),
         check=False,
     )
 

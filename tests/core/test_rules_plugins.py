@@ -6,11 +6,14 @@ import sys
 from collections.abc import Callable
 
 import msgspec
+import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
 from scenario_runs import SCENARIOS, Home, begin_command, ended
+
+pytestmark = pytest.mark.processes
 
 # As older versions of distributed raise it, which log nothing on the worker.
 RAISED = """Traceback (most recent call last):

@@ -19,6 +19,7 @@ import bare_environments
 import msgspec
 import polars as pl
 import pytest
+from conditions import scaled
 from dask_blackbox import Run, RunCard
 from dask_blackbox.autorecord import command
 from dask_blackbox.cli.run import KeptLines
@@ -31,6 +32,8 @@ from scenario_runs import (
     messages,
 )
 from stored_events import details
+
+pytestmark = pytest.mark.processes
 
 ScenarioRuns = dict[str, Future[ScenarioRun]]
 SCRIPT = str(SCENARIOS / "user_script.py")
@@ -93,7 +96,7 @@ def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_card(
     ]
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *words],
-        env=home.environment(), capture_output=True, check=False, timeout=120,
+        env=home.environment(), capture_output=True, check=False, timeout=scaled(120),
     )  # fmt: skip
     card = card_in(home)
 
@@ -120,7 +123,7 @@ def test_the_lines_of_a_driver_whose_folder_was_deleted_are_recorded(
     done = subprocess.run(
         [sys.executable, str(script)],
         env=home.environment(DASK_BLACKBOX__STORE__URL=store),
-        capture_output=True, text=True, check=True, timeout=120,
+        capture_output=True, text=True, check=True, timeout=scaled(120),
     )  # fmt: skip
     [folder] = (home.folder / "store").glob("runs/*/*/*")
     run = Run.open(folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 import dask
 import pytest
 from click.testing import CliRunner, Result
+from conditions import scaled
 from dask_blackbox import Run, recording
 from dask_blackbox.cli import blackbox
 from dask_blackbox.store import MemoryStore
@@ -35,7 +36,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(3):
             rec.task_failed(f"boom-{number}", "boom", ValueError(f"number {number}"))
             segments = folder / "store" / FOLDER / "segments"
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + scaled(120)
             while len(list(segments.glob("*.seg"))) <= number:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)

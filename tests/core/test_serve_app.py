@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from app_server import Served, page_of, served
+from conditions import scaled
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.finding import Evidence, Finding
@@ -315,7 +316,7 @@ def test_a_request_that_does_not_arrive_completely_is_closed(
 ) -> None:
     with served(create_app(shelf.store), _VeryImpatient) as viewer:
         host, port = viewer.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as line:
+        with socket.create_connection((host, int(port)), timeout=scaled(60)) as line:
             line.sendall(sent)
             while line.recv(65_536):  # until it is closed; else this times out
                 pass
@@ -477,7 +478,7 @@ def test_a_live_run_is_followed_until_it_has_ended(shelf: Shelf, ask: Served) ->
     shelf.store.put(f"{at.folder}heartbeat.json", msgspec.json.encode(beat))
 
     with urllib.request.urlopen(
-        f"{ask.url}/api{page_of(at)}/live", timeout=60
+        f"{ask.url}/api{page_of(at)}/live", timeout=scaled(60)
     ) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         first = stream.readline(), json.loads(stream.readline().removeprefix(b"data: "))

@@ -46,6 +46,8 @@ from runs_from_rows import (
 )
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 
+pytestmark = pytest.mark.processes
+
 FAILS = [sys.executable, "-c", "import sys; sys.exit(3)"]
 
 

@@ -11,6 +11,7 @@ import dask
 import distributed
 import polars as pl
 import pytest
+from conditions import scaled
 from dask_blackbox.analyse.signatures import (
     SIGNATURES,
     Signature,
@@ -97,7 +98,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     command = [UV, "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
     done = subprocess.run(
         [*command, "--target", str(folder), *wanted],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=scaled(120), check=False,
     )  # fmt: skip
     if done.returncode:
         pytest.skip(f"uv cannot bring distributed {OLDEST} here: {done.stderr[-300:]}")

@@ -19,6 +19,8 @@ from dask_blackbox.recorder.unread_rings import last_lines
 from distributed import Client, LocalCluster
 from stored_events import details
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def _spool(tmp_path: Path) -> Iterator[None]:

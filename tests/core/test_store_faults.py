@@ -14,14 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import Result
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox import Run, RunCard
 from dask_blackbox.report import markdown, text
 from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import every_byte
 from store_matrix import SECRET, Range, a_range, finished_run
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 RESULT = 2 * sum(range(20)) + 42
 WHOLE = {"recorded": True, "complete": True}
@@ -132,7 +132,7 @@ def _two_syncs_at_once(place: Range) -> list[int]:
         subprocess.Popen(command, env=os.environ | known, stdout=subprocess.PIPE)
         for _ in range(2)
     ]
-    message = b"".join(each.communicate(timeout=120)[0] for each in both)
+    message = b"".join(each.communicate(timeout=scaled(120))[0] for each in both)
     assert message.count(b"now at") == 1
     return [each.returncode for each in both]
 

@@ -1,7 +1,9 @@
-"""`make test-quick` runs a test that failed once more, and reports it."""
+"""`tools/suites.py` runs every test once, and scales deadlines by the load."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,66 +12,151 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FAILS_ONCE = """
+FAILS = """
 from pathlib import Path
 
-def test_fails_once():
-    ran = Path(__file__).with_name("ran")
-    first = not ran.exists()
-    ran.touch()
-    assert not first
+def test_fails():
+    with Path(__file__).with_name("ran").open("a") as ran:
+        ran.write("once ")
+    assert False
 """
-FAILS = "def test_fails(): assert False\n"
+OF_THE_NIGHT = """
+import pytest
+
+def test_of_a_change(): pass
+
+@pytest.mark.nightly
+def test_of_the_night(): assert False
+"""
+READS_THE_FACTOR = """
+import os
+from pathlib import Path
+
+def test_it():
+    Path(__file__).with_name("factor").write_text(os.environ["TEST_LOAD_FACTOR"])
+"""
+TAKES_LONGER = """
+import time
+import pytest
+
+@pytest.mark.timeout(0.02)
+def test_it(): time.sleep(0.2)
+"""
+SETTINGS = """
+[tool.pytest.ini_options]
+addopts = ["--import-mode=importlib"]
+markers = ["nightly: at night"]
+pythonpath = ["support"]
+timeout = 300
+"""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "suites.py", tmp_path / "tools")
+    for tool in ("suites.py", "load_factor.py"):
+        shutil.copy(ROOT / "tools" / tool, tmp_path / "tools")
     (tmp_path / ".venvs").symlink_to(ROOT / ".venvs")
     (tmp_path / "tests" / "install").mkdir(parents=True)
+    (tmp_path / "support").mkdir()
+    shutil.copy(ROOT / "tests/support/conditions.py", tmp_path / "support")
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    (tmp_path / "pyproject.toml").write_text(SETTINGS)
     return tmp_path
 
 
-def run_suite(project: Path, *options: str, **files: str) -> tuple[int, str]:
-    for name, text in files.items():
-        (project / "tests" / "install" / f"{name}.py").write_text(text)
+def run_suite(
+    project: Path, *options: str, text: str, **environ: str
+) -> tuple[int, list[str]]:
+    (project / "tests" / "install" / "test_it.py").write_text(text)
+    known = {k: v for k, v in os.environ.items() if k != "TEST_LOAD_FACTOR"}
     done = subprocess.run(
         [sys.executable, "tools/suites.py", "install", *options],
         cwd=project,
+        env=known | environ,
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout.splitlines()
 
 
-def test_a_test_that_passes_when_run_again_is_listed(project: Path) -> None:
-    code, printed = run_suite(project, "--quick", test_once=FAILS_ONCE)
+def test_a_test_that_fails_fails_the_run_and_runs_once(project: Path) -> None:
+    code, printed = run_suite(project, text=FAILS)
+
+    assert code == 1
+    assert re.fullmatch(r"install +FAILED +\d+ s   1 failed in .*", printed[-1])
+    assert (project / "tests" / "install" / "ran").read_text() == "once "
+
+
+def test_tests_of_the_night_run_only_with_all(project: Path) -> None:
+    code, printed = run_suite(project, text=OF_THE_NIGHT)
 
     assert code == 0
-    assert "UNSTABLE  passed when run again: FAILED" in printed.splitlines()[-1]
-    assert "test_once.py::test_fails_once" in printed.splitlines()[-1]
+    assert re.fullmatch(r"install +ok +\d+ s   1 passed, 1 deselected .*", printed[-1])
 
-
-def test_a_test_that_fails_again_fails_the_suite(project: Path) -> None:
-    code, printed = run_suite(project, "--quick", test_it=FAILS, test_once=FAILS_ONCE)
+    code, printed = run_suite(project, "--all", text=OF_THE_NIGHT)
 
     assert code == 1
-    assert "UNSTABLE" not in printed
+    assert "1 failed, 1 passed" in printed[-1]
 
 
-def test_nothing_runs_again_where_many_tests_failed(project: Path) -> None:
-    many = "".join(FAILS.replace("fails", f"fails_{i}") for i in range(4))
+def test_an_unknown_option_is_an_error_that_lists_the_suites(project: Path) -> None:
+    code, printed = run_suite(project, "--quick", text=OF_THE_NIGHT)
 
-    code, printed = run_suite(project, "--quick", test_many=many)
+    assert code == 2
+    assert "processes" in printed[-1]
+    assert "--all" in printed[-1]
+
+
+def test_the_load_is_measured_once_and_given_to_the_tests(project: Path) -> None:
+    code, _ = run_suite(project, text=READS_THE_FACTOR)
+
+    assert code == 0
+    factor = float((project / "tests" / "install" / "factor").read_text())
+    assert 3.0 <= factor <= 12.0
+
+
+def test_a_factor_that_is_given_scales_the_time_a_test_may_take(project: Path) -> None:
+    code, printed = run_suite(project, text=TAKES_LONGER, TEST_LOAD_FACTOR="1")
 
     assert code == 1
-    assert "again, on their own" not in printed
+    assert any("Timeout" in line for line in printed)
+
+    code, _ = run_suite(project, text=TAKES_LONGER, TEST_LOAD_FACTOR="6000")
+
+    assert code == 0
 
 
-def test_nothing_runs_again_at_night(project: Path) -> None:
-    code, printed = run_suite(project, test_once=FAILS_ONCE)
+def test_every_file_of_tests_belongs_to_one_suite(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from suites import SUITES
 
-    assert code == 1
-    assert "again, on their own" not in printed
+    files = [file for suite in SUITES for file in suite.test_files()]
+
+    everything = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if "recordings" not in file.relative_to(ROOT).parts
+    }
+    assert sorted(files) == sorted(everything)
+
+
+def test_what_runs_scenarios_is_marked_as_waiting_for_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from suites import SUITES
+
+    [computing] = [suite for suite in SUITES if suite.name == "core"]
+    runs_them = {"import run_scenario", "begin_command", "homes: "}
+    unmarked = [
+        file
+        for file in computing.test_files()
+        if file != "tests/core/test_suites.py"
+        and any(each in (ROOT / file).read_text() for each in runs_them)
+    ]
+
+    assert unmarked == []

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 from dask_blackbox import RunCard
 from scenario_runs import Home, begin_command, ended
+
+pytestmark = pytest.mark.processes
 
 TESTS = """
 from dask.distributed import Client

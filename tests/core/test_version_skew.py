@@ -12,7 +12,7 @@ from scenario_runs import Home
 from skew_matrix import OURS, Pair, Seen, Unavailable, Versions, look, python_of
 from stored_events import details
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 
 def brought(distributed: str, *pythons: str) -> Versions:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conditions import scaled
 
 pytest.importorskip("prefect_dask_blackbox")
 
@@ -83,7 +84,7 @@ def failed(host: Any) -> Any:
 
 
 def _soon(what: Callable[[], Any], *, within: float = 120) -> Any:
-    deadline = time.monotonic() + within
+    deadline = time.monotonic() + scaled(within)
     while not (found := what()):
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.2)
@@ -101,7 +102,7 @@ def test_the_etl_ends_green_with_links_that_open(host: Any) -> None:
     )
     for name in ("Report", "Dask's performance report"):
         address = links[name]
-        with urllib.request.urlopen(address, timeout=30) as page:
+        with urllib.request.urlopen(address, timeout=scaled(30)) as page:
             assert page.headers["Content-Type"].startswith("text/html")
             assert b"<html" in page.read(2000).lower()
 
@@ -332,7 +333,7 @@ def _create_automation(host: Any, file: Path) -> None:
     else:
         command += ["--from-file", str(file)]
     subprocess.run(
-        command, env=host.environ, check=True, capture_output=True, timeout=120
+        command, env=host.environ, check=True, capture_output=True, timeout=scaled(120)
     )
 
 
@@ -364,7 +365,7 @@ def _deleted(host: Any, kind: str, identity: str) -> bool:
     address = f"{host.url}/api/{kind}/{identity}"
     request = urllib.request.Request(address, method="DELETE")
     try:
-        urllib.request.urlopen(request, timeout=30).close()
+        urllib.request.urlopen(request, timeout=scaled(30)).close()
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.SERVICE_UNAVAILABLE:  # its database was locked
             return False
@@ -405,7 +406,7 @@ def _prefect(host: Any, *words: str, cwd: Path | None = None) -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=scaled(300),
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -417,7 +418,7 @@ def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
 ) -> None:
     place = json.dumps({"url": f"{s3.url}/deployed", **s3.settings})
     save = [sys.executable, "-c", SAVE_BLOCK, place]
-    subprocess.run(save, env=host.environ, check=True, timeout=120)
+    subprocess.run(save, env=host.environ, check=True, timeout=scaled(120))
     nightly = deployed["nightly"]["id"]
     run_id = host.ask(f"deployments/{nightly}/create_flow_run", {})["id"]
 
@@ -536,7 +537,7 @@ def test_a_flow_run_without_memory_starts_the_deployment_with_more(
     name = "Dask: run again with more memory"
 
     with automation(host, name, tmp_path, action={"deployment_id": deployment}):
-        host.run_flow(ROOT / "flows" / "out_of_memory.py", timeout=600)
+        host.run_flow(ROOT / "flows" / "out_of_memory.py", timeout=scaled(600))
         started = _soon(lambda: host.ask("flow_runs/filter", mine))
 
     assert [run["parameters"] for run in started] == [{"memory": "16 GiB"}]
@@ -567,4 +568,4 @@ def _send(host: Any, *events: dict[str, Any]) -> None:
         data=json.dumps(events).encode(),
         headers={"Content-Type": "application/json"},
     )
-    urllib.request.urlopen(request, timeout=30).close()
+    urllib.request.urlopen(request, timeout=scaled(30)).close()

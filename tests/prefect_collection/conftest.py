@@ -24,6 +24,7 @@ os.environ.update(
 
 import dask
 import pytest
+from conditions import scaled
 from dask_blackbox import RunCard
 
 _HOSTS_OWN = (
@@ -49,7 +50,7 @@ def _prefect() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        harness = prefect_test_harness(server_startup_timeout=600)
+        harness = prefect_test_harness(server_startup_timeout=scaled(600))
         # Heartbeats cost every flow run a second; Prefect 3.4 has none.
         heartbeat = getattr(settings, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY", None)
         off: Any = {} if heartbeat is None else {heartbeat: None}
@@ -95,7 +96,7 @@ def run_story(name: str, folder: Path, api: str) -> Path:
             check=False,  # most of them fail, each in its own way
             stdout=output,
             stderr=subprocess.STDOUT,
-            timeout=600,  # of what hangs: nothing waits for this on any machine
+            timeout=scaled(600),  # of what hangs: nothing waits for this on any machine
         )
     return folder / "store"
 
@@ -252,7 +253,7 @@ class Prefect:
 
         related = {"id": [f"prefect.flow-run.{flow_run_id}"]}
         wanted = {"filter": {"event": {"name": [kind]}, "related": related}}
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + scaled(30)
         found: list[Any] = []
         with get_client(sync_client=True) as client:
             while not found:  # the server writes them a moment later

@@ -10,6 +10,7 @@ from typing import Any
 
 import distributed
 import pytest
+from conditions import scaled
 from packaging.version import Version
 
 # The flows run two at a time: a test may wait for those before its own.
@@ -31,7 +32,7 @@ def seen_at_last(
     prefect: Any, name: str, store: Path, ready: Callable[[Any], bool]
 ) -> Any:
     """Return a flow's newest run once it is ready."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + scaled(PATIENCE)
     while True:
         seen = prefect.newest(name, store)
         if ready(seen):

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
+from conditions import scaled
 from dask_blackbox import Run
 from dask_blackbox.events import TaskNamed
 from prefect.settings import PREFECT_API_URL
@@ -25,7 +26,7 @@ HERE = Path(__file__).parent
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 150) -> None:
     """Wait for a condition."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + scaled(seconds)
     while not condition():
         assert time.monotonic() < deadline, f"not {what} after {seconds:g} s"
 
@@ -38,7 +39,7 @@ def kill_with_recorder(pid: int) -> None:
     family = [*process.children(recursive=True), recorder_of(pid), process]
     for each in family:
         each.kill()
-    psutil.wait_procs(family, timeout=30)
+    psutil.wait_procs(family, timeout=scaled(30))
 
 
 def named_tasks(store: Path) -> int:
@@ -56,7 +57,7 @@ def finalise(run: str, store: Path, environment: dict[str, str]) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=scaled(120),
     )
     return made.stdout
 

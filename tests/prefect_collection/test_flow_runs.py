@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 import dask
 import pytest
+from conditions import scaled
 from distributed import KilledWorker
 from prefect import flow, task
 from prefect.client.orchestration import get_client
@@ -68,7 +69,7 @@ def until_ended(client: Any, task_run_id: Any) -> None:
 
 def lines_of(prefect: Any, flow_run_id: Any, beginning: str) -> list[Any]:
     """Return the lines of a flow run's log that begin so, once there are any."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + scaled(30)
     while True:
         lines = prefect.logs(flow_run_id)
         found = [line for line in lines if line.message.startswith(beginning)]

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conditions import scaled
 from prefect.settings import PREFECT_API_URL
 from recorder_processes import recorder_of
 
@@ -35,7 +36,7 @@ def test_a_recorder_sets_no_state_of_a_flow_run_that_ended_as_usual(
         with logs[0].open(encoding="utf-8") as log:  # its folder is removed at the end
             recorder = recorder_of(process.pid)
             code = process.wait()
-            recorder.wait(timeout=60)
+            recorder.wait(timeout=scaled(60))
             said = log.read()
 
     assert code == 0

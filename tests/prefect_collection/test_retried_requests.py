@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+from conditions import scaled
 from dask_blackbox.card import RunCard
 from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
@@ -181,7 +182,7 @@ def test_a_process_that_only_finalises_can_make_states() -> None:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=scaled(120),
     )
 
     assert made.stdout == "x\n"
@@ -200,7 +201,7 @@ def test_a_task_run_whose_state_never_arrived_failed_according_to_its_log(
                 "DASK_BLACKBOX__STORE__URL": str(store),
             },
             check=False,  # it fails
-            timeout=300,
+            timeout=scaled(300),
         )
 
     run = prefect.newest("needs-a-failed-task", store)

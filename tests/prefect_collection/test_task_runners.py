@@ -15,6 +15,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from conditions import scaled
 from prefect import task
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
@@ -151,7 +152,7 @@ def foreign_cluster(tmp_path: Path) -> Iterator[str]:
 
 
 def _until_written(file: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + scaled(60)
     while not (file.exists() and file.read_text().endswith("}")):
         assert time.monotonic() < deadline, "the scheduler did not start"
         time.sleep(0.05)

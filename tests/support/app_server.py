@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import uvicorn
+from conditions import scaled
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.serve.app import RequestTimeoutProtocol
 from fastapi import FastAPI
@@ -36,7 +37,7 @@ class Served:
         url = self.url + path
         request = urllib.request.Request(url, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=scaled(30)) as answer:
                 return _read(answer)
         except urllib.error.HTTPError as error:
             with error:
@@ -62,7 +63,7 @@ def served(
         yield Served(listener.getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=scaled(30))
         listener.close()
 
 

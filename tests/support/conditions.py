@@ -1,13 +1,25 @@
-"""Waits for a condition of a real server, with a deadline."""
+"""Waits for a condition of a real server, with a deadline as long as the machine needs."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["flag_of", "until"]
+__all__ = ["LOAD_FACTOR", "flag_of", "scaled", "until"]
+
+LOAD_FACTOR = max(1.0, float(os.environ.get("TEST_LOAD_FACTOR", "1")))
+"""How many times longer than on an idle machine something may take.
+
+`tools/suites.py` measures it once, before the first test.
+"""
+
+
+def scaled(seconds: float) -> float:
+    """Return a deadline of an idle machine as one of this machine, in seconds."""
+    return seconds * LOAD_FACTOR
 
 
 def until(
@@ -23,14 +35,15 @@ def until(
     Args:
         condition: Called again and again.
         what: What the test waits for, for its message.
-        timeout: Seconds after which the test fails.
+        timeout: Seconds after which the test fails, on an idle machine.
         interval: Seconds between calls: more, if they ask a server.
         describe: Returns what the test shows then.
     """
-    deadline = time.monotonic() + timeout
+    limit = scaled(timeout)
+    deadline = time.monotonic() + limit
     while not (found := condition()):
         if time.monotonic() > deadline:
-            message = f"waited {timeout:.0f} s for {what}\n{describe()}"
+            message = f"waited {limit:.0f} s for {what}\n{describe()}"
             raise AssertionError(message.rstrip())
         time.sleep(interval)
     return found

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from fuzz_draws import EXTERNAL, Round
@@ -264,10 +264,10 @@ def _wait_while_it_works(
     Raises:
         subprocess.TimeoutExpired: if it hangs.
     """
-    until_at_last = time.monotonic() + 4 * timeout
+    until_at_last = time.monotonic() + scaled(4 * timeout)
     while True:
         try:
-            process.wait(timeout)
+            process.wait(scaled(timeout))
         except subprocess.TimeoutExpired:
             said = [each.stat().st_mtime for each in (home.folder / "truth").glob("*")]
             silent = time.time() - max(said, default=0.0)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conditions import until
+from conditions import scaled, until
 from kill_checks import (
     Row,
     Seen,
@@ -214,7 +214,7 @@ def _signal_them(
         code = f"from distributed import Client; Client({address!r}).shutdown()"
         subprocess.run(
             [sys.executable, "-c", code], env=home.environment(), check=True,
-            capture_output=True, timeout=60,
+            capture_output=True, timeout=scaled(60),
         )  # fmt: skip
         return
     number = signal.Signals[row.how]

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox import Run, RunCard
 
 SCENARIOS = Path(__file__).parents[1] / "core" / "scenarios"
@@ -179,11 +179,13 @@ def ended(
     """Wait for the end of a scenario and hear what it reported."""
     begun = time.monotonic()
     try:
-        output, errors = process.communicate(timeout=timeout)
+        output, errors = process.communicate(timeout=scaled(timeout))
     except subprocess.TimeoutExpired:
         home.clear()
         output, errors = process.communicate()
-        raise AssertionError(f"no end in {timeout:.0f} s: {errors[-3000:]}") from None
+        raise AssertionError(
+            f"no end in {scaled(timeout):.0f} s: {errors[-3000:]}"
+        ) from None
     reported = home.folder / "reported.json"
     return ScenarioRun(
         home=home,

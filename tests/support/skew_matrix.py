@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox import Run, RunCard
 from project_uv import UV
 from scenario_runs import SCENARIOS, Home
@@ -206,7 +206,7 @@ def python_of(versions: Versions) -> Path:
     ):
         done = subprocess.run(
             command, capture_output=True, text=True, check=False,
-            timeout=300, env=os.environ | {"PATH": path},
+            timeout=scaled(300), env=os.environ | {"PATH": path},
         )  # fmt: skip
         if done.returncode:
             raise Unavailable(f"{versions}: {done.stderr.strip()[-500:]}")
@@ -268,7 +268,7 @@ def _work(
     ]
     done = subprocess.run(
         command, env=home.environment(**_OFTEN), capture_output=True, text=True,
-        timeout=180, check=False,
+        timeout=scaled(180), check=False,
     )  # fmt: skip
     reported = home.folder / "reported.json"
     assert reported.exists(), done.stderr

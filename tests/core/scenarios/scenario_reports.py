@@ -29,10 +29,11 @@ def report_card(rec: Any, **facts: Any) -> None:
 
 def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any:
     """Return what `condition` returns once it is true."""
-    deadline = time.monotonic() + timeout
+    limit = timeout * float(os.environ.get("TEST_LOAD_FACTOR", "1"))
+    deadline = time.monotonic() + limit
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout:.0f} s for {what}")
+            raise TimeoutError(f"waited {limit:.0f} s for {what}")
         time.sleep(0.02)
     return found
 
