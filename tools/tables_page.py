@@ -58,9 +58,7 @@ def _section() -> Iterator[str]:
 
 def _rows(struct: Any, parts: dict[str, Any]) -> Iterator[str]:
     for name, kind, meaning in _fields(struct, parts):
-        stored = getattr(struct, "stored_as", {}).get(name, name)
-        python = "" if stored == name else f" (`{name}` in Python)"
-        yield f"| `{stored}`{python} | {kind} | {meaning} |"
+        yield f"| `{name}` | {kind} | {meaning} |"
 
 
 def _fields(struct: Any, parts: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

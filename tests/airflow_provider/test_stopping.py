@@ -328,7 +328,7 @@ with DAG("often_stopped", params={{"out_of_time": Param(False)}}):
     [group] = history.groups
     assert (group.verdict, group.times, group.since) == ("task-exception", 2, 0)
     past = _card(tmp_path, "often_stopped.work", ran.run_id)["past"]
-    assert past["seen"]["in_a_row"] == 2
+    assert past["recurrence"]["in_a_row"] == 2
     assert past["stopped"] == 1
 
 

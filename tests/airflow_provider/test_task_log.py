@@ -8,7 +8,7 @@ import msgspec
 from airflow_dask_blackbox.task_log import exception_note, show_card
 from dask_blackbox import RunCard
 from dask_blackbox.finding import Change, Finding, Subject
-from dask_blackbox.job_history import EarlierRun, EarlierTry, Past, Seen
+from dask_blackbox.job_history import EarlierAttempt, EarlierRun, Past, Recurrence
 
 CARD = RunCard(
     job="nightly.price",
@@ -35,10 +35,10 @@ CARD = RunCard(
         good=3,
         last_good=EarlierRun(run_id="run-1", started=0.0),
         blame="data",
-        says="Data: only the parameters changed.",
+        summary="Data: only the parameters changed.",
         confidence="medium",
-        seen=Seen(fingerprint="f", basis="b", times=1, first=0.0),
-        tries=(EarlierTry(attempt=1, state="failed", alike=True),),
+        recurrence=Recurrence(fingerprint="f", basis="b", times=1, first=0.0),
+        attempts=(EarlierAttempt(attempt=1, state="failed", same_failure=True),),
     ),
 )
 

@@ -28,7 +28,7 @@ def run(finished: ScenarioRun) -> Run:
 
 
 def said_on(run: Run, topic: str) -> list[Any]:
-    reported = details(run, "topic")
+    reported = details(run, "user-event")
     return [each["message"] for each in reported if each["topic"] == topic]
 
 

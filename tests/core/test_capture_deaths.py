@@ -44,7 +44,7 @@ def report(run: Run, key: str) -> dict[str, Any]:
     """Return the exit report of the worker that took this task along."""
     [found] = [
         each
-        for each in details(run, "worker-certificate")
+        for each in details(run, "worker-exit-report")
         if key in [task["key"] for task in each.get("executing", ())]
     ]
     return found

@@ -91,7 +91,7 @@ def test_a_worker_killed_at_work_loses_no_line(
     finished = finished_runs[kind].result()
     [report] = [
         each
-        for each in details(finished.run, "worker-certificate")
+        for each in details(finished.run, "worker-exit-report")
         if finished.reported["killed"] in [task["key"] for task in each["executing"]]
     ]
 

@@ -181,9 +181,9 @@ def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_reports_what_hung
     stalls = details(Run.open(rec.card.links["recording"]), "stall")
     assert {tuple(e["key"] for e in s["processing"]) for s in stalls} == {("freeze-1",)}
     assert all(
-        set(e) <= {"failed", "process"} for s in stalls for e in s["told"].values()
+        set(e) <= {"failed", "process"} for s in stalls for e in s["answers"].values()
     )
-    assert all(e["failed"] for s in stalls for e in s["told"].values())
+    assert all(e["failed"] for s in stalls for e in s["answers"].values())
 
 
 def _reported(dask_scheduler: Any) -> bool:

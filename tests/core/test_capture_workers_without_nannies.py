@@ -36,7 +36,7 @@ def test_a_death_without_a_nanny_has_an_exit_report(
     key = finished.reported["keys"][way]
     [report] = [
         each
-        for each in details(finished.run, "worker-certificate")
+        for each in details(finished.run, "worker-exit-report")
         if key in [task["key"] for task in each["executing"]]
     ]
 

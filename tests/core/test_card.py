@@ -298,7 +298,7 @@ def test_last_lines_that_nobody_could_read_are_missing(
     run = a_run(
         a_worker(at=1, pid=7),
         an_event("nanny-lost", "tcp://w1", at=13, pid=7),
-        an_event("worker-certificate", "tcp://w1", at=14, pid=7, by=by),
+        an_event("worker-exit-report", "tcp://w1", at=14, pid=7, by=by),
     )
 
     assert card(run).completeness.get("missing") == text
@@ -311,7 +311,14 @@ SILENT = "its last log lines may be missing: it had been silent for 40 s"
     ("later", "text"),
     [
         ((), {"tcp://w1": [SILENT]}),
-        ((an_event("worker-silent", "tcp://w1", at=60, pid=7, lines_read=True),), None),
+        (
+            (
+                an_event(
+                    "worker-unresponsive", "tcp://w1", at=60, pid=7, lines_read=True
+                ),
+            ),
+            None,
+        ),
         ((a_log_line("I am back", at=61, source="tcp://w1"),), None),
     ],
     ids=["unread", "read on its host", "sent later"],
@@ -322,7 +329,7 @@ def test_last_lines_of_a_worker_that_had_sent_nothing_are_missing(
     run = a_run(
         a_worker(at=1, pid=7),
         a_log_line("so far", at=18, source="tcp://w1"),
-        an_event("worker-silent", "tcp://w1", at=59, pid=7, silent_for=40.0),
+        an_event("worker-unresponsive", "tcp://w1", at=59, pid=7, silent_for=40.0),
         *later,
     )
 

@@ -92,7 +92,9 @@ def test_a_package_explains_the_code_inside_it_and_in_all_that_call_it() -> None
         ("shop", ["module shop", "prefix clean", "prefix tidy"]),
     ]
     assert found.changes[0].why == "the failure went through it"
-    assert found.past.says == ("Infrastructure: only packages changed: shop 1.0 → 2.0.")
+    assert found.past.summary == (
+        "Infrastructure: only packages changed: shop 1.0 → 2.0."
+    )
 
 
 def test_a_package_that_was_removed_explains_what_is_called_in_its_place() -> None:
@@ -151,7 +153,7 @@ def test_a_commit_explains_the_functions_that_it_changed(
     )
 
     assert folded(changes) == found
-    assert changes.past.says.startswith(
+    assert changes.past.summary.startswith(
         "Code: only the code changed: prefix tidy (tidy at job.py:9)"
     )
 
@@ -211,7 +213,7 @@ def captured(source: str, least: int, number: int, **facts: Any) -> Sketch:
     marks = CodeMarks().fields({"tidy": Graph(scope["tidy"](least))})
     fields: dict[str, Any] = {
         "code": marks["code"]["tidy"],
-        "bare": marks["bare"]["tidy"],
+        "code_without_values": marks["code_without_values"]["tidy"],
         "values": marks["values"]["tidy"],
         "functions": tuple(marks["functions"]["tidy"]),
     }

@@ -77,7 +77,7 @@ def test_larger_input_is_reported_with_the_parameter_that_asked_for_it(
     ]
     assert card.past is not None
     assert card.past.blame == "data", card.changes
-    assert "Data: only " in card.past.says
+    assert "Data: only " in card.past.summary
 
 
 def test_the_same_failure_is_known_again_in_another_night(
@@ -87,10 +87,10 @@ def test_the_same_failure_is_known_again_in_another_night(
 
     assert first is not None
     assert later is not None
-    assert first.seen is not None
-    assert later.seen is not None
-    assert (first.seen.times, later.seen.times) == (1, 2)
-    assert first.seen.fingerprint == later.seen.fingerprint
+    assert first.recurrence is not None
+    assert later.recurrence is not None
+    assert (first.recurrence.times, later.recurrence.times) == (1, 2)
+    assert first.recurrence.fingerprint == later.recurrence.fingerprint
 
 
 def test_a_retry_is_compared_with_the_good_run_and_not_with_itself(

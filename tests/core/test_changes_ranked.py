@@ -284,7 +284,7 @@ def test_no_package_explains_a_failure_that_passes() -> None:
     )
 
     assert reported.past.blame == "nothing"
-    assert "attrs" in reported.past.says
+    assert "attrs" in reported.past.summary
 
 
 def test_a_variable_of_the_environment_is_compared_where_both_runs_recorded_some() -> (
@@ -312,7 +312,7 @@ def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
     )
 
     assert reported.past.blame == "data"
-    assert reported.past.says == (
+    assert reported.past.summary == (
         "Data: only the input changed: 4.1\N{MULTIPLICATION SIGN} the bytes."
     )
     assert reported.past.confidence == "high"
@@ -348,7 +348,7 @@ def test_code_elsewhere_is_not_blamed_for_what_it_does_not_fit(
     )
 
     assert reported.past.blame == blame
-    assert "callable main" in reported.past.says
+    assert "callable main" in reported.past.summary
 
 
 def test_a_value_that_the_failure_quotes_outweighs_code_that_it_went_through() -> None:
@@ -366,7 +366,7 @@ def test_a_value_that_the_failure_quotes_outweighs_code_that_it_went_through() -
     assert reported.changes[0].what == "currency"
     assert reported.changes[0].why == "the failure names its value"
     assert reported.past.blame == "data"
-    assert reported.past.says.endswith(
+    assert reported.past.summary.endswith(
         " → CHF, which fits the verdict; the code changed too."
     )
 
@@ -464,7 +464,7 @@ def test_what_tasks_read_themselves_was_not_compared(roots: int) -> None:
         VerdictContext(a_verdict("memory"), prefix="peak"),
     )
 
-    unmeasured = "(the input could not be compared)" in reported.past.says
+    unmeasured = "(the input could not be compared)" in reported.past.summary
     assert unmeasured == (reported.past.confidence == "low") == bool(roots)
 
 
@@ -485,7 +485,7 @@ def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
     )
 
     assert reported.changes == ()
-    assert reported.past.says == "This is the first recorded run of this job."
+    assert reported.past.summary == "This is the first recorded run of this job."
 
 
 def test_a_job_that_always_fails_is_compared_with_none() -> None:
@@ -495,9 +495,9 @@ def test_a_job_that_always_fails_is_compared_with_none() -> None:
 
     assert reported.changes == ()
     assert reported.past.last_good is None
-    assert "No earlier run of this job succeeded" in reported.past.says
-    assert reported.past.seen is not None
-    assert (reported.past.seen.times, reported.past.seen.in_a_row) == (6, 6)
+    assert "No earlier run of this job succeeded" in reported.past.summary
+    assert reported.past.recurrence is not None
+    assert (reported.past.recurrence.times, reported.past.recurrence.in_a_row) == (6, 6)
 
 
 def test_what_came_with_a_failure_stays_rare_while_it_fails() -> None:
@@ -550,7 +550,7 @@ def test_changes_of_a_successful_run_are_listed_and_not_blamed() -> None:
     assert [(e.what, e.before, e.after) for e in reported.changes] == [
         ("partitions", "100 partitions", "3,167 partitions")
     ]
-    assert reported.past.says == "Changed: 31\N{MULTIPLICATION SIGN} the partitions."
+    assert reported.past.summary == "Changed: 31\N{MULTIPLICATION SIGN} the partitions."
     assert (reported.past.blame, reported.past.confidence) == ("data", "high")
 
 
@@ -559,7 +559,7 @@ def test_a_run_that_succeeded_as_it_did_before_reports_nothing_about_changes() -
         history_of([a_night(1)]), a_night(2), VerdictContext(), blames=False
     )
 
-    assert (reported.changes, reported.past.says, reported.past.last_good) == (
+    assert (reported.changes, reported.past.summary, reported.past.last_good) == (
         (),
         "",
         None,
@@ -577,7 +577,7 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
 
     assert [each.why for each in reported.changes] == ["the code that ran is the same"]
     assert reported.past.blame == "nothing"
-    assert reported.past.says == (
+    assert reported.past.summary == (
         "Only git commit changed; the code that ran is the same."
     )
 
@@ -590,7 +590,7 @@ def test_code_that_changed_is_named_and_not_its_commit() -> None:
     )
 
     assert [each.what for each in reported.changes] == ["module job", "git commit"]
-    assert reported.past.says == ("Code: only the code changed: module job.")
+    assert reported.past.summary == ("Code: only the code changed: module job.")
 
 
 def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -> None:
@@ -608,7 +608,7 @@ def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -
     )
 
     assert (reported.past.blame, reported.past.confidence) == ("code", "low")
-    assert "the tasks that failed run the same code as before" in reported.past.says
+    assert "the tasks that failed run the same code as before" in reported.past.summary
 
 
 def test_a_change_elsewhere_in_a_module_is_not_blamed_for_the_failing_task() -> None:
@@ -632,7 +632,7 @@ def test_a_change_elsewhere_in_a_module_is_not_blamed_for_the_failing_task() -> 
         ("prefix scale", "it fits task-exception"),
         ("module job", "it fits task-exception"),
     ]
-    assert reported.past.says == (
+    assert reported.past.summary == (
         "Code: only the code changed: prefix scale and module job."
     )
 
@@ -654,7 +654,7 @@ def test_code_of_another_python_is_not_compared_and_that_is_reported() -> None:
     )
 
     assert [each.what for each in reported.changes] == ["Python"]
-    assert "the code could not be compared" in reported.past.says
+    assert "the code could not be compared" in reported.past.summary
 
 
 def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
@@ -666,7 +666,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
     )
 
     assert reported.changes == ()
-    assert reported.past.says == (
+    assert reported.past.summary == (
         "Nothing in the recording changed since the last good run "
         "(the code could not be compared)."
     )
@@ -712,4 +712,6 @@ def test_an_empty_input_is_reported_in_sizes() -> None:
         VerdictContext(a_verdict("data")),
     )
 
-    assert reported.past.says.endswith("the input changed: bytes 10 GiB → 224 bytes.")
+    assert reported.past.summary.endswith(
+        "the input changed: bytes 10 GiB → 224 bytes."
+    )

@@ -92,6 +92,6 @@ def test_a_scheduler_whose_clock_is_set_forward_reports_no_stall(
     run = Run.open(rec.card.links["recording"])
 
     assert result == "done"
-    assert details(run, "stall") == details(run, "unrunnable") == []
+    assert details(run, "stall") == details(run, "tasks-unrunnable") == []
     assert rec.card.completeness == {"recorded": True, "complete": True}
     assert rec.card.numbers["duration"] < HOUR

@@ -31,7 +31,7 @@ END = End(
     exit_code=1,
     exception=DriverException(exception="builtins.KeyError", message="'tuesday'"),
 )
-CAPSULE = b"opaque"
+BUNDLE = b"opaque"
 
 
 def _record(
@@ -44,12 +44,12 @@ def _record(
         reserves: The recorder reserves such space; earlier versions did not.
     """
     kept = an_event(
-        "capsule-kept",
+        "bundle-stored",
         "('sum-1', 0)",
         number=1,
         prefix="sum",
-        size=len(CAPSULE),
-        sha256=hashlib.sha256(CAPSULE).hexdigest(),
+        size=len(BUNDLE),
+        sha256=hashlib.sha256(BUNDLE).hexdigest(),
     )
     facts = [a_worker_added(), a_task(), a_metric(at=2.0), a_log("x", at=3.0), kept]
     spool = Spool(folder / "spool" / "r", "r", "1")
@@ -62,9 +62,9 @@ def _record(
     settings = {"url": str(folder / "store")}
     manifest = Manifest(recording="r", job="nightly", run_id="1", started=EPOCH)
     note_beginning(folder / "spool" / "r", manifest, settings)
-    capsules = folder / "spool" / "r" / "capsules"
-    capsules.mkdir()
-    (capsules / "1.capsule").write_bytes(CAPSULE)
+    bundles = folder / "spool" / "r" / "bundles"
+    bundles.mkdir()
+    (bundles / "1.bundle").write_bytes(BUNDLE)
     reserve = folder / "spool" / "r" / "reserve"
     if full:
         os.truncate(reserve, 0)
@@ -110,7 +110,7 @@ def copy(whole: Path, tmp_path: Path) -> Path:
 
 
 FILES = [
-    "capsules/1.capsule",
+    "bundles/1.bundle",
     "card.json",
     "complete.json",
     "heartbeat.json",

@@ -69,7 +69,7 @@ def test_a_driver_that_stands_is_reported_with_growing_intervals() -> None:
         for second in range(0, 61, 5):
             watcher.check(float(second))
 
-    assert [kind for kind, _ in reported] == ["driver-stood"] * 3
+    assert [kind for kind, _ in reported] == ["driver-blocked"] * 3
     assert [detail["lasted"] for _, detail in reported] == [10.0, 20.0, 40.0]
     assert any(
         "in drive" in frame and "wait()" in frame for frame in reported[0][1]["stack"]
@@ -87,7 +87,7 @@ def test_a_driver_that_moves_on_is_reported_once_if_it_had_been_reported_to_stan
         let_go()
         settled(watcher, 13.0)
 
-    assert [kind for kind, _ in reported] == ["driver-stood", "driver-moved"]
+    assert [kind for kind, _ in reported] == ["driver-blocked", "driver-unblocked"]
 
 
 def test_nobody_looks_if_stalls_are_not_to_be_reported() -> None:

@@ -444,7 +444,7 @@ def test_the_first_attempt_of_a_task_that_the_driver_handled_begins_the_headline
 ):
     attempt = a_failed_task("book-7", "KeyError", "'SEK'", at=5.0, outcome="retried")
     renamed = an_event(
-        "file-removed", "book-7", at=4.0, path="/inbox/lot-7.json", act="renamed",
+        "file-removed", "book-7", at=4.0, path="/inbox/lot-7.json", action="renamed",
         file="/jobs/book.py", line=59, function="claim",
     )  # fmt: skip
     missing = "[Errno 2] No such file or directory: '/inbox/lot-7.json'"
@@ -469,7 +469,7 @@ def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
 ) -> None:
     attempt = a_failed_task("book-7", "KeyError", "'SEK'", at=5.0, outcome="retried")
     renamed = an_event(
-        "file-removed", by, at=4.0, path="/inbox/lot-7.json", act="renamed",
+        "file-removed", by, at=4.0, path="/inbox/lot-7.json", action="renamed",
         file="/jobs/book.py", line=59, function="claim",
     )  # fmt: skip
     missing = "[Errno 2] No such file or directory: '/inbox/lot-7.json'"
@@ -575,7 +575,7 @@ def test_what_a_killed_task_held_is_met_by_others_of_its_kind(
 
 def test_results_that_the_driver_left_out_come_before_what_then_failed() -> None:
     left_out = an_event(
-        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=1, keys=["read-3"],
+        "driver-skipped", "driver", at=6.0, pid=1, futures=12, skipped=1, keys=["read-3"],
         file="/jobs/nightly.py", line=77, function="collect",
     )  # fmt: skip
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
@@ -592,7 +592,13 @@ def test_results_that_were_left_out_since_they_needed_a_failed_one_follow_from_i
     None
 ):
     left_out = an_event(
-        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=4, keys=["catch-3"]
+        "driver-skipped",
+        "driver",
+        at=6.0,
+        pid=1,
+        futures=12,
+        skipped=4,
+        keys=["catch-3"],
     )
     factor = a_failed_task("factor-3", "TypeError", "None / 24", at=5.0)
     ended = an_exception("AssertionError", "assert 8 == 12")
@@ -608,7 +614,13 @@ def test_results_that_were_left_out_since_they_needed_a_failed_one_follow_from_i
 
 def test_results_that_are_left_out_after_a_failure_are_no_reason_of_it() -> None:
     left_out = an_event(
-        "driver-skipped", "driver", at=15.0, pid=1, of=12, skipped=1, keys=["read-3"]
+        "driver-skipped",
+        "driver",
+        at=15.0,
+        pid=1,
+        futures=12,
+        skipped=1,
+        keys=["read-3"],
     )
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
     failed = raised_in("score-9", an_exception("ZeroDivisionError", "by zero"), at=10.0)
@@ -621,7 +633,13 @@ def test_results_that_are_left_out_after_a_failure_are_no_reason_of_it() -> None
 
 def test_results_that_the_driver_left_out_are_no_reason_of_a_service() -> None:
     left_out = an_event(
-        "driver-skipped", "driver", at=6.0, pid=1, of=12, skipped=1, keys=["read-3"]
+        "driver-skipped",
+        "driver",
+        at=6.0,
+        pid=1,
+        futures=12,
+        skipped=1,
+        keys=["read-3"],
     )
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
     failed = raised_in("score-9", an_exception("PermissionError", "denied: /out"))
@@ -648,7 +666,7 @@ def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one(
 
 def test_a_service_that_ended_silently_is_named_though_nobody_waited_for_it() -> None:
     ended = an_event(
-        "program-failed", "driver", at=10.4, pid=1, program=77, code=3, started=1.0 + START,
+        "program-failed", "driver", at=10.4, pid=1, program_pid=77, code=3, started=1.0 + START,
         command="serve prices",
     )  # fmt: skip
     received = an_event(
@@ -1078,7 +1096,7 @@ def test_a_worker_that_died_of_memory_died_at_the_task_that_needed_it() -> None:
         {"key": "cool-5", "start": START + 8, "thread": 2, "cpu": 0.08},
     ]
     exit_report = an_event(
-        "worker-certificate", "tcp://w1", at=12.1, pid=100, exit_code=-15,
+        "worker-exit-report", "tcp://w1", at=12.1, pid=100, exit_code=-15,
         asked_to_close=False, executing=running, limit_exceeded=True,
         memory=[
             [START + at, (60 if at < 9 else 60 + (at - 8) * 90) * mib]

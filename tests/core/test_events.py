@@ -64,7 +64,7 @@ def test_every_declared_field_is_written(kept_rows: list[EventRow]) -> None:
     written = {(row[1], name) for row in kept_rows for name in json.loads(row[3])}
     named = _names_in_writers()
     declared = {
-        (kind, struct.stored_as.get(field.name, field.name))
+        (kind, field.name)
         for kind, struct in KINDS.items()
         for field in msgspec.structs.fields(struct)
         if field.name not in COMMON
@@ -92,9 +92,9 @@ def test_an_event_is_read_as_its_type() -> None:
         "pid": 7,
         "executing": [{"key": "x", "start": 1.5}],
         "memory": [[1.0, 100], [1.1, 200]],
-        "at": 3.0,
+        "observed_at": 3.0,
     }
-    row = (4.0, "worker-certificate", "tcp://a:1", json.dumps(detail))
+    row = (4.0, "worker-exit-report", "tcp://a:1", json.dumps(detail))
 
     event = decoded(*row)
 
@@ -104,7 +104,7 @@ def test_an_event_is_read_as_its_type() -> None:
     assert event.memory == (MemorySample(1.0, 100), MemorySample(1.1, 200))
     assert event.observed_at == 3.0
     assert event.exit_code is None
-    assert json.loads(encoded(event)[3])["at"] == 3.0
+    assert json.loads(encoded(event)[3])["observed_at"] == 3.0
     assert decoded(*encoded(event)) == event
 
 
@@ -154,7 +154,7 @@ def test_particulars_that_are_no_object_leave_the_event(detail: str) -> None:
 
 
 def test_a_null_is_what_is_not_known() -> None:
-    event = decoded(1.0, "stall", "", '{"lasted": null, "told": null}')
+    event = decoded(1.0, "stall", "", '{"lasted": null, "answers": null}')
 
     assert event == Stall(at=1.0)
 
@@ -178,7 +178,7 @@ def test_a_run_gives_its_events_in_order_of_time() -> None:
     run = a_run(
         a_worker_removed("tcp://b:1", at=9.0, processing=("x",)),
         a_worker_removed("tcp://a:1", at=4.0, expected=True),
-        an_event("driver-stood", "driver", at=5.0, lasted=3.0, stack=["a line"]),
+        an_event("driver-blocked", "driver", at=5.0, lasted=3.0, stack=["a line"]),
     )
 
     removed = run.of(WorkerRemoved)

@@ -151,7 +151,7 @@ def test_event_loops_have_profiles_of_their_own() -> None:
     leaf = {"count": 4, "description": reported, "children": {}}
     tree = {"count": 4, "description": root, "children": {"handle_comm": leaf}}
     run = a_run(
-        *(an_event("profile", at=9, start=1, stop=9, of=of, tree=tree) for of in ("workers", "scheduler"))
+        *(an_event("profile", at=9, start=1, stop=9, threads=of, tree=tree) for of in ("workers", "scheduler"))
     )  # fmt: skip
 
     page = performance_html(run, card_of(run, ()))

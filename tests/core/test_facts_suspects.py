@@ -60,7 +60,7 @@ def a_killed_pair(
         return {"key": key, **facts, "start": START + facts["start"]}
 
     report = an_event(
-        "worker-certificate",
+        "worker-exit-report",
         "tcp://w1",
         at=20.1,
         pid=100,

@@ -233,7 +233,7 @@ def test_a_worker_that_is_there_to_the_end_has_no_exit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "died"), [("nanny-lost", True), ("nanny-answers", False)]
+    ("kind", "died"), [("nanny-lost", True), ("nanny-responded", False)]
 )
 def test_an_idle_worker_that_vanishes_with_its_nanny_has_died(
     kind: str,

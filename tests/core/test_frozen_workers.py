@@ -123,7 +123,7 @@ def test_a_driver_that_gave_up_on_a_worker_that_it_had_stopped(tmp_path: Path) -
     )
     assert "SIGCONT" in verdict.remedy
     stalls = details(Run.open(card.links["recording"]), "stall")
-    answers = [each for stall in stalls for each in stall["told"].values()]
+    answers = [each for stall in stalls for each in stall["answers"].values()]
     states = [each["process"]["state"] for each in answers if "process" in each]
     assert set(states) == {"stopped"}
 

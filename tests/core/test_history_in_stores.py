@@ -82,12 +82,12 @@ def test_earlier_attempts_of_the_run_itself_are_known_apart(
     history = earlier_runs(store, manifest_of(own))
     assert [each.run_id for each in history.sketches] == ["run-1"]
     reported = changes_on_card(history, own, VerdictContext()).past
-    assert [(each.attempt, each.alike) for each in reported.tries] == [
+    assert [(each.attempt, each.same_failure) for each in reported.attempts] == [
         (1, False),
         (2, True),
     ]
-    assert reported.seen is not None
-    assert reported.seen.times == 2
+    assert reported.recurrence is not None
+    assert reported.recurrence.times == 2
 
 
 def test_a_lost_run_that_is_uploaded_later_has_one_sketch(store: MemoryStore) -> None:
@@ -245,8 +245,8 @@ def test_what_a_host_has_stopped_is_no_failure_of_the_job(store: MemoryStore) ->
     assert [each.group for each in reported.runs] == ["A", None, None, "A", None]
     history = earlier_runs(store, manifest_of(last))
     past = changes_on_card(history, last, VerdictContext()).past
-    assert past.seen is not None
-    assert past.seen.in_a_row == 2
+    assert past.recurrence is not None
+    assert past.recurrence.in_a_row == 2
     assert coverage_text(past) == (
         "all 4 earlier runs looked at; 1 of them succeeded, 2 were stopped"
     )

@@ -107,7 +107,7 @@ def test_no_recording_takes_what_another_ships_for_a_topic_of_the_users(
 ) -> None:
     run = run_of(finished.reported["cards"][who])
 
-    assert all(f"shared-{who}-" in str(each) for each in details(run, "topic"))
+    assert all(f"shared-{who}-" in str(each) for each in details(run, "user-event"))
     assert all(f"shared-{who}-" in str(each) for each in details(run, "driver-warning"))
     assert len(messages(run.logs.filter(pl.col("key") == f"shared-{who}-0-0"), "a line of")) == 1  # fmt: skip
 

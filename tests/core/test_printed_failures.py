@@ -132,7 +132,7 @@ def test_the_end_of_a_dask_command_is_why_the_driver_reports_its_exit_code() -> 
     found = verdict(
         printed(OF_WORKER),
         an_event(
-            "program-failed", "driver", at=6, program=7, code=1,
+            "program-failed", "driver", at=6, program_pid=7, code=1,
             command="python -m distributed.cli.dask_worker tcp://s",
         ),
         failed_with(an_exception("RuntimeError", message), at=7),

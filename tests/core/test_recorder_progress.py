@@ -290,7 +290,7 @@ def test_the_line_of_a_worker_that_died_shows_where_its_task_was() -> None:
     }
     updates = DriverUpdates(ProgressCounter())
     updates.add_rows(
-        {"event": [(9.0, "worker-certificate", "tcp://w1", json.dumps(detail))]}
+        {"event": [(9.0, "worker-exit-report", "tcp://w1", json.dumps(detail))]}
     )
 
     [line] = updates.report().lines
@@ -314,7 +314,7 @@ def test_the_line_of_a_worker_that_ran_no_task_shows_the_thread_of_the_signal() 
     detail = {"signal": "SIGSEGV", "exit_code": -11, "stack": stack}
     updates = DriverUpdates(ProgressCounter())
     updates.add_rows(
-        {"event": [(9.0, "worker-certificate", "tcp://w1", json.dumps(detail))]}
+        {"event": [(9.0, "worker-exit-report", "tcp://w1", json.dumps(detail))]}
     )
 
     [line] = updates.report().lines

@@ -30,7 +30,7 @@ class _Scheduler:
     async def pull(self, acknowledged: int = 0, **_: Any) -> dict[str, Any]:
         await self.awake.wait()
         self.acknowledgements.append(acknowledged)
-        rows = msgspec.msgpack.encode({"event": [[1.0, "topic", "kept", "{}"]]})
+        rows = msgspec.msgpack.encode({"event": [[1.0, "user-event", "kept", "{}"]]})
         return {"seq": 1, "rows": rows, "at": 1.0, "waiting": 0, "dropped": {}}
 
     async def leave(self) -> str:
@@ -98,16 +98,16 @@ def test_what_it_kept_in_silence_is_had_when_it_answers_again(tmp_path: Path) ->
     async def run_scenario(
         scheduler: _Scheduler, puller: Puller, reported: list[Any]
     ) -> None:
-        await until_reported(reported, "scheduler-silent")
+        await until_reported(reported, "scheduler-unresponsive")
         scheduler.awake.set()
-        await until_reported(reported, "scheduler-answers")
+        await until_reported(reported, "scheduler-responded")
 
     puller, reported = pulled_run(tmp_path, run_scenario)
 
     assert [row[1] for row in reported] == [
-        "scheduler-silent",
-        "topic",
-        "scheduler-answers",
+        "scheduler-unresponsive",
+        "user-event",
+        "scheduler-responded",
     ]
     assert json.loads(reported[-1][3])["lasted"] >= 0.5
     assert puller.account.error is None
@@ -120,9 +120,9 @@ def test_a_scheduler_that_stops_answering_is_lost_since_its_last_answer(
         scheduler: _Scheduler, puller: Puller, reported: list[Any]
     ) -> None:
         scheduler.awake.set()
-        await until_reported(reported, "topic")
+        await until_reported(reported, "user-event")
         scheduler.awake.clear()
-        await until_reported(reported, "scheduler-silent")
+        await until_reported(reported, "scheduler-unresponsive")
         puller.stop()
         with pytest.raises(TimeoutError) as error:
             await puller.drain(last=True)
@@ -132,7 +132,7 @@ def test_a_scheduler_that_stops_answering_is_lost_since_its_last_answer(
     kinds = [row[1] for row in reported]
     lost = reported[kinds.index("scheduler-lost")]
 
-    assert kinds == ["topic", "scheduler-silent", "scheduler-lost"]
+    assert kinds == ["user-event", "scheduler-unresponsive", "scheduler-lost"]
     assert lost[0] < reported[1][0], "it is lost from when it was last asked in vain"
     assert "last rows could not be fetched" in str(puller.account.error)
 
@@ -146,7 +146,7 @@ def test_a_batch_is_acknowledged_by_the_next_pull_and_not_by_one_of_its_own(
         scheduler: _Scheduler, puller: Puller, reported: list[Any]
     ) -> None:
         scheduler.awake.set()
-        await until_reported(reported, "topic")
+        await until_reported(reported, "user-event")
         acknowledged.append(list(scheduler.acknowledgements))
         await puller.drain(last=True)
         acknowledged.append(list(scheduler.acknowledgements))

@@ -67,7 +67,7 @@ def test_a_worker_that_dies_after_another_recording_has_ended_is_reported_by_its
     home = homes()
     finished = run_scenario(home, "one_of_two_ends.py", str(home.folder / "store"))
 
-    [reported] = details(finished.run, "worker-certificate")
+    [reported] = details(finished.run, "worker-exit-report")
     assert reported["signal"] == "SIGKILL"
     assert "by" not in reported  # else somebody else has found out
 

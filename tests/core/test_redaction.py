@@ -433,7 +433,7 @@ def test_the_inputs_that_were_searched_are_there(
 ) -> None:
     finished, found = odd
 
-    assert list((finished.home.folder / "store").rglob("*.capsule")) != []
+    assert list((finished.home.folder / "store").rglob("*.bundle")) != []
     assert b"it failed" in found
 
 

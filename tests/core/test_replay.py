@@ -52,7 +52,7 @@ REPLAYED = {
     "use": ("many", "RuntimeError: not with number 3"),
     "welcome": ("limited", "ValueError: nobody is welcome, 17 times"),
 }
-"""By prefix: in which recording its capsule is, and the last line of its traceback."""
+"""By prefix: in which recording its bundle is, and the last line of its traceback."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def run_of(finished: ScenarioRun, name: str) -> Run:
 
 
 def kept_in(run: Run, prefix: str) -> BundleStored:
-    """Return what the recording says of the capsule of a prefix."""
+    """Return what the recording says of the bundle of a prefix."""
     [found] = [each for each in bundles_of(run) if _is(each.prefix or "", prefix)]
     return found
 
@@ -82,7 +82,7 @@ def _is(prefix: str, wanted: str) -> bool:
 
 
 def blob_of(run: Run, prefix: str) -> Path:
-    return Path(run.url or "") / f"capsules/{kept_in(run, prefix).number}.capsule"
+    return Path(run.url or "") / f"bundles/{kept_in(run, prefix).number}.bundle"
 
 
 def replayed(run: Run, *options: str, trusted: bool = True) -> Result:
@@ -113,7 +113,7 @@ def test_the_card_names_the_bundle_of_the_task_that_it_is_about(
     card = json.loads(run.store.get(f"{run.folder}card.json"))
     key = card["verdict"]["subject"]["key"]
 
-    assert Path(card["links"]["capsule"]).exists()
+    assert Path(card["links"]["bundle"]).exists()
     assert key.startswith("check-")
     fact = card["verdict"]["evidence"][1]
     assert fact["text"].startswith(f"{key} is stored with 1 input")
@@ -133,11 +133,11 @@ def test_the_last_attempt_of_a_retried_task_is_kept(finished: ScenarioRun) -> No
 
     assert len(coming) == 3
     assert kept.worker == coming[-1].worker
-    assert len(list(Path(run.url or "").glob("capsules/*"))) == len(bundles_of(run))
+    assert len(list(Path(run.url or "").glob("bundles/*"))) == len(bundles_of(run))
 
 
 def test_an_input_that_cannot_be_pickled_is_named(finished: ScenarioRun) -> None:
-    [sentence] = run_of(finished, "many").completeness["missing"]["capsules"]
+    [sentence] = run_of(finished, "many").completeness["missing"]["bundles"]
 
     assert "input lock-" in sentence
     assert "_thread.lock" in sentence
@@ -149,7 +149,7 @@ def test_an_input_that_is_too_large_is_named_with_its_size(
 ) -> None:
     run = run_of(finished, "limited")
     # What the user keeps out is not missing, so this is the only sentence.
-    [sentence] = run.completeness["missing"]["capsules"]
+    [sentence] = run.completeness["missing"]["bundles"]
 
     assert "builtins.bytes, 4 MiB" in sentence
     assert "values-limit" in sentence
@@ -188,7 +188,7 @@ def test_what_others_run_on_the_same_cluster_is_not_kept(finished: ScenarioRun) 
 
 def test_a_worker_that_dies_with_its_bundle_is_reported(finished: ScenarioRun) -> None:
     run = run_of(finished, "killed")
-    [sentence] = run.completeness["missing"]["capsules"]
+    [sentence] = run.completeness["missing"]["bundles"]
 
     assert "could not be stored with its inputs" in sentence
     assert "its worker exited before it sent the inputs" in sentence
@@ -213,7 +213,7 @@ def test_the_viewer_hands_out_no_values(finished: ScenarioRun) -> None:
     run = run_of(finished, "many")
     page = page_of(run.address)
     with served(create_app(run.store)) as viewer:
-        answer = viewer(f"{page}/files/capsules/1.capsule")
+        answer = viewer(f"{page}/files/bundles/1.bundle")
         assert answer.status == 403
         assert "holds values of the run" in answer.text
         assert viewer(f"{page}/files/card.json").status == 200
@@ -241,7 +241,7 @@ def test_nothing_is_left_over(finished: ScenarioRun) -> None:
     finished.home.quiet()
 
     assert finished.home.left_over() == []
-    assert list(finished.home.temporary.rglob("*capsule*")) == []
+    assert list(finished.home.temporary.rglob("*.bundle")) == []
 
 
 # Refusals
@@ -440,7 +440,7 @@ def test_distinct_prefixes_are_kept_first(
 
 
 def _picked(task: Any, inputs: list[Any], *names: str) -> tuple[Any, Policy]:
-    """Return a task as it comes out of a capsule, and what was noted of it."""
+    """Return a task as it comes out of a bundle, and what was noted of it."""
     policy, sink = Policy(names, ()), io.BytesIO()
     dump_task(task, inputs, sink, policy, time.monotonic() + 60)
     sink.seek(0)

@@ -398,7 +398,7 @@ def test_tasks_that_wait_for_each_other_bound_the_time_of_the_work() -> None:
 
 
 def test_a_first_run_reports_it_in_a_line() -> None:
-    past = Past(says="This is the first recorded run of this job.")
+    past = Past(summary="This is the first recorded run of this job.")
     run = a_run(failed_with())
     card = msgspec.structs.replace(card_of(run, ()), past=past)
 

@@ -9,7 +9,7 @@ import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import Change
-from dask_blackbox.job_history import EarlierRun, EarlierTry, Past, Seen
+from dask_blackbox.job_history import EarlierAttempt, EarlierRun, Past, Recurrence
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.report.wording import coverage_text, recurrence_text
 from dask_blackbox.run_tables import RunTables
@@ -41,15 +41,15 @@ def changes(number: int, rendered: str = "1.0") -> tuple[Change, ...]:
 
 PAST = Past(
     runs=412,
-    looked_at=101,
+    compared=101,
     good=398,
     unreadable=2,
     last_good=EarlierRun(run_id="run-7", started=1_795_230_000.0, duration=62.0),
     blame="data",
-    says="Data: only the input changed: 4.1 times the bytes.",
+    summary="Data: only the input changed: 4.1 times the bytes.",
     confidence="medium",
     habits=("parameters day",),
-    seen=Seen(
+    recurrence=Recurrence(
         fingerprint="f" * 12,
         basis="b",
         times=14,
@@ -101,7 +101,7 @@ def test_five_changes_are_shown_and_the_others_counted() -> None:
 
 def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
     past = msgspec.structs.replace(
-        PAST, says=HOSTILE, habits=(HOSTILE,), compare=HOSTILE
+        PAST, summary=HOSTILE, habits=(HOSTILE,), compare=HOSTILE
     )
     reported = (
         Change(kind=HOSTILE, what=HOSTILE, before=HOSTILE, after=HOSTILE, why=HOSTILE),
@@ -134,7 +134,7 @@ def test_a_card_without_history_reports_nothing_about_it() -> None:
 
 
 def test_the_first_run_reports_that_it_is_the_first() -> None:
-    past = Past(says="This is the first recorded run of this job.")
+    past = Past(summary="This is the first recorded run of this job.")
     for page in pages(a_card(past=past)):
         assert "This is the first recorded run of this job." in page
 
@@ -143,16 +143,16 @@ def test_the_first_run_reports_that_it_is_the_first() -> None:
     ("past", "rendered"),
     [
         (Past(), ""),
-        (Past(runs=1, looked_at=1, good=1), "the only earlier run looked at"),
-        (Past(runs=8, looked_at=8, good=8), "all 8 earlier runs looked at"),
-        (Past(runs=2, looked_at=2, good=2), "both earlier runs looked at"),
+        (Past(runs=1, compared=1, good=1), "the only earlier run looked at"),
+        (Past(runs=8, compared=8, good=8), "all 8 earlier runs looked at"),
+        (Past(runs=2, compared=2, good=2), "both earlier runs looked at"),
         (
-            Past(runs=9000, looked_at=101, good=8000, more=True),
+            Past(runs=9000, compared=101, good=8000, more=True),
             "101 of more than 9,000 earlier runs looked at; 8,000 of them succeeded",
         ),
-        (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none succeeded"),
+        (Past(runs=3, compared=3), "all 3 earlier runs looked at; none succeeded"),
         (
-            Past(runs=1, looked_at=1),
+            Past(runs=1, compared=1),
             "the only earlier run looked at; it did not succeed",
         ),
     ],
@@ -162,21 +162,27 @@ def test_how_much_was_looked_at_is_reported(past: Past, rendered: str) -> None:
 
 
 def test_the_first_failure_of_its_kind_is_called_so() -> None:
-    seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
+    seen = Recurrence(fingerprint="f", basis="b", times=1, first=0.0)
 
-    assert "first failure" in recurrence_text(a_card(past=Past(runs=3, seen=seen)))
-    assert recurrence_text(a_card(past=Past(seen=seen))) == ""
+    assert "first failure" in recurrence_text(
+        a_card(past=Past(runs=3, recurrence=seen))
+    )
+    assert recurrence_text(a_card(past=Past(recurrence=seen))) == ""
 
 
 def test_earlier_attempts_of_the_run_are_reported_with_how_they_failed() -> None:
-    seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
+    seen = Recurrence(fingerprint="f", basis="b", times=1, first=0.0)
     tries = (
-        EarlierTry(attempt=1, state="failed", verdict="task-exception"),
-        EarlierTry(attempt=2, state="failed", verdict="kernel-oom", alike=True),
-        EarlierTry(attempt=3, state="failed", verdict="kernel-oom", alike=True),
-        EarlierTry(attempt=4, state="lost"),
+        EarlierAttempt(attempt=1, state="failed", verdict="task-exception"),
+        EarlierAttempt(
+            attempt=2, state="failed", verdict="kernel-oom", same_failure=True
+        ),
+        EarlierAttempt(
+            attempt=3, state="failed", verdict="kernel-oom", same_failure=True
+        ),
+        EarlierAttempt(attempt=4, state="lost"),
     )
-    past = Past(runs=3, seen=seen, tries=tries)
+    past = Past(runs=3, recurrence=seen, attempts=tries)
 
     assert recurrence_text(a_card(past=past)) == (
         "attempts 2 and 3 of this run failed in the same way; "

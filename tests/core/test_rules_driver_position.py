@@ -41,7 +41,7 @@ def blocked_at(*stack: str, at: float = 40.0, **more: Any) -> Piece:
     """Return that the driver reported where it had been for 20 s."""
     reported = {"lasted": 20, "connecting": [], **more}
     return an_event(
-        "driver-stood", "driver", at=at, stack=[MINE, *stack, WAIT], **reported
+        "driver-blocked", "driver", at=at, stack=[MINE, *stack, WAIT], **reported
     )
 
 
@@ -71,7 +71,7 @@ def test_a_driver_that_is_stopped_inside_of_client_could_not_connect() -> None:
 
 
 def test_a_driver_that_connected_after_all_is_not_reported_to_be_connecting() -> None:
-    moved = an_event("driver-moved", "driver", at=42.0, lasted=22)
+    moved = an_event("driver-unblocked", "driver", at=42.0, lasted=22)
 
     found = verdict(CONNECTING, moved, ON_A_CLUSTER, aborted(at=50))
 
@@ -201,7 +201,7 @@ def polled(*, cpu: float, end: Piece) -> list[Piece]:
         statuses={"running": 1},
         states={"processing": 1},
         processing=[of_task],
-        told={"tcp://w1": {"stacks": {"wait-1": [POLLING]}, "tasks": {}}},
+        answers={"tcp://w1": {"stacks": {"wait-1": [POLLING]}, "tasks": {}}},
     )
     used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 80, 5)]
     return [a_worker(), *used, stall, an_event("driver-ended", at=100, signal=15), end]
@@ -269,7 +269,7 @@ def test_two_tasks_that_want_each_others_locks_are_both_named() -> None:
     reported = {"tcp://w1": {"stacks": {"a": one, "b": other}, "tasks": {}}}
     stall = an_event(
         "stall", at=80, lasted=60, workers=1, states={"processing": 2},
-        processing=[first, second], told=reported,
+        processing=[first, second], answers=reported,
     )  # fmt: skip
     late = failed_with(an_exception("TimeoutError", ""), at=100)
     found = verdict(a_worker(), stall, late)
@@ -314,8 +314,8 @@ def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_ther
     submitted: float, text: str
 ) -> None:
     here = MINE.replace("line 30", "line 12")
-    blocked = an_event("driver-stood", "driver", at=40, lasted=20, stack=[here, WAIT])
-    moved = an_event("driver-moved", "driver", at=90.0, lasted=70)
+    blocked = an_event("driver-blocked", "driver", at=40, lasted=20, stack=[here, WAIT])
+    moved = an_event("driver-unblocked", "driver", at=90.0, lasted=70)
     graph = a_graph(at=submitted)
     stopped = stopped_by("prefect", "evicted", at=100, exception=SIGTERM)
 

@@ -84,7 +84,7 @@ def a_stall(*tasks: dict[str, Any], at: float = 80.0, **more: Any) -> Piece:
         "processing": list(tasks),
         "unrunnable": [],
         "waiting": [],
-        "told": {},
+        "answers": {},
     }
     return an_event("stall", at=at, **{**reported, **more})
 
@@ -108,7 +108,7 @@ def nested(*more: dict[str, Any], state: str = "executing") -> Piece:
     return a_stall(
         a_task_at("outer-1", executing_for=58),
         *more,
-        told=what_w1_reports(
+        answers=what_w1_reports(
             {"outer-1": IN_A_CLIENT, "fetch-1": IN_A_SERVICE},
             {"outer-1": {"state": state, "waits_for": []}},
         ),
@@ -125,7 +125,7 @@ def iterating() -> Piece:
     return a_stall(
         a_task_at("outer-1", executing_for=58),
         a_task_at("inner-1"),
-        told=what_w1_reports(
+        answers=what_w1_reports(
             {"outer-1": stack}, {"outer-1": {"state": "executing", "waits_for": []}}
         ),
     )
@@ -140,7 +140,7 @@ def of_resources(**more: Any) -> Piece:
 
 def of_a_lock(state: str = "waiting") -> Piece:
     waits = {"state": state, "waits_for": [["lock-1", "error"]]}
-    return a_stall(a_task_at("use-1"), told=what_w1_reports({}, {"use-1": waits}))
+    return a_stall(a_task_at("use-1"), answers=what_w1_reports({}, {"use-1": waits}))
 
 
 def all_paused() -> Piece:
@@ -175,7 +175,7 @@ def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
     stall = a_stall(
         a_task_at("outer-1", executing_for=58),
         a_task_at("inner-1"),
-        told=what_w1_reports({"outer-1": making}, waits),
+        answers=what_w1_reports({"outer-1": making}, waits),
     )
 
     assert verdict(hung(stall)).rule == "stalled"
@@ -250,7 +250,7 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
     )  # fmt: skip
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     run = a_run(
         a_worker(), a_graph(), stall, gave_up, *later,
@@ -276,7 +276,7 @@ def test_what_a_driver_raises_for_a_timeout_of_dasks_is_the_hang(
     )  # fmt: skip
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     error = msgspec.structs.replace(
         an_exception("RuntimeError", "0 of 5 blocks cut"), handled=handled
@@ -296,11 +296,11 @@ def test_an_exit_after_a_poll_at_one_line_is_the_hang(
     line = '  File "/jobs/nightly.py", line 71, in wait_all\n    time.sleep(0.5)\n'
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     run = a_run(
         a_worker(), a_graph(), stall,
-        an_event("driver-stood", "driver", at=96, lasted=lasted, stack=[line], pid=1),
+        an_event("driver-blocked", "driver", at=96, lasted=lasted, stack=[line], pid=1),
         an_event("driver-load", "driver", at=99, pid=1, seconds=99.0, cpu=cpu),
         an_event("driver-exit", "driver", at=100, pid=1, code=7),
         failed_with(None, exit_code=7, at=100),
@@ -373,7 +373,7 @@ IN_AS_COMPLETED = (
         ),
         (
             an_event(
-                "driver-stood", "driver", at=96.0, lasted=40.0, pid=1,
+                "driver-blocked", "driver", at=96.0, lasted=40.0, pid=1,
                 stack=IN_AS_COMPLETED,
             ),
             "no-valid-worker",
@@ -381,7 +381,7 @@ IN_AS_COMPLETED = (
         # It may have waited for something else.
         (
             an_event(
-                "driver-stood", "driver", at=96.0, lasted=40.0, pid=1,
+                "driver-blocked", "driver", at=96.0, lasted=40.0, pid=1,
                 stack=IN_AS_COMPLETED[:1],
             ),
             "driver-exception",
@@ -405,7 +405,7 @@ def test_a_driver_whose_wait_ended_with_a_result_did_not_wait_in_vain(
     stop: float, rule: str
 ) -> None:
     wait = an_event(
-        "driver-stood", "driver", at=96.0, lasted=40.0, pid=1, stack=IN_AS_COMPLETED
+        "driver-blocked", "driver", at=96.0, lasted=40.0, pid=1, stack=IN_AS_COMPLETED
     )
     done = a_task("train-0", start=stop - 1)
     found = verdict(hung(of_resources(), wait, done, error=EXITS))
@@ -447,7 +447,7 @@ def test_a_failure_beside_a_task_that_hangs_is_the_root(
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
         lasted=40.0,
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     feed = a_failed_task("feed-1", "KeyError", "'temp_c'", at=failed_at)
     found = verdict(hung(stall, feed))
@@ -539,7 +539,7 @@ def test_a_worker_that_is_missing_since_its_command_failed_is_a_failed_start(
 ) -> None:
     programs = [
         an_event(
-            "program-failed", "driver", at=101, pid=1, program=9, code=code,
+            "program-failed", "driver", at=101, pid=1, program_pid=9, code=code,
             command=f"python -m dask worker tcp://s --no-nanny --resources {each}",
         )
         for each in resources
@@ -598,7 +598,7 @@ def test_a_task_that_holds_the_resources_of_the_one_it_waits_for_is_named() -> N
         return a_stall(
             a_task_at("outer-1", executing_for=58),
             a_task_at("inner-1"),
-            told=what_w1_reports(
+            answers=what_w1_reports(
                 {"outer-1": IN_A_CLIENT},
                 {
                     "outer-1": {"state": "long-running"},
@@ -629,7 +629,7 @@ def of_a_shared_wait(**more: Any) -> Piece:
         f'  File "{LIB}/distributed/semaphore.py", line 9, in acquire\n\tself.sync()\n',
     ]
     answer = what_w1_reports({"move-1": stack}, {"move-1": {"state": "executing"}})
-    return a_stall(a_task_at("move-1", executing_for=58), told=answer, **more)
+    return a_stall(a_task_at("move-1", executing_for=58), answers=answer, **more)
 
 
 def test_workers_that_died_are_the_cause_of_a_hang_without_workers() -> None:
@@ -826,7 +826,7 @@ def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:
         a_task_at("fetch-1", executing_for=58),
         a_task_at("fetch-2"),
         a_task_at("count-1"),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
 
     cause = verdict(hung(stall)).cause
@@ -874,7 +874,7 @@ def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_clus
             a_departure(at=5, closing="client-restart-1"),
             a_worker("tcp://w2", at=20, name="1", pid=2),
             a_departure("tcp://w2", at=21, closing="nanny-close"),
-            an_event("driver-stood", "driver", at=60, lasted=30, stack=stack),
+            an_event("driver-blocked", "driver", at=60, lasted=30, stack=stack),
             an_event("driver-ended", at=90, signal=15),
             aborted(at=90),
         )
@@ -1181,7 +1181,7 @@ def test_a_worker_that_was_scaled_away_was_not_lost_by_its_cluster() -> None:
 def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
     stall = a_stall(
         a_task_at("fetch-1", executing_for=59), a_task_at("inc-1"),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
         waiting=[{"key": "sum-1", "waits_for": [["fetch-1", "processing"]]}],
     )  # fmt: skip
     found = verdict(hung(stall))
@@ -1201,7 +1201,7 @@ def test_a_standstill_without_any_task_at_work_is_surer() -> None:
 
 
 def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
-    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
     # Cancelling lets the detector see nothing wanted any more.
     over = an_event("stall-over", at=99.5, lasted=79.0)
     found = verdict(hung(nested(a_task_at("inner-1")), ended, over, error=OUR_END))
@@ -1211,7 +1211,7 @@ def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
 
 
 def test_what_is_reported_after_our_own_end_of_a_run_is_not_believed() -> None:
-    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
     late = a_stall(at=99.5, states={})
     found = verdict(hung(of_resources(), ended, late, error=OUR_END))
 
@@ -1221,7 +1221,7 @@ def test_what_is_reported_after_our_own_end_of_a_run_is_not_believed() -> None:
 def test_our_own_end_of_a_run_of_which_nothing_was_reported_is_no_error_of_the_driver() -> (
     None
 ):
-    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
     found = verdict(hung(ended, error=OUR_END))
 
     assert (found.rule, found.confidence) == ("stalled", "low")
@@ -1243,11 +1243,11 @@ def test_a_driver_that_was_stopped_in_a_known_hang_is_explained_by_it() -> None:
 
 def an_unrunnable(key: str, *, at: float) -> Piece:
     asks = {"key": key, "resources": {"TPU": 2}}
-    return an_event("unrunnable", at=at, lasted=12.0, tasks=[asks], number=1)
+    return an_event("tasks-unrunnable", at=at, lasted=12.0, tasks=[asks], number=1)
 
 
 def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
-    over = an_event("unrunnable-over", at=39.5)
+    over = an_event("tasks-runnable", at=39.5)
     waited = failed_with(an_exception("TimeoutError", ""), at=40)
     stuck = an_unrunnable("train-1", at=25)
     found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
@@ -1259,7 +1259,7 @@ def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
 
 
 def test_a_task_that_found_its_worker_is_not_why() -> None:
-    over = an_event("unrunnable-over", at=27)
+    over = an_event("tasks-runnable", at=27)
     waited = failed_with(an_exception("TimeoutError", ""), at=40)
     stuck = an_unrunnable("train-1", at=25)
     found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
@@ -1425,7 +1425,7 @@ def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
     late = an_exception("TimeoutError", "", chain=chain)
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
 
     assert verdict(hung(stall, error=late)).rule == "stalled"
@@ -1439,7 +1439,8 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
         f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
     ]
     stall = a_stall(
-        a_task_at("write-1", executing_for=58), told=what_w1_reports({"write-1": stack})
+        a_task_at("write-1", executing_for=58),
+        answers=what_w1_reports({"write-1": stack}),
     )
 
     found = verdict(hung(stall))
@@ -1456,7 +1457,8 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
 def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
     stack = ['  File "/jobs/nightly.py", line 9, in fetch\n\ttime.sleep(600)\n']
     stall = a_stall(
-        a_task_at("fetch-1", executing_for=58), told=what_w1_reports({"fetch-1": stack})
+        a_task_at("fetch-1", executing_for=58),
+        answers=what_w1_reports({"fetch-1": stack}),
     )
     used = [a_sample(at=float(at), cpu=2.0) for at in range(10, 60, 5)]
     error = an_exception("KeyboardInterrupt", "")
@@ -1496,7 +1498,7 @@ def polling(*more: Piece, cpu: float = 2.0, inner_runs: bool = False) -> RunTabl
     stall = a_stall(
         a_task_at("outer-1", executing_for=58),
         inner,
-        told=what_w1_reports({"outer-1": stack}),
+        answers=what_w1_reports({"outer-1": stack}),
     )
     used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 60, 5)]
     sent = an_event(
@@ -1528,10 +1530,10 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
     stall = a_stall(
         a_task_at("parse-2"),
         a_task_at("parse-3"),
-        told={"tcp://w1": {"failed": "TimeoutError()"}},
+        answers={"tcp://w1": {"failed": "TimeoutError()"}},
     )
     report = an_event(
-        "worker-certificate",
+        "worker-exit-report",
         "tcp://w1",
         at=101,
         worker="tcp://w1",
@@ -1555,8 +1557,8 @@ def a_frozen_worker(*tasks: dict[str, Any], **process: object) -> RunTables:
     seen = {"executing": executing, **process} if process else None
     answer = {"failed": "TimeoutError()"} | ({"process": seen} if seen else {})
     return hung(
-        a_stall(a_task_at("parse-2"), *tasks, told={"tcp://w1": answer}),
-        an_event("worker-silent", "tcp://w1", at=99, pid=100, silent_for=30.0),
+        a_stall(a_task_at("parse-2"), *tasks, answers={"tcp://w1": answer}),
+        an_event("worker-unresponsive", "tcp://w1", at=99, pid=100, silent_for=30.0),
     )
 
 
@@ -1619,7 +1621,9 @@ def test_a_frozen_worker_is_not_blamed_for_tasks_of_others() -> None:
 def test_a_worker_that_had_sent_nothing_for_long_is_named_where_no_stall_was_seen(
     lasted: float, rule: str
 ) -> None:
-    silent = an_event("worker-silent", "tcp://w1", at=99, pid=100, silent_for=lasted)
+    silent = an_event(
+        "worker-unresponsive", "tcp://w1", at=99, pid=100, silent_for=lasted
+    )
 
     found = verdict(hung(silent))
 
@@ -1658,7 +1662,7 @@ def waiting_for_a_lock(*pieces: Piece | list[Piece]) -> RunTables:
     """Return that 'clean-2' waited for a lock until the driver gave up."""
     stall = a_stall(
         a_task_at("clean-2", executing_for=58),
-        told=what_w1_reports({"clean-2": ACQUIRES}, {}),
+        answers=what_w1_reports({"clean-2": ACQUIRES}, {}),
         taken={"skid": 1},
     )
     return hung(stall, *pieces)
@@ -1722,12 +1726,12 @@ def test_a_hang_is_what_was_reported_before_the_driver_gave_up() -> None:
     before = a_stall(
         a_task_at("outer-1", executing_for=58),
         at=90.0,
-        told=what_w1_reports({"outer-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"outer-1": IN_A_SERVICE}),
     )
     # It closes its client, which releases what it had waited for.
     after = an_event(
         "stall", at=104.0, lasted=74, workers=1, statuses={"closing": 1},
-        states={"processing": 1}, told={},
+        states={"processing": 1}, answers={},
         processing=[{"key": "inner-1", "prefix": "inner", "worker": "tcp://w1"}],
     )  # fmt: skip
     gave_up = an_event(
@@ -1755,7 +1759,7 @@ def test_workers_that_the_driver_closes_after_it_gave_up_were_there(
 ) -> None:
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     gave_up = an_event(
         "driver-call-failed", "driver", at=100.0, call="Future.result", key="fetch-1",
@@ -1790,7 +1794,7 @@ def test_what_asserts_that_all_is_there_after_a_wait_that_timed_out_is_the_hang(
     )  # fmt: skip
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
-        told=what_w1_reports({"fetch-1": IN_A_SERVICE}),
+        answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     error = an_exception("AssertionError", "only 7 of 8", traceback=asserts)
 
@@ -1841,7 +1845,7 @@ def test_who_waits_for_no_lock_holds_the_one_that_the_others_wait_for(
             a_task_at(key, executing_for=58 - n)
             for n, key in enumerate(("retail-1", "fees-1", "foreign-1"))
         ),
-        told=what_w1_reports(stacks),
+        answers=what_w1_reports(stacks),
     )
 
     found = verdict(hung(stall))
@@ -1865,7 +1869,7 @@ def test_an_attempt_that_failed_with_a_lock_begins_the_headline_of_who_waits_for
     )  # fmt: skip
     stall = a_stall(
         a_task_at("retail-1", executing_for=58),
-        told=what_w1_reports({"retail-1": WAITS_FOR_A_LOCK}),
+        answers=what_w1_reports({"retail-1": WAITS_FOR_A_LOCK}),
     )
 
     found = verdict(hung(retried, stall))
@@ -1890,7 +1894,7 @@ def test_what_looks_again_and_again_is_named_after_what_waits_in_a_call() -> Non
         a_task_at("fetch-1", executing_for=58, worker="tcp://w2"),
         workers=2,
         statuses={"running": 2},
-        told={
+        answers={
             "tcp://w1": {"stacks": {"follow-1": looks}, "tasks": {}},
             "tcp://w2": {"stacks": {"fetch-1": IN_A_SERVICE}, "tasks": {}},
         },

@@ -215,8 +215,8 @@ def a_host(*, workers: int, limit: float, memory: float, used: int = 100) -> Run
         "cpu": 5.0,
         "gc": 0,
         "host_busy": 9.0,
-        "woken": 90,
-        "late": 0,
+        "wakeups": 90,
+        "late_wakeups": 0,
         "cores": 8,
     }
     return a_run(

@@ -125,7 +125,7 @@ def locked(*, others: float) -> RunTables:
             ["execute", "parse", "thread-cpu", "seconds", 40.0],
             ["execute", "parse", "thread-noncpu", "seconds", 120.0],
         ),
-        a_load(cpu=40, host_busy=40 + others, cores=8, late=380),
+        a_load(cpu=40, host_busy=40 + others, cores=8, late_wakeups=380),
     )
 
 

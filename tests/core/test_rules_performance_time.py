@@ -339,7 +339,7 @@ def test_a_little_that_is_computed_again_is_nobodys_business() -> None:
 
 
 def python_in_threads(**reported: Any) -> RunTables:
-    load = {"cpu": 41.0, "late": 300, "host_busy": 44.0} | reported
+    load = {"cpu": 41.0, "late_wakeups": 300, "host_busy": 44.0} | reported
     return a_run(
         workers(1, nthreads=4),
         graphs(2),
@@ -373,7 +373,7 @@ def test_processes_win_no_more_than_there_are_cores() -> None:
 @pytest.mark.parametrize(
     "reported",
     [
-        {"late": 20},
+        {"late_wakeups": 20},
         {"cpu": 150.0, "host_busy": 151.0},
         {"host_busy": 150.0},
     ],
@@ -386,7 +386,12 @@ def test_waiting_that_is_not_for_the_gil_is_not_called_so(
 
 
 def test_where_all_cores_are_used_processes_would_win_nothing() -> None:
-    load: dict[str, Any] = {"cpu": 38.0, "late": 300, "host_busy": 78.0, "cores": 2}
+    load: dict[str, Any] = {
+        "cpu": 38.0,
+        "late_wakeups": 300,
+        "host_busy": 78.0,
+        "cores": 2,
+    }
     run = a_run(
         workers(2, nthreads=4),
         graphs(2),
@@ -442,7 +447,7 @@ def test_tasks_that_wait_for_programs_of_their_own_are_healthy() -> None:
 
 @pytest.mark.parametrize(
     "reported",
-    [{"cpu": 6.0}, {"late": 200}],
+    [{"cpu": 6.0}, {"late_wakeups": 200}],
     ids=["they need a core now and then", "threads wake late"],
 )
 def test_waiting_on_a_host_that_others_use_may_be_for_a_core(reported: Any) -> None:
@@ -460,7 +465,7 @@ def crowded(*, cores: int, others: float = 0.0) -> RunTables:
             ["execute", "zip", "thread-cpu", "seconds", 160.0],
             ["execute", "zip", "thread-noncpu", "seconds", 320.0],
         ),
-        a_load(cpu=busy, host_busy=busy + others, cores=cores, late=10),
+        a_load(cpu=busy, host_busy=busy + others, cores=cores, late_wakeups=10),
     )
 
 
@@ -579,7 +584,9 @@ def test_event_loops_on_a_host_without_free_cores_are_not_blamed() -> None:
 
 def test_a_gil_that_was_held_is_reported_from_a_busy_host_by_who_was_late() -> None:
     def load(late: int, waited: float) -> Piece:
-        return a_load(cpu=20, host_busy=150, woken=300, late=late, waited=waited)
+        return a_load(
+            cpu=20, host_busy=150, wakeups=300, late_wakeups=late, late_seconds=waited
+        )
 
     line = a_log_line(
         "Event loop was unresponsive in Worker for 9.00s.  This is often", at=20.0

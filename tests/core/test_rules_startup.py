@@ -695,13 +695,14 @@ def test_a_key_that_was_sent_twice_is_reported_of_a_run_that_succeeded() -> None
 
 
 @pytest.mark.parametrize(
-    ("hollow", "fires"), [(["read_parquet"], True), ([], False), (["from-map"], False)]
+    ("empty_inputs", "fires"),
+    [(["read_parquet"], True), ([], False), (["from-map"], False)],
 )
 def test_a_graph_that_holds_an_empty_table_reads_nothing(
-    hollow: list[str], *, fires: bool
+    empty_inputs: list[str], *, fires: bool
 ) -> None:
     read = a_task("read_parquet-1", nbytes=1200)
-    graph = an_event("graph-updated", graph=1, hollow=hollow)
+    graph = an_event("graph-updated", graph=1, empty_inputs=empty_inputs)
 
     assert ("silent-empty-input" in rules_of(graph, read)) is fires
     assert "silent-empty-input" not in rules_of(graph, read, failed_with(TIMED_OUT))
@@ -1183,7 +1184,7 @@ def test_workers_that_gave_up_on_another_address_name_it(
         for seq, line in enumerate(lines)
     ]
     exited = an_event(
-        "program-failed", "driver", at=6.0, pid=1, program=2, code=1,
+        "program-failed", "driver", at=6.0, pid=1, program_pid=2, code=1,
         command="python -m dask worker --scheduler-file current/scheduler.json",
     )  # fmt: skip
     here = an_event("scheduler-info", "tcp://s1:8786", at=0.5)

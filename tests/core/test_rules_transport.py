@@ -653,7 +653,7 @@ def test_a_scheduler_file_of_before_is_named_where_nothing_listens(
 
 def test_a_driver_that_waits_for_a_scheduler_file_is_named_with_it() -> None:
     blocked = an_event(
-        "driver-stood", "driver", at=15.0, pid=1, lasted=10.0,
+        "driver-blocked", "driver", at=15.0, pid=1, lasted=10.0,
         stack=['  File "/jobs/nightly.py", line 2, in <module>\n    Client()\n'],
         connecting=[
             {"address": None, "lasted": 10.0, "scheduler_file": {"path": "/jobs/s.json"}}
@@ -712,7 +712,7 @@ def test_what_answers_in_place_of_a_scheduler_that_did_not_start_is_no_tls(
     )
     ended = [
         an_event(
-            "program-failed", "driver", at=3.0, pid=1, program=7, code=1,
+            "program-failed", "driver", at=3.0, pid=1, program_pid=7, code=1,
             command="python -m dask scheduler --port 2",
         ),
         *(

@@ -369,7 +369,7 @@ def test_what_a_worker_did_once_it_had_resumed_did_not_freeze_it(
     sampled: float, *, computed: bool
 ) -> None:
     report = an_event(
-        "worker-certificate", "tcp://w1", at=10.0, worker="tcp://w1", pid=100,
+        "worker-exit-report", "tcp://w1", at=10.0, worker="tcp://w1", pid=100,
         exit_code=-9, executing=[{"key": "boom-1", "start": START + 1}],
         memory=[[START + 1.0, 2**26], [START + sampled, 2**26]],
         when_killed={"state": "alive", "watched": 4.0, "cpu": 3.9},

@@ -169,7 +169,7 @@ def test_results_that_the_driver_leaves_out_are_reported_with_line_and_keys(
         assert client.gather(futures, errors="skip") == [0, 2]
         assert client.gather(futures[:1], errors="skip") == [0]  # nothing is left out
 
-    assert [(each.skipped, each.of, each.keys) for each in skipped(rows)] == [
+    assert [(each.skipped, each.futures, each.keys) for each in skipped(rows)] == [
         (1, 3, (futures[1].key,))
     ]
     assert [Path(each.file or "").name for each in skipped(rows)] == [
@@ -191,7 +191,7 @@ def test_results_that_an_asynchronous_driver_leaves_out_are_reported(
             return list(await client.gather(futures, errors="skip"))
 
     assert asyncio.run(drive()) == [0, 2]
-    assert [(each.skipped, each.of, each.file) for each in skipped(rows)] == [
+    assert [(each.skipped, each.futures, each.file) for each in skipped(rows)] == [
         (1, 3, None)
     ]
 
@@ -318,7 +318,7 @@ def test_a_removal_is_reported_once_to_an_error_that_names_the_file(
 
     [reported] = removed.named_in(text)
 
-    assert (reported.path, reported.act) == (file, "removed")
+    assert (reported.path, reported.action) == (file, "removed")
     assert reported.place["file"] == __file__
     assert removed.named_in(text) == []
 
@@ -435,11 +435,11 @@ def test_a_working_directory_that_is_gone_ends_no_report(
 MISSING = "[Errno 2] No such file or directory: '/data/in.csv'"
 FAILED = raised_in("load-1", an_exception("FileNotFoundError", MISSING), at=10.0)
 PROGRAM = an_event(
-    "program-failed", "driver", at=5.0, pid=1, program=77, command="extract in.csv", code=3,
+    "program-failed", "driver", at=5.0, pid=1, program_pid=77, command="extract in.csv", code=3,
     error="no licence", file="/job.py", line=4, function="main",
 )  # fmt: skip
 REMOVED = an_event(
-    "file-removed", "driver", at=8.0, pid=1, path="/data/in.csv", act="removed",
+    "file-removed", "driver", at=8.0, pid=1, path="/data/in.csv", action="removed",
     file="/job.py", line=9, function="clean",
 )  # fmt: skip
 
@@ -493,7 +493,7 @@ def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
 
 def test_what_failed_after_a_file_was_cleaned_up_is_why_it_is_missing() -> None:
     cleaned = an_event(
-        "file-removed", "driver", at=3.0, pid=1, path="/data/in.csv", act="removed",
+        "file-removed", "driver", at=3.0, pid=1, path="/data/in.csv", action="removed",
         file="/job.py", line=2, function="clean",
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), cleaned, PROGRAM, FAILED)
@@ -537,7 +537,7 @@ def test_a_relative_path_that_the_driver_finds_is_no_file_that_was_removed() -> 
 
 
 REMOVED_BY_TASK = an_event(
-    "file-removed", "purge-7", at=8.0, path="/data/in.csv", act="removed",
+    "file-removed", "purge-7", at=8.0, path="/data/in.csv", action="removed",
     file="/job.py", line=9, function="purge",
 )  # fmt: skip
 
@@ -559,7 +559,7 @@ def test_programs_that_concern_the_missing_file_begin_the_headline(
     *, command: str, named: bool
 ) -> None:
     program = an_event(
-        "program-failed", "convert-3", at=5.0, program=78, command=command, code=2
+        "program-failed", "convert-3", at=5.0, program_pid=78, command=command, code=2
     )
     run = a_run(a_worker("tcp://w1"), program, FAILED)
     found = verdict_of(findings_in(run), run)

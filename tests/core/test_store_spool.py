@@ -227,7 +227,7 @@ def test_an_error_takes_the_room_of_what_was_printed_before(
         None,
     ]
     profile = [1.0, "profile", "", "x" * 9_000]
-    certificate = [1.0, "worker-certificate", "w", "{}"]
+    certificate = [1.0, "worker-exit-report", "w", "{}"]
     spool.append("s", None, 1.0, {"error": [error], "event": [certificate, profile]})
     spool.close_if_due(now=True)
     account, kept = spool.account, rows_in(spool)

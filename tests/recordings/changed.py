@@ -116,7 +116,7 @@ def main() -> int:
         )
         print(f"      {card.headline}"[:_LONGEST])
         if card.past is not None:
-            print(f"      {card.past.confidence}: {card.past.says}"[: 2 * _LONGEST])
+            print(f"      {card.past.confidence}: {card.past.summary}"[: 2 * _LONGEST])
         for each in card.changes[:4]:
             step = f"{each.before} → {each.after}  ({each.rarity}; {each.why})"
             print(f"        {each.kind} {each.what}: {step}"[:_LONGEST], flush=True)

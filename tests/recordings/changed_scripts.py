@@ -128,7 +128,7 @@ def _report(case: str, expected: Expected, card: RunCard) -> list[str]:
     print(f"{'WRONG' if problems else 'right':6}{case:30}{'; '.join(problems)}")
     print(f"      {card.headline}")
     if card.past is not None:
-        print(f"      {card.past.blame}, {card.past.confidence}: {card.past.says}")
+        print(f"      {card.past.blame}, {card.past.confidence}: {card.past.summary}")
     for each in _shown(card)[:4]:
         print(f"        {each}", flush=True)
     return problems

@@ -90,7 +90,7 @@ def kept(archive: Path) -> Iterator[Kept]:
             if file is not None:
                 blobs.setdefault(case, {})[name] = file.read()
     for case, of in blobs.items():
-        reported = json.loads(of.get(_REPORTED) or of["told.json"])  # its former name
+        reported = json.loads(of[_REPORTED])
         ending = of.get("complete.json")
         run = RunTables(
             msgspec.json.decode(of["run.json"], type=Manifest),

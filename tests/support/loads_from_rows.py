@@ -70,8 +70,8 @@ def a_load(
 ) -> Piece:
     """Return what a worker's process reported of itself."""
     usual = {
-        "cpu": seconds, "gc": 0.0, "host_busy": seconds, "woken": 400, "late": 0,
-        "waited": 0.1, "cores": 4, "host_memory": 2**34,
+        "cpu": seconds, "gc": 0.0, "host_busy": seconds, "wakeups": 400, "late_wakeups": 0,
+        "late_seconds": 0.1, "cores": 4, "host_memory": 2**34,
     }  # fmt: skip
     return an_event(
         "process-load", address, at=at, seconds=seconds, **{**usual, **reported}

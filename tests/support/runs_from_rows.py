@@ -170,7 +170,7 @@ def a_death(
         lost_scattered=lost_scattered,
     )
     report = an_event(
-        "worker-certificate",
+        "worker-exit-report",
         address,
         at=at + late,
         pid=pid,

@@ -233,7 +233,7 @@ def every_byte(folder: Path) -> bytes:
         elif path.suffix == ".seg":
             rows = [batch.rows for batch in read_segment(blob).frames]
             found.append(json.dumps(rows, default=str).encode())
-        elif path.suffix == ".capsule":
+        elif path.suffix == ".bundle":
             bundle = read_bundle(blob)
             found += [json.dumps(bundle.facts).encode(), *map(bytes, bundle.parts)]
         elif path.parent.parent.name == "sketches":

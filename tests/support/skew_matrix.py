@@ -150,10 +150,10 @@ class Seen:
             "profile": bool(details(run, "profile")),
             "fine metrics": bool(details(run, "fine-metrics")),
             "versions": self._versions(),
-            "certificate": self._reported(),
+            "exit report": self._reported(),
         }
         if "6" not in self.steps.get("sum", ""):  # Dask could not compute at all
-            for name in ("printed lines", "log lines of tasks", "profile", "certificate",
+            for name in ("printed lines", "log lines of tasks", "profile", "exit report",
                          "exceptions", "fine metrics"):  # fmt: skip
                 wanted.pop(name)
         found += [name for name, there in wanted.items() if not there]
@@ -179,7 +179,7 @@ class Seen:
         assert self.run is not None
         return any(
             reported.get("exit_code") == _EXIT_CODE and reported.get("memory")
-            for reported in details(self.run, "worker-certificate")
+            for reported in details(self.run, "worker-exit-report")
         )
 
 

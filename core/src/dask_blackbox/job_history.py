@@ -29,7 +29,7 @@ class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
     duration: float | None = None
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
     """Failures of the same kind as this one.
 
     Attributes:
@@ -49,20 +49,20 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     in_a_row: int = 1
 
 
-class EarlierTry(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier attempt of the same run.
 
     Attributes:
         attempt: Which.
         state: How it ended.
         verdict: The rule that explains its failure, if it failed.
-        alike: Whether it failed as this one did.
+        same_failure: Whether it failed as this one did.
     """
 
     attempt: int
     state: str
     verdict: str | None = None
-    alike: bool = False
+    same_failure: bool = False
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,33 +71,33 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         runs: Earlier runs that are known.
         more: There are more than that: the time to look was over.
-        looked_at: How many of them this run was compared with.
+        compared: How many of them this run was compared with.
         unreadable: How many of them could not be read.
         good: How many of the known ones ended well.
         stopped: How many of them their host or a person ended.
         last_good: What the changes are against; None: no earlier run ended well.
         blame: Which side changed.
-        says: The same in a sentence.
+        summary: The same in a sentence.
         confidence: How sure that is.
         habits: Changes that are left out as they happen in most runs.
-        seen: Failures of the same kind, for a run that failed.
-        tries: The attempts of this run before it, for a run that failed.
+        recurrence: Failures of the same kind, for a run that failed.
+        attempts: The attempts of this run before it, for a run that failed.
         compare: A command that shows everything in which the two differ.
     """
 
     runs: int = 0
     more: bool = False
-    looked_at: int = 0
+    compared: int = 0
     unreadable: int = 0
     good: int = 0
     stopped: int = 0
     last_good: EarlierRun | None = None
     blame: Blame = "unknown"
-    says: str = ""
+    summary: str = ""
     confidence: Confidence = "low"
     habits: tuple[str, ...] = ()
-    seen: Seen | None = None
-    tries: tuple[EarlierTry, ...] = ()
+    recurrence: Recurrence | None = None
+    attempts: tuple[EarlierAttempt, ...] = ()
     compare: str | None = None
 
 

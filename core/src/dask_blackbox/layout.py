@@ -5,7 +5,7 @@
         heartbeat.json           rewritten while the recorder lives
         segments/<recorder>-<number>.seg
         tables/<table>.parquet   when the run has ended
-        capsules/<number>.capsule  failed tasks with their inputs, where asked for
+        bundles/<number>.bundle    failed tasks with their inputs, where asked for
         card.json  report.html  performance_report.html
         complete.json            last of all: what the recording holds, and what it lacks
     index/all/<newest first>~<job>~<run>~<attempt>~<state>

@@ -47,7 +47,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         code: Hash of the functions that they run.
         functions: What of the user's own these are, as `module:name`.
         libraries: Top-level modules of the other functions that they call.
-        bare: Hash of the functions without the values that they were given; None: unknown.
+        code_without_values: Hash of the functions without the values that they were given; None: unknown.
         values: These values by `module:function:name`: numbers, digests of anything else.
         files: Files that they opened to read, each counted once; None: not recorded.
         read: Bytes of these files, of which the libraries' own are not seen.
@@ -67,7 +67,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     code: str | None = None
     functions: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-    bare: str | None = None
+    code_without_values: str | None = None
     values: dict[str, str] = {}
     files: int | None = None
     read: int | None = None

@@ -465,8 +465,6 @@ class Case:
         texts = (self.exception.traceback, *self.exception.handled)
         return found or next(filter(None, (re.search(pattern, e) for e in texts)), None)
 
-    said = search_exception  # its former name, for rules of users
-
     def prefix_of(self, key: str) -> str:
         """Return the prefix of a key."""
         return self._prefixes.get(key) or prefix_of(key)

@@ -1100,7 +1100,7 @@ def _processes(case: Case, verdict: Finding) -> Iterator[_Earlier]:
     # The exit code of a program tells its parent nothing of its exception.
     ignored = set[int]()
     if verdict.rule in _RAISED:
-        ignored = {each.program or 0 for each in case.run.of(ProgramFailed)}
+        ignored = {each.program_pid or 0 for each in case.run.of(ProgramFailed)}
     for each in raised[:-1]:
         ancestors = {each.pid, *each.parents}
         related_too = raised[-1].pid in ancestors and each.pid not in ignored
@@ -1301,7 +1301,7 @@ def _skipped(case: Case) -> Iterator[_Earlier]:
         line = code_line(call, " at ", name_only=True)
         yield _of_task(
             first,
-            text=f"{counted(call.skipped, 'task')} of {call.of} had no result, since "
+            text=f"{counted(call.skipped, 'task')} of {call.futures} had no result, since "
             f"'{short(first.called, 40)}' had failed with {name}: {short(first.message, 120)}; the driver "
             f'left out their results{line} (`errors="skip"`)',
             source="driver",

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TypeVar
 
-from dask_blackbox.job_history import EarlierTry, Seen
+from dask_blackbox.job_history import EarlierAttempt, Recurrence
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 
@@ -140,7 +140,7 @@ def alike(name: SketchName, fingerprint: str) -> bool:
     )
 
 
-def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
+def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Recurrence | None:
     """Return how often a failure like this one's has been seen; None if none was.
 
     Args:
@@ -151,7 +151,7 @@ def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
     fingerprint = sketch.fingerprint.id
     before = [each for each in names if alike(each, fingerprint)]
     moments = [each.started_ms / 1000 for each in before]
-    return Seen(
+    return Recurrence(
         fingerprint=fingerprint,
         basis=sketch.fingerprint.basis,
         times=len(before) + 1,
@@ -161,7 +161,7 @@ def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
     )
 
 
-def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, ...]:
+def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierAttempt, ...]:
     """Return what became of the attempts of a run before this one, if this one failed.
 
     Args:
@@ -171,11 +171,11 @@ def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, .
         return ()
     fingerprint = sketch.fingerprint.id
     return tuple(
-        EarlierTry(
+        EarlierAttempt(
             attempt=each.address.attempt,
             state=each.state,
             verdict=each.verdict,
-            alike=alike(each, fingerprint),
+            same_failure=alike(each, fingerprint),
         )
         for each in names
     )

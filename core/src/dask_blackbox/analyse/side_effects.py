@@ -90,7 +90,7 @@ def failed_programs(case: Case) -> Iterator[ProgramFailed]:
     """Yield the programs of driver and tasks that exited with an error, but those it ended."""
     ended = {each.target for each in case.run.of(DriverSignalled)}
     for each in case.run.of(ProgramFailed):
-        if each.subject != "driver" or each.program not in ended:
+        if each.subject != "driver" or each.program_pid not in ended:
             yield each
 
 
@@ -293,14 +293,14 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
     by_driver = found.subject == "driver"
     return following(
         verdict,
-        f"{name if by_driver else capital(who)} {found.act} {what}",
+        f"{name if by_driver else capital(who)} {found.action} {what}",
         Evidence(
-            text=f"{capital(who)} {found.act} {what}, at {place}.",
+            text=f"{capital(who)} {found.action} {what}, at {place}.",
             source=_source_of(found.subject),
             at=found.at,
         ),
         cause=(
-            f"{capital(who)} had {found.act} {what} {at - found.at:.1f} s before, at "
+            f"{capital(who)} had {found.action} {what} {at - found.at:.1f} s before, at "
             f"{place} in {found.function}. {verdict.cause}"
         ),
         remedy=(

@@ -127,7 +127,15 @@ class TaskActivity:
         """Return the sums of what a worker's process reported."""
         sums: dict[str, float] = defaultdict(float)
         for load in self.loads.get(address, ()):
-            for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
+            for name in (
+                "seconds",
+                "cpu",
+                "children",
+                "gc",
+                "wakeups",
+                "late_wakeups",
+                "late_seconds",
+            ):
                 sums[name] += getattr(load, name) or 0.0
         return sums
 

@@ -69,7 +69,7 @@ def bundle_links(run: RunTables, links: Mapping[str, str] | None) -> dict[str, s
     kept, folder = bundles_of(run), (links or {}).get("recording")
     if not kept or not folder:
         return {}
-    return {"capsule": f"{folder.rstrip('/')}/capsules/{kept[-1].number}.capsule"}
+    return {"bundle": f"{folder.rstrip('/')}/bundles/{kept[-1].number}.bundle"}
 
 
 def lost_bundles(run: RunTables) -> Iterator[tuple[str, str]]:
@@ -79,11 +79,11 @@ def lost_bundles(run: RunTables) -> Iterator[tuple[str, str]]:
     for lost in run.of(BundleLost):
         if lost.subject not in there:
             key, why = short(lost.subject, 80), short(lost.error or "", 200)
-            yield "capsules", f"'{key}' could not be stored with its inputs: {why}"
+            yield "bundles", f"'{key}' could not be stored with its inputs: {why}"
     for each in kept:
         for out in each.left_out:
             if not (out.why or "").startswith(_REDACTED):
-                yield "capsules", _left_out(each.subject, out)
+                yield "bundles", _left_out(each.subject, out)
 
 
 def _left_out(key: str, out: LeftOut) -> str:

@@ -123,14 +123,18 @@ class Removed(NamedTuple):
     """What was removed or renamed, by which line and when."""
 
     path: str
-    act: str
+    action: str
     place: dict[str, object]
     subject: str
     at: float
 
     def row(self) -> tuple[float, str, dict[str, object]]:
         """Return time, subject and fields of an `events.FileRemoved`."""
-        return self.at, self.subject, {"path": self.path, "act": self.act, **self.place}
+        return (
+            self.at,
+            self.subject,
+            {"path": self.path, "action": self.action, **self.place},
+        )
 
 
 class RemovedFiles:

@@ -106,7 +106,7 @@ def worker_code(text: str, message: str = "") -> dict[str, dict[str, str] | list
     return {
         "modules": modules,
         "files": files,
-        "behind": [each for each in behind if each in modules],
+        "defining": [each for each in behind if each in modules],
     }
 
 

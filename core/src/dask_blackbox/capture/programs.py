@@ -256,7 +256,7 @@ def _note(
     at = at or time.time()
     detail: dict[str, object] = {
         "pid": os.getpid(),
-        "program": pid,
+        "program_pid": pid,
         "command": program.command,
         "code": code,
         "started": program.started,

@@ -84,7 +84,7 @@ class DriverPositionWatcher(threading.Thread):
         )
         if at != self._at:
             if self._next > self._after:
-                self._report("driver-moved", {"lasted": now - self._since})
+                self._report("driver-unblocked", {"lasted": now - self._since})
             self._at, self._since, self._next = at, now, self._after
         lasted = now - self._since
         if lasted >= self._next:
@@ -94,7 +94,7 @@ class DriverPositionWatcher(threading.Thread):
                 "stack": _stack(frames),
                 "connecting": connecting,
             }
-            self._report("driver-stood", reported)
+            self._report("driver-blocked", reported)
 
     def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, object]]:
         """Return the addresses that clients of this process are trying to reach."""

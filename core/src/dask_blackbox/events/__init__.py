@@ -273,9 +273,6 @@ __all__ = [
     "of_kind",
 ]
 
-WorkerExitCertificate = WorkerExitReport
-"""Its former name, for rules of users."""
-
 
 def __getattr__(name: str) -> object:
     """Load what reads and writes events with its first use: half of a driver never does."""

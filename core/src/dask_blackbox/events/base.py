@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -25,9 +24,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = ""
     """The word under which events of this kind are stored."""
-
-    stored_as: ClassVar[Mapping[str, str]] = {}
-    """Names of fields that are stored under another name."""
 
     at: float = 0.0
     subject: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -36,19 +36,10 @@ KINDS: dict[str, type[Event]] = {
 """The structs by the word under which their events are stored."""
 
 
-class _Field(NamedTuple):
-    name: str
-    type: object
-
-
 @cache
-def _fields_of(kind: type[Event]) -> dict[str, _Field]:
-    """Return the fields of a kind by the name under which they are stored."""
-    return {
-        kind.stored_as.get(each.name, each.name): _Field(each.name, each.type)
-        for each in msgspec.structs.fields(kind)
-        if each.name not in _COMMON
-    }
+def _fields_of(kind: type[Event]) -> frozenset[str]:
+    """Return the names of the fields that events of a kind have beside the common ones."""
+    return frozenset(kind.__struct_fields__) - frozenset(_COMMON)
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
@@ -83,11 +74,10 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
     given: dict[str, object] = {}
     extra: dict[str, object] = {}
     for name, value in stored.items():
-        field = declared.get(name)
-        if field is None:
+        if name not in declared:
             extra[name] = value
         elif value is not None:  # null is the default of what can be null
-            given[field.name] = value
+            given[name] = value
     known = {**given, "at": at, "subject": subject, "extra": extra}
     try:
         return msgspec.convert(known, struct)
@@ -103,7 +93,7 @@ def _as_far_as_possible(struct: type[E], given: dict[str, object]) -> E:
         try:
             msgspec.convert({name: value}, struct)
         except (msgspec.ValidationError, RecursionError):
-            malformed[struct.stored_as.get(name, name)] = value
+            malformed[name] = value
         else:
             good[name] = value
     return msgspec.convert({**good, "malformed": malformed}, struct)
@@ -116,18 +106,18 @@ def encoded(event: Event | Unrecognised) -> EventRow:
     if _WHOLE in event.malformed:
         return event.at, event.kind, event.subject, str(event.malformed[_WHOLE])
     fields = {
-        stored: value
-        for stored, value in _stored(event)
-        if value is not None and stored not in event.malformed
+        name: value
+        for name, value in _stored(event)
+        if value is not None and name not in event.malformed
     }
     fields |= event.extra | event.malformed
     return event.at, event.kind, event.subject, json.dumps(fields, default=str)
 
 
 def _stored(event: Event) -> Iterator[tuple[str, object]]:
-    for stored, field in _fields_of(type(event)).items():
-        value = getattr(event, field.name)
-        yield stored, msgspec.to_builtins(value, enc_hook=str)
+    for name in type(event).__struct_fields__:
+        if name not in _COMMON:
+            yield name, msgspec.to_builtins(getattr(event, name), enc_hook=str)
 
 
 Rows = Mapping[str, Sequence[Sequence[object]]]

@@ -153,7 +153,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
             failed.
         modules: Hash of what it does, by module; comparable with that of `DriverCode`.
         files: The file of each.
-        behind: Those of them that define the class or function which the exception names.
+        defining: Those of them that define the class or function which the exception names.
     """
 
     kind: ClassVar[str] = "worker-code"
@@ -161,7 +161,7 @@ class WorkerCode(Event, frozen=True, kw_only=True):
     worker: str | None = None
     modules: dict[str, str] = {}
     files: dict[str, str] = {}
-    behind: tuple[str, ...] = ()
+    defining: tuple[str, ...] = ()
 
 
 class StateChange(Part, frozen=True, kw_only=True):
@@ -287,7 +287,7 @@ class DriverBlocked(Event, frozen=True, kw_only=True):
         connecting: Clients that have not reached a scheduler yet.
     """
 
-    kind: ClassVar[str] = "driver-stood"
+    kind: ClassVar[str] = "driver-blocked"
 
     lasted: float = 0.0
     stack: tuple[str, ...] = ()
@@ -301,7 +301,7 @@ class DriverUnblocked(Event, frozen=True, kw_only=True):
         lasted: Seconds.
     """
 
-    kind: ClassVar[str] = "driver-moved"
+    kind: ClassVar[str] = "driver-unblocked"
 
     lasted: float = 0.0
 

@@ -132,7 +132,7 @@ class DriverSkipped(UserCodeEvent, frozen=True, kw_only=True):
 
     Attributes:
         pid: Process id of the driver.
-        of: How many futures it was given.
+        futures: How many futures it was given.
         skipped: How many of them had no result.
         keys: Their keys, ten at most.
     """
@@ -140,7 +140,7 @@ class DriverSkipped(UserCodeEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "driver-skipped"
 
     pid: int | None = None
-    of: int = 0
+    futures: int = 0
     skipped: int = 0
     keys: tuple[str, ...] = ()
 
@@ -194,7 +194,7 @@ class ProgramFailed(UserCodeEvent, frozen=True, kw_only=True):
 
     Attributes:
         pid: Process id of the driver, or of the worker.
-        program: Process id of the program; null: that of a shell (`os.system`).
+        program_pid: Process id of the program; null: that of a shell (`os.system`).
         command: Its command, redacted and cut.
         code: Its exit code; negative: the number of the signal that ended it.
         started: When it was started, epoch seconds.
@@ -204,7 +204,7 @@ class ProgramFailed(UserCodeEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "program-failed"
 
     pid: int | None = None
-    program: int | None = None
+    program_pid: int | None = None
     command: str = ""
     code: int | None = None
     started: float | None = None
@@ -278,14 +278,14 @@ class FileRemoved(UserCodeEvent, frozen=True, kw_only=True):
     Attributes:
         pid: Process id of the driver; null: of a worker.
         path: The file or folder.
-        act: `removed` or `renamed`.
+        action: `removed` or `renamed`.
     """
 
     kind: ClassVar[str] = "file-removed"
 
     pid: int | None = None
     path: str = ""
-    act: str = "removed"
+    action: str = "removed"
 
 
 class DriverGotSignal(Event, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -39,7 +38,7 @@ class GraphUpdated(Event, frozen=True, kw_only=True):
         code: By prefix, hash of the functions that its tasks run; each hash once.
         functions: By prefix, the user's own functions in it, as `module:name`.
         libraries: By prefix, the top-level modules of other functions in it.
-        bare: By prefix, hash of its functions without the values that they were given.
+        code_without_values: By prefix, hash of its functions without the values that they were given.
         values: By prefix, the values that its functions were given (closures, defaults,
             globals), by `module:function:name`: a number, or a digest of another value.
         empty_inputs: Prefixes that are named after reading and hold an empty table instead.
@@ -47,7 +46,6 @@ class GraphUpdated(Event, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "graph-updated"
-    stored_as: ClassVar[Mapping[str, str]] = {"empty_inputs": "hollow"}
 
     graph: int | None = None
     tasks: int = 0
@@ -60,7 +58,7 @@ class GraphUpdated(Event, frozen=True, kw_only=True):
     code: dict[str, str] = {}
     functions: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
-    bare: dict[str, str] = {}
+    code_without_values: dict[str, str] = {}
     values: dict[str, dict[str, str]] = {}
     empty_inputs: tuple[str, ...] = ()
     inputs: dict[str, tuple[str, ...]] = {}
@@ -120,7 +118,7 @@ class UserEvent(Event, frozen=True, kw_only=True):
         message: What was logged; cut if it is long.
     """
 
-    kind: ClassVar[str] = "topic"
+    kind: ClassVar[str] = "user-event"
 
     topic: str | None = None
     message: object = None
@@ -253,7 +251,6 @@ class Stall(Event, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "stall"
-    stored_as: ClassVar[Mapping[str, str]] = {"answers": "told"}
 
     lasted: float = 0.0
     workers: int = 0
@@ -288,7 +285,7 @@ class StallCancelledTasks(Event, frozen=True, kw_only=True):
         keys: How many tasks.
     """
 
-    kind: ClassVar[str] = "stall-ended-run"
+    kind: ClassVar[str] = "stall-cancelled-tasks"
 
     lasted: float = 0.0
     keys: int = 0
@@ -303,7 +300,7 @@ class TasksUnrunnable(Event, frozen=True, kw_only=True):
         number: How many.
     """
 
-    kind: ClassVar[str] = "unrunnable"
+    kind: ClassVar[str] = "tasks-unrunnable"
 
     lasted: float = 0.0
     tasks: tuple[RestrictedTask, ...] = ()
@@ -313,7 +310,7 @@ class TasksUnrunnable(Event, frozen=True, kw_only=True):
 class TasksRunnable(Event, frozen=True, kw_only=True):
     """Every task has a worker again that it may run on."""
 
-    kind: ClassVar[str] = "unrunnable-over"
+    kind: ClassVar[str] = "tasks-runnable"
 
 
 class Span(Event, frozen=True, kw_only=True):

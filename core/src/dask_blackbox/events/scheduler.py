@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
@@ -75,7 +74,7 @@ class SchedulerUnresponsive(Event, frozen=True, kw_only=True):
         error: The error of the last request.
     """
 
-    kind: ClassVar[str] = "scheduler-silent"
+    kind: ClassVar[str] = "scheduler-unresponsive"
 
     error: str | None = None
 
@@ -87,7 +86,7 @@ class SchedulerResponded(Event, frozen=True, kw_only=True):
         lasted: Seconds without an answer.
     """
 
-    kind: ClassVar[str] = "scheduler-answers"
+    kind: ClassVar[str] = "scheduler-responded"
 
     lasted: float = 0.0
 
@@ -148,7 +147,7 @@ class BundleAnnounced(Event, frozen=True, kw_only=True):
         op: The handler at which the recorder fetches it.
     """
 
-    kind: ClassVar[str] = "capsule-coming"
+    kind: ClassVar[str] = "bundle-announced"
 
     number: int | None = None
     prefix: str | None = None
@@ -190,7 +189,7 @@ class BundleStored(Event, frozen=True, kw_only=True):
         instead_of: Number of the bundle that it replaced.
     """
 
-    kind: ClassVar[str] = "capsule-kept"
+    kind: ClassVar[str] = "bundle-stored"
 
     number: int | None = None
     prefix: str | None = None
@@ -213,7 +212,7 @@ class BundleLost(Event, frozen=True, kw_only=True):
         error: Why.
     """
 
-    kind: ClassVar[str] = "capsule-lost"
+    kind: ClassVar[str] = "bundle-lost"
 
     prefix: str | None = None
     worker: str | None = None
@@ -274,12 +273,11 @@ class Profile(Event, frozen=True, kw_only=True):
         answered: Number of workers that answered with samples.
         tree: The profile, as Dask merges it: `count`, `children`, `description`, …
         left_out_below: Frames with fewer samples than that are left out.
-        of: Whose threads: `compute` (tasks), `workers` or `scheduler` (their event loops).
+        threads: Whose threads: `compute` (tasks), `workers` or `scheduler` (their event loops).
         prefix: Of tasks of this prefix only; empty: of all.
     """
 
     kind: ClassVar[str] = "profile"
-    stored_as: ClassVar[Mapping[str, str]] = {"answered": "told"}
 
     start: float | None = None
     stop: float | None = None
@@ -287,5 +285,5 @@ class Profile(Event, frozen=True, kw_only=True):
     answered: int = 0
     tree: dict[str, object] = {}
     left_out_below: int | None = None
-    of: str = "compute"
+    threads: str = "compute"
     prefix: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -160,8 +159,7 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
         observed_at: Epoch seconds at which its exit was observed (the event may be later).
     """
 
-    kind: ClassVar[str] = "worker-certificate"
-    stored_as: ClassVar[Mapping[str, str]] = {"observed_at": "at"}
+    kind: ClassVar[str] = "worker-exit-report"
 
     pid: int | None = None
     worker: str | None = None
@@ -206,7 +204,7 @@ class NannyResponded(Event, frozen=True, kw_only=True):
         pid: Process id of the worker.
     """
 
-    kind: ClassVar[str] = "nanny-answers"
+    kind: ClassVar[str] = "nanny-responded"
 
     nanny: str | None = None
     pid: int | None = None
@@ -221,7 +219,7 @@ class WorkerUnresponsive(Event, frozen=True, kw_only=True):
         lines_read: Whether the recorder has read its last log lines on the same host.
     """
 
-    kind: ClassVar[str] = "worker-silent"
+    kind: ClassVar[str] = "worker-unresponsive"
 
     pid: int | None = None
     silent_for: float | None = None
@@ -370,9 +368,9 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
         gc: Seconds of full garbage collections.
         host_busy: CPU seconds of the whole host.
         host_stolen: CPU seconds that the hypervisor took from the host.
-        woken: How often a thread woke up that sleeps 100 ms at a time.
-        late: How often it woke up 4 ms late or more.
-        waited: Seconds that it was late in sum, which is how long it waited for the GIL.
+        wakeups: How often a thread woke up that sleeps 100 ms at a time.
+        late_wakeups: How often it woke up 4 ms late or more.
+        late_seconds: Seconds that it was late in sum, which is how long it waited for the GIL.
         peak_memory: Bytes, of ten samples a second.
         cores: Cores that the process may use.
         native_threads: Threads that libraries may start for a task (`OMP_NUM_THREADS`).
@@ -387,9 +385,9 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     gc: float | None = None
     host_busy: float | None = None
     host_stolen: float | None = None
-    woken: int = 0
-    late: int = 0
-    waited: float = 0.0
+    wakeups: int = 0
+    late_wakeups: int = 0
+    late_seconds: float = 0.0
     peak_memory: int | None = None
     cores: int | float | None = None
     native_threads: int | None = None
@@ -403,7 +401,7 @@ class OpenedByFailedTask(Event, frozen=True, kw_only=True):
         files: Their paths, what it opened last first, five at most.
     """
 
-    kind: ClassVar[str] = "task-opened"
+    kind: ClassVar[str] = "task-opened-files"
 
     files: tuple[str, ...] = ()
 

@@ -303,7 +303,7 @@ _SEGMENTS = "segments/"
 def _bundle_checksums(run: RunTables) -> dict[str, str]:
     """Return the SHA-256 of each failed task that was kept with its inputs, by name."""
     return {
-        f"capsules/{each.number}.capsule": each.sha256 or "" for each in bundles_of(run)
+        f"bundles/{each.number}.bundle": each.sha256 or "" for each in bundles_of(run)
     }
 
 

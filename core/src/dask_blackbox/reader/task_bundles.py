@@ -32,7 +32,7 @@ def find_bundle(run: Run, key: str | None = None) -> TaskBundle:
     """
     kept = bundles_of(run)
     chosen = _chosen(run, kept, key)
-    name = f"capsules/{chosen.number}.capsule"
+    name = f"bundles/{chosen.number}.bundle"
     try:
         blob = run.store.get(f"{run.folder}{name}")
     except BlobNotFoundError:

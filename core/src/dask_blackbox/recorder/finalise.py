@@ -253,8 +253,8 @@ def _store(
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
     put = RetryingPut(store, _TIMEOUT)
-    for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
-        put(f"{folder}capsules/{path.name}", path.read_bytes())
+    for path in sorted(Path(config.spool).glob("bundles/*.bundle")):  # that came late
+        put(f"{folder}bundles/{path.name}", path.read_bytes())
     blobs: dict[str, str] = {"run.json": checksum(manifest_json(opening.manifest))}
     with _at_once(put) as putting:
         for name, (blob, kind) in _blobs(config, run, card):

@@ -158,14 +158,14 @@ class Puller:
         """
         if not self._silent:
             self._silent = True
-            self._event("scheduler-silent", error=self._why(error))
+            self._event("scheduler-unresponsive", error=self._why(error))
 
     def _answers(self) -> None:
         since, self._failing_since = self._failing_since, None
         if self._silent and since is not None:
             self._silent = False
             self._event(
-                "scheduler-answers", lasted=round(time.monotonic() - since[1], 3)
+                "scheduler-responded", lasted=round(time.monotonic() - since[1], 3)
             )
 
     def missed(self, error: BaseException) -> None:
@@ -417,7 +417,7 @@ async def _profiles_of(
     for asked, trees in zip(wanted, zip(*answers, strict=True), strict=False):
         counted = [tree for tree in trees if tree and tree.get("count")]
         if counted:
-            whose = _facts_of(asked) | {"told": len(counted)}
+            whose = _facts_of(asked) | {"answered": len(counted)}
             limit = _LARGEST if not asked else _LARGEST_PART
             texts.append(reported_within(facts | whose, profile.merge(*counted), limit))
     return texts
@@ -427,14 +427,20 @@ def _scheduler_profile(tree: object, start: float, stop: float) -> str | None:
     """Return the particulars of a `profile` event of the scheduler's event loop."""
     if not isinstance(tree, dict) or not tree.get("count"):
         return None
-    facts = {"start": start, "stop": stop, "asked": 1, "told": 1, "of": "scheduler"}
+    facts = {
+        "start": start,
+        "stop": stop,
+        "asked": 1,
+        "answered": 1,
+        "threads": "scheduler",
+    }
     return reported_within(facts, tree, _LARGEST_PART)
 
 
 def _facts_of(asked: dict[str, object]) -> dict[str, object]:
     if "key" in asked:
         return {"prefix": asked["key"]}
-    return {"of": "workers"} if asked.get("server") else {}
+    return {"threads": "workers"} if asked.get("server") else {}
 
 
 def reported_within(

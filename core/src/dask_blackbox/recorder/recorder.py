@@ -110,10 +110,10 @@ _SAME_END = 1.0
 """Seconds between the end of a scheduler and that of the process that it was in."""
 _SEEN_CLOSED = 4.0
 """Seconds until a scheduler that ended is seen to be closed: connecting is tried for three."""
-_EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
+_EXPLAINED = ("worker-exit-report", "nanny-lost", "nanny-responded")
 _ABNORMAL = frozenset(
-    ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
-     "scheduler-lost", "scheduler-silent", "scheduler-closing", "driver-exception",
+    ("worker-removed", "worker-exit-report", "worker-restarted-for-memory", "graph-failed",
+     "scheduler-lost", "scheduler-unresponsive", "scheduler-closing", "driver-exception",
      "driver-lost", "stall")
 )  # fmt: skip
 
@@ -141,7 +141,7 @@ class Recorder:
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
         self._bundles = TaskBundles(
-            Path(config.spool) / "capsules",
+            Path(config.spool) / "bundles",
             most=config.bundles,
             limit=config.bundle_limit,
             take=self._take,
@@ -433,9 +433,9 @@ class Recorder:
                 self._unreported.add(subject)
             elif kind in _EXPLAINED and '"by": "itself"' not in detail:
                 self._unexplained.discard(subject)
-                if kind == "worker-certificate":
+                if kind == "worker-exit-report":
                     self._unreported.discard(subject)
-            elif kind == "worker-silent":
+            elif kind == "worker-unresponsive":
                 self._silent.add(subject)
             elif kind == "driver-attached":
                 self._look_up_code(detail)

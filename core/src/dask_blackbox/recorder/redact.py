@@ -49,7 +49,7 @@ _INVENTORIES = (
     "prefixes",
     "new",
     "code",
-    "bare",
+    "code_without_values",
     "functions",
     "libraries",
     "parts",

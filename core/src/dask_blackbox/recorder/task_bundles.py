@@ -37,7 +37,7 @@ _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
 _CLOSE_TIMEOUT = 3.0  # seconds that a worker that leaves may still take for it
 _PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
-_OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
+_OURS = ("dask-blackbox-", "-bundle")  # how the handlers of our plugins are called
 
 _DIED = "its worker exited before it sent the inputs"
 
@@ -109,7 +109,7 @@ class TaskBundles:
     def look_at(self, puller: Puller | None, rows: Rows) -> None:
         """Fetch what these rows announce."""
         for at, kind, subject, detail in event_rows(rows):
-            if kind == "capsule-coming" and puller is not None:
+            if kind == "bundle-announced" and puller is not None:
                 self._on_announced(
                     puller, of_kind(BundleAnnounced, at, subject, detail)
                 )
@@ -164,7 +164,7 @@ class TaskBundles:
             async with self._turn:
                 blob = await self._asked_for(holder)
             facts = read_bundle(blob).facts
-            path = self._folder / f"{entry.number}.capsule"
+            path = self._folder / f"{entry.number}.bundle"
             await asyncio.to_thread(_write, path, blob)
         except (_LostError, ValueError, OSError) as error:
             self._lost(entry, worker, str(error))
@@ -182,7 +182,7 @@ class TaskBundles:
             "instead_of": entry.instead_of and entry.instead_of.number,
         }
         del blob  # it may be large, and the store slow
-        self._record_event("capsule-kept", entry.key, detail)
+        self._record_event("bundle-stored", entry.key, detail)
         await asyncio.to_thread(self._store, entry, path)
 
     async def _decline(self, entry: _Entry, holder: _Holder) -> None:
@@ -214,12 +214,12 @@ class TaskBundles:
         opening, replaced = self._opening(), []
         old = entry.instead_of
         while old is not None:
-            replaced.append(f"{old.number}.capsule")
+            replaced.append(f"{old.number}.bundle")
             path.with_name(replaced[-1]).unlink(missing_ok=True)
             old = old.instead_of
         if opening is None or opening.store is None or opening.error is not None:
             return
-        folder = f"{opening.address.folder}capsules/"
+        folder = f"{opening.address.folder}bundles/"
         try:
             opening.store.put(f"{folder}{path.name}", path.read_bytes())
             path.unlink(missing_ok=True)
@@ -236,7 +236,7 @@ class TaskBundles:
             if entry.instead_of is not None:  # better an earlier attempt than none
                 self._entries.append(entry.instead_of)
         detail = {"prefix": entry.prefix, "worker": worker, "error": why}
-        self._record_event("capsule-lost", entry.key, detail)
+        self._record_event("bundle-lost", entry.key, detail)
 
     def _record_event(self, kind: str, key: str, detail: Mapping[str, object]) -> None:
         now = time.time()

@@ -42,7 +42,7 @@ def last_lines(
         rings = _rings_to_read(folder, {*unreported, *silent})
     for ring in rings:
         facts = saved_exit_report(ring)
-        facts = facts or exit_report(ring, None, at=time.time(), by="recorder")
+        facts = facts or exit_report(ring, None, observed_at=time.time(), by="recorder")
         if state := state_of_process(facts["pid"]):
             facts["alive"] = state
         lines = facts.pop("lines")
@@ -55,11 +55,13 @@ def last_lines(
         }
         if all_dead or facts["worker"] in unreported:
             reported = json.dumps(facts)
-            event = [time.time(), "worker-certificate", facts["worker"], reported]
+            event = [time.time(), "worker-exit-report", facts["worker"], reported]
             rows["event"].append(event)
         elif facts["worker"] in silent:
             read = json.dumps({"pid": facts["pid"], "lines_read": True})
-            rows["event"].append([time.time(), "worker-silent", facts["worker"], read])
+            rows["event"].append(
+                [time.time(), "worker-unresponsive", facts["worker"], read]
+            )
         yield rows
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -79,7 +79,7 @@ def merged_profile(
     """
     merged: ProfileNode | None = None
     for profile in run.of(Profile):
-        if (profile.of, profile.prefix) != (of, prefix):
+        if (profile.threads, profile.prefix) != (of, prefix):
             continue
         tree = cast("ProfileNode", profile.tree)
         if not tree.get("count"):
@@ -311,7 +311,7 @@ def _periods(
     step = max(1, -(-length // _MOST_SLICES))
     periods: dict[tuple[int, int, str], dict[int, int]] = {}
     spans: dict[tuple[int, str], tuple[int, int]] = {}
-    profiles = [profile for profile in run.of(Profile) if profile.of == "compute"]
+    profiles = [profile for profile in run.of(Profile) if profile.threads == "compute"]
     sums: dict[tuple[int, str], dict[int, int]] = {}
     for profile in profiles:
         begin = round(((profile.start or axis.start) - axis.start) * 1000)

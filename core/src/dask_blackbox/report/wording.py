@@ -25,7 +25,7 @@ from dask_blackbox.formatting import (
     moment,
     plain,
 )
-from dask_blackbox.job_history import EarlierRun, Past, Seen
+from dask_blackbox.job_history import EarlierRun, Past, Recurrence
 
 CONFIDENCE = {
     "high": "high (proved by the evidence)",
@@ -282,9 +282,9 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 def blame_text(past: Past) -> str:
     """Return which side changed, and how sure that is; empty if nothing was compared."""
-    if not past.says:
+    if not past.summary:
         return ""
-    reported = plain(past.says)
+    reported = plain(past.summary)
     if past.blame in ("unknown", "nothing") or past.last_good is None:
         return reported
     return f"{reported.removesuffix('.')}{_SURE[past.confidence]}."
@@ -303,12 +303,12 @@ def coverage_text(past: Past) -> str:
         return ""
     runs = counted(past.runs, "earlier run")
     if past.more:
-        text = f"{past.looked_at:,} of more than {runs} looked at"
-    elif past.looked_at == past.runs:
+        text = f"{past.compared:,} of more than {runs} looked at"
+    elif past.compared == past.runs:
         which = _FEW.get(past.runs)
         text = f"{which or 'all'} {runs[2:] if which else runs} looked at"
     else:
-        text = f"{past.looked_at} of {runs} looked at"
+        text = f"{past.compared} of {runs} looked at"
     if past.good < past.runs:
         none = "it did not succeed" if past.runs == 1 else "none succeeded"
         text += f"; {past.good:,} of them succeeded" if past.good else f"; {none}"
@@ -324,11 +324,11 @@ def coverage_text(past: Past) -> str:
 def recurrence_text(card: RunCard) -> str:
     """Return how often the job has failed like this; empty if the history was not read."""
     past = card.past
-    if past is None or past.seen is None:
+    if past is None or past.recurrence is None:
         return ""
-    if past.seen.times > 1:
-        text = _times(past.seen, more=past.more)
-    elif any(each.alike for each in past.tries):
+    if past.recurrence.times > 1:
+        text = _times(past.recurrence, more=past.more)
+    elif any(each.same_failure for each in past.attempts):
         text = "no other run of this job failed this way"
     else:
         text = "the first failure of its kind in this job" if past.runs else ""
@@ -337,12 +337,12 @@ def recurrence_text(card: RunCard) -> str:
 
 def _tries(past: Past) -> str:
     """Return the outcome of earlier attempts of the same run."""
-    alike = [str(each.attempt) for each in past.tries if each.alike]
+    alike = [str(each.attempt) for each in past.attempts if each.same_failure]
     parts = []
     if alike:
         parts.append(f"{_attempts(alike)} of this run failed in the same way")
-    for each in past.tries:
-        if not each.alike:
+    for each in past.attempts:
+        if not each.same_failure:
             why = f" ({plain(each.verdict)})" if each.verdict else ""
             end = "failed differently" if each.state == "failed" else each.state
             end = f"was {end}" if end in ("lost", "aborted") else end
@@ -355,7 +355,7 @@ def _attempts(numbers: list[str]) -> str:
     return f"{noun} {listed(numbers, most=len(numbers))}"
 
 
-def _times(seen: Seen, *, more: bool) -> str:
+def _times(seen: Recurrence, *, more: bool) -> str:
     least = "at least " if more else ""
     before = " or before" if more else ""
     text = f"{least}{seen.times:,} times, first on {day(seen.first)}{before}"

@@ -94,7 +94,7 @@ class Blobs:
         """Send a blob: JSON to look at, a page in its sandbox, all else to be kept."""
         if not is_name(name):
             raise BlobNotFoundError(name, self._store.url)
-        if name.startswith("capsules/"):
+        if name.startswith("bundles/"):
             # Who may see how a run went need not be allowed to see its data.
             again = command("replay", url_of(self._store, address.folder))
             raise HTTPException(403, f"{_VALUES}{again}")

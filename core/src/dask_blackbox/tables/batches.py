@@ -376,7 +376,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             process["name"] = None if process["name"] is None else str(process["name"])
             present[subject] = process
             processes.append(process)
-        elif kind == "worker-certificate":
+        elif kind == "worker-exit-report":
             reports.append((subject, at, facts))
         elif subject in present and kind == "worker-closing":
             present[subject]["closing"] = facts.get("reason")
@@ -404,6 +404,6 @@ def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
         if facts.get(fact) is not None:
             process[fact] = facts[fact]
     # A report without a field does not erase what another report has.
-    known = json.loads(process["certificate"] or "{}")
+    known = json.loads(process["exit_report"] or "{}")
     fields = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
-    process["certificate"] = json.dumps({**facts, **known, **fields})
+    process["exit_report"] = json.dumps({**facts, **known, **fields})

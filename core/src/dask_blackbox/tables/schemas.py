@@ -70,6 +70,6 @@ WORKER_COLUMNS = (
     "exit_code",  # negative: minus the signal; null: unknown
     "asked_to_close",  # by its nanny
     "lost",  # how many tasks it was processing when it left
-    "certificate",  # JSON: what its nanny and its ring say
+    "exit_report",  # JSON: what its nanny and its ring say
 )
 SCHEMAS["workers"] = {name: _TYPES.get(name, _TEXT) for name in WORKER_COLUMNS}

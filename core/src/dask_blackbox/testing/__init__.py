@@ -58,6 +58,3 @@ __all__ = [
     "stays_silent",
     "verdict_with",
 ]
-
-a_certificate = an_exit_report
-"""Its former name, for tests of users' rules."""

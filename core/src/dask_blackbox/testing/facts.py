@@ -187,7 +187,7 @@ def an_exit_report(
 ) -> Fact:
     """Return the exit report of a worker's process."""
     fields = {"pid": pid, "exit_code": exit_code}
-    return an_event("worker-certificate", address, at=at, **fields | detail)
+    return an_event("worker-exit-report", address, at=at, **fields | detail)
 
 
 def recorded(

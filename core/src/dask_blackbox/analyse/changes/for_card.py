@@ -99,15 +99,15 @@ def changes_on_card(
     past = Past(
         runs=len(history.names),
         more=history.more,
-        looked_at=len(history.sketches),
+        compared=len(history.sketches),
         unreadable=history.unreadable,
         good=sum(name.state == "succeeded" for name in history.names),
         stopped=sum(name.stopped for name in history.names),
-        seen=seen_before(sketch, history.names),
-        tries=tries_of(sketch, history.tries),
+        recurrence=seen_before(sketch, history.names),
+        attempts=tries_of(sketch, history.tries),
     )
     if good is None:
-        return CardChanges((), _replace(past, says=_no_good_run_text(past)))
+        return CardChanges((), _replace(past, summary=_no_good_run_text(past)))
     found = ranked_changes(good, sketch, context, history.sketches)
     if blames:
         blame, says, sure = found.blamed()
@@ -124,7 +124,7 @@ def changes_on_card(
             duration=good.duration,
         ),
         blame=blame,
-        says=says,
+        summary=says,
         confidence=sure,
         habits=tuple(
             f"{each.change.kind} {each.change.what}"

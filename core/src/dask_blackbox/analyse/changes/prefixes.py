@@ -32,7 +32,12 @@ def given_to_prefix(name: str, before: Sketch, after: Sketch) -> list[str]:
         or if that is not known.
     """
     was, now = (_by_name(run).get(name) for run in (before, after))
-    if was is None or now is None or not was.bare or was.bare != now.bare:
+    if (
+        was is None
+        or now is None
+        or not was.code_without_values
+        or was.code_without_values != now.code_without_values
+    ):
         return []
     return sorted(
         each

@@ -291,9 +291,9 @@ def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
         elif code.subject == failure.key:
             own.append(code)
     modules = {n: (d, code.files[n]) for code in own for n, d in code.modules.items()}
-    behind = {name for code in own for name in code.behind}
+    defining = {name for code in own for name in code.defining}
     for name, (digest, file) in modules.items():
-        involved = name in behind or _is_involved(failure, name, file)
+        involved = name in defining or _is_involved(failure, name, file)
         if name == "__main__" or not involved:
             continue
         if _differ(digest, ours := driver.get(name)):

@@ -328,10 +328,10 @@ def _executing(case: Case, block: Row) -> str | None:
 def _held(case: Case, block: Row) -> bool:
     """Return whether the GIL was held: that process got its cores, but for such moments."""
     sums = case.task_activity.of_worker(block["source"])
-    on_time = sums["late"] <= _ON_TIME * sums["woken"]
+    on_time = sums["late_wakeups"] <= _ON_TIME * sums["wakeups"]
     if not on_time and sums["cpu"] < _COMPUTED * sums["seconds"]:
         return False  # it got no core, then or ever
-    return bool(sums["waited"] >= _WAITED * block["seconds"])
+    return bool(sums["late_seconds"] >= _WAITED * block["seconds"])
 
 
 def _starved(case: Case) -> bool:

@@ -77,7 +77,7 @@ def computing(case: Case) -> list[Computing]:
     found = []
     for address, reported in case.task_activity.loads.items():
         sums = case.task_activity.of_worker(address)
-        if address not in workers or sums["seconds"] <= 0 or sums["woken"] <= 0:
+        if address not in workers or sums["seconds"] <= 0 or sums["wakeups"] <= 0:
             continue
         host = hosts.get(str(workers[address]["host"]))
         found.append(
@@ -86,7 +86,7 @@ def computing(case: Case) -> list[Computing]:
                 threads=workers[address]["nthreads"] or 1,
                 cores=max(int(each.cores or 1) for each in reported),
                 cpu=sums["cpu"] / sums["seconds"],
-                late=sums["late"] / sums["woken"],
+                late=sums["late_wakeups"] / sums["wakeups"],
                 others=host.others if host else 0.0,
                 load=host.load if host else 0.0,
             )

@@ -171,7 +171,7 @@ def _finding(
 def _exit_of_scheduler(case: Case) -> Iterator[Evidence]:
     if (program := _program_of_scheduler(case)) is not None:
         yield Evidence(
-            text=f"Process {program.program}, the scheduler, {program_exit_text(program)}; the "
+            text=f"Process {program.program_pid}, the scheduler, {program_exit_text(program)}; the "
             f"driver had started it{code_line(program, ' at ')}.",
             source="driver",
             at=program.at,
@@ -260,7 +260,7 @@ def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, 
 def _program_of_scheduler(case: Case) -> ProgramFailed | None:
     """Return the end of the scheduler's process, where the job itself had started it."""
     pids = {each.pid for each in case.run.of(SchedulerInfo)} - {None}
-    ended = (each for each in case.run.of(ProgramFailed) if each.program in pids)
+    ended = (each for each in case.run.of(ProgramFailed) if each.program_pid in pids)
     return next(ended, None)
 
 

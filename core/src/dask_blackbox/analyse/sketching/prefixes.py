@@ -145,7 +145,10 @@ def _plans(run: RunTables) -> dict[str, Row]:
 
 def _add_code(plans: dict[str, Row], graph: GraphUpdated) -> None:
     """Add what a graph shows the code of its prefixes."""
-    for kind, codes in (("code", graph.code), ("bare", graph.bare)):
+    for kind, codes in (
+        ("code", graph.code),
+        ("code_without_values", graph.code_without_values),
+    ):
         for name, code in codes.items():
             plan = plans.setdefault(normal_prefix(name), {})
             known = {*plan.get(kind, "").split("+"), code} - {""}

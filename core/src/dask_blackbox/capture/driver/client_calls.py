@@ -350,7 +350,7 @@ def _note_skipped(args: tuple[object, ...], frame: FrameType | None) -> None:
         ]
         if left_out:
             detail: dict[str, object] = {
-                "of": len(given),
+                "futures": len(given),
                 "skipped": len(left_out),
                 "keys": left_out[:_MOST_SKIPPED],
             }

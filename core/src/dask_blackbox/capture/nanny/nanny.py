@@ -158,7 +158,7 @@ class NannyCapture(NannyPlugin):
             **new_kills,
             "when_killed": killed,
             "nanny": str(self._nanny.address),
-            "at": time.time(),
+            "observed_at": time.time(),
         }
         # Whose end this is must be clear now: the next one may follow at once.
         dead = rings_of_dead_processes(self._folder, facts["nanny"])
@@ -180,9 +180,9 @@ class NannyCapture(NannyPlugin):
         found = await asyncio.get_running_loop().run_in_executor(None, read)
         if not found:
             facts |= {"exit_code": exitcode, "pid": None, "worker": None}
-            await self._log_event({"certificate": facts})
+            await self._log_event({"exit_report": facts})
         for ring, report in found:
-            await self._log_event({"certificate": report})
+            await self._log_event({"exit_report": report})
             forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:

@@ -214,7 +214,7 @@ def process_started(pid: int) -> str | None:
 
 def forget_ring(path: str) -> None:
     """Remove a ring and its stack file."""
-    for each in (path, f"{path}.stack", f"{path}.certificate"):
+    for each in (path, f"{path}.stack", f"{path}.exit-report"):
         try:
             os.unlink(each)
         except OSError:
@@ -257,14 +257,14 @@ def remove_old_rings(folder: str) -> None:
 
 def save_exit_report(ring: str, report: dict[str, object]) -> None:
     """Write an exit report beside its ring, for a later reader."""
-    with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
+    with open(f"{ring}.exit-report", "w", encoding="utf-8") as file:
         json.dump(report, file, default=str)
 
 
 def saved_exit_report(ring: str) -> dict[str, Any] | None:
     """Return the exit report that was left beside a ring, if one was."""
     try:
-        with open(f"{ring}.certificate", encoding="utf-8") as file:
+        with open(f"{ring}.exit-report", encoding="utf-8") as file:
             found: dict[str, object] = json.load(file)
     except (OSError, ValueError):
         return None

@@ -136,7 +136,7 @@ def watch(
             ring,
             life.exit_code,
             by="watcher",
-            at=time.time(),
+            observed_at=time.time(),
             asked_to_close=word == "gone",
             **oom_kills_since(kills),
         )
@@ -147,7 +147,7 @@ def watch(
         facts["close_reason"] = reason
         if word == "":
             facts["alive"] = True
-        delivered = _delivered(scheduler, security, topic, {"certificate": facts})
+        delivered = _delivered(scheduler, security, topic, {"exit_report": facts})
         if word in _LAST:
             if delivered:
                 forget_ring(ring)

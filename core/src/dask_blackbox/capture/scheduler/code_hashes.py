@@ -45,7 +45,7 @@ class CodeOfPrefixes(TypedDict):
     code: dict[str, str]
     functions: dict[str, list[str]]
     libraries: dict[str, list[str]]
-    bare: dict[str, str]
+    code_without_values: dict[str, str]
     values: dict[str, dict[str, str]]
 
 
@@ -79,7 +79,9 @@ class CodeMarks:
             "libraries": {
                 n: each.libraries for n, each in new.items() if each.libraries
             },
-            "bare": {name: each.bare for name, each in new.items() if each.bare},
+            "code_without_values": {
+                n: each.without_values for n, each in new.items() if each.without_values
+            },
             "values": {name: each.values for name, each in new.items() if each.values},
         }
 
@@ -111,7 +113,7 @@ class _Marked:
 
     Attributes:
         mark: Hash of the functions and of the values that they were given; "": unknown.
-        bare: The same without the values.
+        without_values: The same without the values.
         functions: The user's own functions, as `module:name`.
         libraries: Top-level modules of other functions that it calls.
         values: What was given to functions, by `module:function:name`: a number as it is,
@@ -119,7 +121,7 @@ class _Marked:
     """
 
     def __init__(self) -> None:
-        self.mark = self.bare = ""
+        self.mark = self.without_values = ""
         self.functions: list[str] = []
         self.libraries: list[str] = []
         self.values: dict[str, str] = {}
@@ -174,8 +176,8 @@ def _marked(run_spec: object) -> _Marked:
     dialect = DIALECT if own else _LIBRARY
     # In their order: what calls what is part of it.
     found.mark = signed("\n".join(parts), dialect)
-    bare = [part for place, part in enumerate(parts) if place not in parts.places]
-    found.bare = signed("\n".join(bare), dialect)
+    code = [part for place, part in enumerate(parts) if place not in parts.places]
+    found.without_values = signed("\n".join(code), dialect)
     found.functions, found.libraries = list(parts.names), list(parts.libraries)
     found.values = parts.values
     return found

@@ -40,7 +40,7 @@ def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
         return
     dasks = topic in _DASK_TOPICS or "://" in topic or topic.startswith("Client-")
     if not dasks:
-        yield "topic", "", {"topic": topic, "message": _bounded(msg)}
+        yield "user-event", "", {"topic": topic, "message": _bounded(msg)}
     elif not isinstance(msg, dict):
         return
     elif topic == "all":

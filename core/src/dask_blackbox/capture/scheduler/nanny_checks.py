@@ -107,11 +107,11 @@ class NannyCheck:
                     -int(found["signal"]) if found["signal"] else int(found["status"])
                 )
                 self._report(
-                    "worker-certificate", address, pid=pid, worker=address,
+                    "worker-exit-report", address, pid=pid, worker=address,
                     exit_code=code, nanny=nanny, by="the nanny's log",
                 )  # fmt: skip
                 return
-        self._report("nanny-answers", address, nanny=nanny, pid=pid)
+        self._report("nanny-responded", address, nanny=nanny, pid=pid)
 
 
 async def _check_port(address: str) -> None:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 _OF_TASKS = (
-    "capsule-coming", "file-removed", "files-read", "missing-file", "process-changed",
-    "program-failed", "result-cached", "result-size", "task-not-run", "task-opened", "worker-code",
+    "bundle-announced", "file-removed", "files-read", "missing-file", "process-changed",
+    "program-failed", "result-cached", "result-size", "task-not-run", "task-opened-files", "worker-code",
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
@@ -242,7 +242,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.sample()
             self._measures.totals(now)
             for address, facts in silent_workers(self._scheduler, now):
-                self._event("worker-silent", address, **facts)
+                self._event("worker-unresponsive", address, **facts)
             with contextlib.suppress(Exception):  # the rows go before what hangs
                 await self._stall_watch.describe_at_last()
         self._attempts.settle(before=now if last else now - _TIMEOUT)
@@ -406,7 +406,7 @@ class SchedulerCapture(SchedulerPlugin):
             prefixes=counts.prefixes(), annotations=kwargs.get("annotations"),
             all_tasks=len(self._tasks), new=counts.new(), edges=counts.edges(),
             inputs=counts.inputs(),
-            **self._marks.fields(firsts), hollow=empty_reads(firsts),
+            **self._marks.fields(firsts), empty_inputs=empty_reads(firsts),
         )  # fmt: skip
 
     # Workers and clients
@@ -441,7 +441,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.stealing(msg)
         else:
             for kind, subject, detail in reported_by_dask(topic, msg):
-                if kind == "topic" and self._others.may_have_logged():
+                if kind == "user-event" and self._others.may_have_logged():
                     continue
                 if kind == "graph-failed":
                     detail["scheduler"] = self._address
@@ -457,14 +457,15 @@ class SchedulerCapture(SchedulerPlugin):
                 self._take_remote_row(kind, row)
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])
-        if "certificate" in msg:
-            facts = msg["certificate"]
+        if "exit_report" in msg:
+            facts = msg["exit_report"]
             for kind, *row in facts.pop("lines", ()):
                 self._on_plugin_message({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
             self._nannies.exit_reported(facts)
             self._put(
-                "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
+                "event",
+                (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
             )
         if "here" in msg:
             self._inventory.ask(msg["here"])

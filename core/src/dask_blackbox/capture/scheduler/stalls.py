@@ -165,7 +165,7 @@ class StallWatch:
         if self._seen != seen:
             return  # something has finished meanwhile: it would seem to hang from now on
         self._reported = True
-        self._report("stall", "", told=answered, **facts)
+        self._report("stall", "", answers=answered, **facts)
 
     def _states(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -253,7 +253,7 @@ class StallWatch:
             for client in self._own.wanting()
         }
         for client, keys in wanted.items():
-            self._report("stall-ended-run", client, lasted=lasted, keys=len(keys))
+            self._report("stall-cancelled-tasks", client, lasted=lasted, keys=len(keys))
             scheduler.stimulus_cancel(
                 keys=keys, client=client, force=False, reason="dask-blackbox", msg=text
             )
@@ -318,13 +318,17 @@ class UnrunnableWatch:
             tasks.sort(key=lambda ts: self._since[ts.key])
             restrictions = [restricted(ts) for ts in tasks[:_REPORTED]]
             self._report(
-                "unrunnable", "", lasted=lasted, tasks=restrictions, number=len(tasks)
+                "tasks-unrunnable",
+                "",
+                lasted=lasted,
+                tasks=restrictions,
+                number=len(tasks),
             )
         elif not tasks:
             self._next = self._after
             if self._reported:
                 self._reported = False
-                self._report("unrunnable-over", "")
+                self._report("tasks-runnable", "")
 
 
 def restricted(ts: TaskState) -> dict[str, object]:

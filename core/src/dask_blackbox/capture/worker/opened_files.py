@@ -95,7 +95,7 @@ class OpenedFiles:
         for running, paths in tuple(self._by_thread.values()):
             if running == key:
                 opened = [path[:_LONGEST] for path in reversed(tuple(paths))]
-                return _row("task-opened", key, {"files": opened})
+                return _row("task-opened-files", key, {"files": opened})
         return None
 
     def reports(self, *, now: bool = False) -> list[list[object]]:

@@ -33,16 +33,16 @@ class ProcessLoad:
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
-        self._woken = self._late = self._peak = 0
-        self._waited = 0.0
+        self._wakeups = self._late_wakeups = self._peak = 0
+        self._late_seconds = 0.0
         self._before = self._counters()
 
     def woke(self, asleep: float, wanted: float) -> None:
         """Count one wake-up: after how many seconds, and after how many it was planned."""
         late = asleep - wanted
-        self._woken += max(1, round(wanted / _OFTEN))
-        self._late += late >= _LATE
-        self._waited += max(0.0, late)
+        self._wakeups += max(1, round(wanted / _OFTEN))
+        self._late_wakeups += late >= _LATE
+        self._late_seconds += max(0.0, late)
 
     def memory(self, rss: int) -> None:
         """Remember the most memory that the process had."""
@@ -60,15 +60,15 @@ class ProcessLoad:
             before = self._before.get(name)
             if before is not None:
                 fields[name] = round(value - before, 3)
-        fields |= {"woken": self._woken, "late": self._late}
+        fields |= {"wakeups": self._wakeups, "late_wakeups": self._late_wakeups}
         fields |= {
-            "waited": round(self._waited, 3),
+            "late_seconds": round(self._late_seconds, 3),
             "peak_memory": self._peak,
             **_host(),
         }
         self._since, self._before = now, counters
-        self._woken = self._late = self._peak = 0
-        self._waited = 0.0
+        self._wakeups = self._late_wakeups = self._peak = 0
+        self._late_seconds = 0.0
         return fields
 
     @staticmethod

@@ -192,7 +192,7 @@ def _key_of_thread() -> str | None:
 
 
 def _note_program(at: float, key: str, detail: dict[str, object]) -> None:
-    if detail["program"] in _ended:
+    if detail["program_pid"] in _ended:
         return  # what the task's own code ended has not failed
     for listener in tuple(_listeners):
         listener.take(at, "program-failed", key, detail)

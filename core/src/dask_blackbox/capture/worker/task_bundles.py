@@ -112,7 +112,7 @@ class BundleCollector:
     # When a task has failed, on the event loop
 
     def failed(self, key: object, ts: TaskState, error: tuple[str, str]) -> str | None:
-        """Collect the parts of a failed task; return the fields of `capsule-coming`.
+        """Collect the parts of a failed task; return the fields of `bundle-announced`.
 
         Args:
             ts: What the worker knows of it, inputs included.

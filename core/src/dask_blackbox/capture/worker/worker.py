@@ -128,7 +128,7 @@ class WorkerCapture(WorkerPlugin):
         self._bundles: BundleCollector | None = None
         if self._bundles_wanted is not None:
             self._bundles = BundleCollector(
-                worker, op=f"{self.name}-capsule", **self._bundles_wanted
+                worker, op=f"{self.name}-bundle", **self._bundles_wanted
             )
         self._watcher = self._start_watcher(worker)
         if self._acts is not None:
@@ -263,13 +263,13 @@ class WorkerCapture(WorkerPlugin):
             "pid": os.getpid(),
             "worker": str(worker.address),
             "by": "itself",
-            "at": time.time(),
+            "observed_at": time.time(),
             "exit_code": None,
             "executing": self._threads.tasks(self._executing),
             "memory": [] if self._ring is None else self._ring.memory(),
         }
         try:
-            worker.log_event(self.name, {"certificate": facts})
+            worker.log_event(self.name, {"exit_report": facts})
         except Exception:  # the connection is gone; the ring still has it
             pass
 
@@ -450,7 +450,7 @@ class WorkerCapture(WorkerPlugin):
             if self._bundles is not None and not released:
                 coming = self._bundles.failed(key, ts, raised)
             if coming is not None:
-                self._keep("event", [row[0], "capsule-coming", str(key), coming])
+                self._keep("event", [row[0], "bundle-announced", str(key), coming])
         self._ship()  # at once: the next attempt may kill this worker
 
     def _report_acts(self, error: BaseException | None, row: list[Any]) -> None:
