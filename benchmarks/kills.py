@@ -93,7 +93,7 @@ class Witness(threading.Thread):
                 for _, kind, _, detail in batch.rows.get("event", ()):
                     reported = json.loads(detail)
                     if (
-                        kind == "worker-certificate"
+                        kind == "worker-exit-report"
                         and reported.get("signal") == "SIGKILL"
                     ):
                         self.seen.setdefault(reported["pid"], time.time())
