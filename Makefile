@@ -51,7 +51,7 @@ environments: .venvs/core/.synced .venvs/airflow/.synced .venvs/prefect/.synced 
 .venvs/lint/.synced: package = --group lint
 .venvs/docs/.synced: package = --group docs
 
-.venvs/%/.synced: uv.lock pyproject.toml core/pyproject.toml airflow_provider/pyproject.toml prefect_collection/pyproject.toml
+.venvs/%/.synced: uv.lock pyproject.toml core/pyproject.toml airflow_provider/pyproject.toml prefect_collection/pyproject.toml failure_benchmark/pyproject.toml
 	@echo "environment $*"
 	@UV_PROJECT_ENVIRONMENT=.venvs/$* $(UV) sync --quiet --locked $(package)
 	@touch $@

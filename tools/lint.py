@@ -11,10 +11,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = "core/src:airflow_provider/src:prefect_collection/src"
+SOURCES = "core/src:airflow_provider/src:prefect_collection/src:failure_benchmark/src"
 TYPED = {
     "core": [
         "core/src",
+        "failure_benchmark/src",
+        "failure_benchmark/diagnosers",
+        "failure_benchmark/tests",
+        "failure_benchmark/tools",
         "benchmarks",
         "demo",
         "tools",
