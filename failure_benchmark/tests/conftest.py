@@ -43,7 +43,9 @@ def write_recording(
     (folder / "run.json").write_text(json.dumps({"job": folder.name}))
     (folder / "reported.json").write_text(json.dumps({"exit": ended["exit_code"]}))
     at = [_AT] * len(lines)
-    logs = pl.DataFrame({"at": at, "message": lines}, schema_overrides={"message": pl.String})
+    logs = pl.DataFrame(
+        {"at": at, "message": lines}, schema_overrides={"message": pl.String}
+    )
     logs.write_ipc(folder / "logs.arrow")
 
 
