@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import grimp
+import grimp  # type: ignore[import-not-found]
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {

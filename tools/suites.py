@@ -77,12 +77,12 @@ SUITES = (
     Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
     Suite("benchmark", "core", "failure_benchmark/tests", "computing", 2),
     # Wheels and sdists of a clone, in environments of their own.
-    Suite("install", "core", "tests/install", "hosts"),
-    Suite("airflow", "airflow", "tests/airflow_provider", "hosts"),
-    Suite("prefect", "prefect", "tests/prefect_collection", "hosts"),
+    Suite("install", "core", "tests/install", "computing", niceness=5),
+    Suite("airflow", "airflow", "tests/airflow_provider", "airflow"),
     # Airflow runs as processes of its own environment; the tests only ask its API.
-    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "hosts"),
-    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "hosts"),
+    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "airflow"),
+    Suite("prefect", "prefect", "tests/prefect_collection", "prefect"),
+    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "prefect"),
 )
 
 

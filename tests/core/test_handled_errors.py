@@ -19,8 +19,6 @@ from dask_blackbox.capture.driver import (
     handled_errors,
 )
 
-pytestmark = pytest.mark.processes
-
 JOBS: dict[str, tuple[str, set[str], set[str]]] = {
     "a list of names, counted": (
         """

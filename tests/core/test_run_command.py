@@ -82,8 +82,17 @@ def recording_in(home: Home) -> Run:
     return Run.open(card_in(home).links["recording"])
 
 
-@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2>/dev/full <&- >&-"])
-@pytest.mark.parametrize("script", ["fine", "exit_5"])
+@pytest.mark.parametrize(
+    ("script", "redirected"),
+    [
+        ("fine", "2>&-"),
+        ("exit_5", "2>/dev/full <&- >&-"),
+        pytest.param("fine", "2>/dev/full", marks=pytest.mark.nightly),
+        pytest.param("exit_5", "2>/dev/full", marks=pytest.mark.nightly),
+        pytest.param("fine", "2>/dev/full <&- >&-", marks=pytest.mark.nightly),
+        pytest.param("exit_5", "2>&-", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_card(
     homes: Callable[[], Home], script: str, redirected: str
 ) -> None:

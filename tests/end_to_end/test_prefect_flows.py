@@ -31,8 +31,6 @@ pytest.importorskip("prefect_dask_blackbox")
 import prefect
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 
-pytestmark = pytest.mark.nightly
-
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "flows"
 AUTOMATIONS = ROOT / "prefect_collection" / "automations.yaml"
@@ -107,6 +105,7 @@ def test_the_etl_ends_green_with_links_that_open(host: Any) -> None:
             assert b"<html" in page.read(2000).lower()
 
 
+@pytest.mark.nightly
 def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> None:
     states = {
         run["name"].rpartition("-")[0]: (run["state_type"], run["state"]["message"])
@@ -125,6 +124,7 @@ def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> 
     assert "bought" in card
 
 
+@pytest.mark.nightly
 def test_the_flow_runs_page_shows_the_card(
     host: Any, failed: Any, tmp_path: Path
 ) -> None:
@@ -221,6 +221,7 @@ def _at_work(host: Any, run_id: str, folder: Path) -> None:
     _soon(lambda: "0 of 3 " in host.artifacts(run_id).get("dask-run-killed", ""))
 
 
+@pytest.mark.nightly
 def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
     host: Any, served: str, tmp_path: Path
 ) -> None:
@@ -262,6 +263,7 @@ def _related(host: Any, run_id: str) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ui", ["", "/v2"], ids=["v1", "v2"])
 def test_a_flow_run_that_somebody_cancels_in_the_browser_reports_it(
     host: Any, served: str, tmp_path: Path, ui: str
@@ -412,6 +414,7 @@ def _prefect(host: Any, *words: str, cwd: Path | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
     host: Any, deployed: dict[str, Any], s3: EmbeddedS3
@@ -430,6 +433,7 @@ def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
     assert f"{s3.url}/deployed/" in card
 
 
+@pytest.mark.nightly
 def test_a_job_on_kubernetes_has_the_image_and_the_environment(
     host: Any, deployed: dict[str, Any]
 ) -> None:
@@ -448,6 +452,7 @@ def test_a_job_on_kubernetes_has_the_image_and_the_environment(
     assert set(given) <= set(known)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("served", ["3s"], indirect=True)
 def test_what_stalls_is_cancelled_by_the_automation_and_reports_it(
     host: Any, served: str, tmp_path: Path
@@ -473,6 +478,7 @@ def test_what_stalls_is_cancelled_by_the_automation_and_reports_it(
     assert who in card
 
 
+@pytest.mark.nightly
 def test_only_what_has_stalled_for_the_whole_time_is_cancelled(
     host: Any, tmp_path: Path
 ) -> None:
@@ -526,6 +532,7 @@ def _end_of(stall: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)  # four workers die and are replaced first
 def test_a_flow_run_without_memory_starts_the_deployment_with_more(
     host: Any, tmp_path: Path
@@ -543,6 +550,7 @@ def test_a_flow_run_without_memory_starts_the_deployment_with_more(
     assert [run["parameters"] for run in started] == [{"memory": "16 GiB"}]
 
 
+@pytest.mark.nightly
 def test_a_zombie_is_set_to_crashed(host: Any, tmp_path: Path) -> None:
     flow_id = host.ask("flows/", {"name": "zombie"})["id"]
     running = {"flow_id": flow_id, "state": {"type": "RUNNING", "name": "Running"}}
