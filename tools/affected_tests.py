@@ -26,6 +26,7 @@ PACKAGES = {
     "dask_blackbox": "core/src",
     "airflow_dask_blackbox": "airflow_provider/src",
     "prefect_dask_blackbox": "prefect_collection/src",
+    "dask_failures": "failure_benchmark/src",
 }
 REACHES_ALL = re.compile(
     r"uv\.lock$|Makefile$|(.*/)?pyproject\.toml$|tools/|tests/conftest\.py$"

@@ -75,7 +75,7 @@ SUITES = (
     Suite("core", "core", "tests/core", "computing", 2, resource="", niceness=5),
     Suite("processes", "core", "tests/core", "processes", 6, resource="processes"),
     Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
-    Suite("benchmark", "core", "failure_benchmark/tests", "computing", 2),
+    Suite("benchmark", "core", "failure_benchmark/tests", "computing", 2, niceness=5),
     # Wheels and sdists of a clone, in environments of their own.
     Suite("install", "core", "tests/install", "computing", niceness=5),
     Suite("airflow", "airflow", "tests/airflow_provider", "airflow"),

@@ -138,7 +138,8 @@ def test_every_file_of_tests_belongs_to_one_suite(
 
     everything = {
         str(file.relative_to(ROOT))
-        for file in (ROOT / "tests").rglob("test_*.py")
+        for folder in ("tests", "failure_benchmark/tests")
+        for file in (ROOT / folder).rglob("test_*.py")
         if "recordings" not in file.relative_to(ROOT).parts
     }
     assert sorted(files) == sorted(everything)
