@@ -182,30 +182,50 @@ if __name__ == "__main__":
     killed.serve(name="nightly")
 """
 
+GREEDY = """
+from prefect import task
+from prefect_dask.task_runners import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
 
-@pytest.fixture
-def served(request: pytest.FixtureRequest, host: Any, tmp_path: Path) -> Iterator[str]:
-    """The id of a deployment that a process of ours serves."""
-    # What a busy machine is slow at is no stall, but where the test is about stalls.
-    stalled = getattr(request, "param", "60s")
-    script = tmp_path / "served.py"
-    script.write_text(textwrap.dedent(SERVED))
-    with (tmp_path / "served.log").open("wb") as log:
+@task
+def grow():
+    pieces = []
+    while True:
+        pieces.append(b"x" * 2**24)
+
+@observed_flow(task_runner=DaskTaskRunner(cluster_kwargs={
+    "n_workers": 1, "threads_per_worker": 1, "memory_limit": "400 MiB"}))
+def greedy(memory: str = "400 MiB"):
+    return grow.submit().result()
+
+if __name__ == "__main__":
+    greedy.serve(name="greedy")
+"""
+"""A flow that needs more memory than any worker has, whatever it is given."""
+
+SCRIPTS = {"nightly": SERVED, "greedy": GREEDY}
+"""Scripts that serve a deployment, by its name."""
+
+
+@contextmanager
+def served_script(
+    host: Any, folder: Path, name: str, environ: dict[str, str]
+) -> Iterator[str]:
+    """Serve a flow from a process of ours; yield the id of its deployment."""
+    script = folder / "served.py"
+    script.write_text(textwrap.dedent(SCRIPTS[name]))
+    with (folder / "served.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(script)],
-            cwd=tmp_path,  # Prefect 3.4 serves only what is below its working directory
-            env={
-                **host.environ,
-                "PREFECT_RUNNER_POLL_FREQUENCY": "1",
-                "DASK_BLACKBOX__STALL__AFTER": stalled,
-            },
+            cwd=folder,  # Prefect 3.4 serves only what is below its working directory
+            env={**host.environ, "PREFECT_RUNNER_POLL_FREQUENCY": "1", **environ},
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    by_name = {"deployments": {"name": {"any_": [name]}}}
     try:
-        found = _soon(lambda: host.ask("deployments/filter", {}))
-        yield found[0]["id"]
+        yield _soon(lambda: host.ask("deployments/filter", by_name))[0]["id"]
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -213,6 +233,16 @@ def served(request: pytest.FixtureRequest, host: Any, tmp_path: Path) -> Iterato
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest, host: Any, tmp_path: Path) -> Iterator[str]:
+    """The id of a deployment that a process of ours serves."""
+    # What a busy machine is slow at is no stall, but where the test is about stalls.
+    stalled = getattr(request, "param", "60s")
+    environ = {"DASK_BLACKBOX__STALL__AFTER": stalled}
+    with served_script(host, tmp_path, "nightly", environ) as deployment:
+        yield deployment
 
 
 def _at_work(host: Any, run_id: str, folder: Path) -> None:
@@ -533,21 +563,77 @@ def _end_of(stall: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(900)  # four workers die and are replaced first
-def test_a_flow_run_without_memory_starts_the_deployment_with_more(
+@pytest.mark.timeout(900)
+def test_a_run_without_memory_is_rerun_once_with_what_its_verdict_asks_for(
     host: Any, tmp_path: Path
 ) -> None:
-    flow_id = host.ask("flows/", {"name": "larger"})["id"]
-    larger = {"name": "larger", "flow_id": flow_id, "enforce_parameter_schema": False}
-    deployment = host.ask("deployments/", larger)["id"]
-    mine = {"deployments": {"id": {"any_": [deployment]}}}
-    name = "Dask: run again with more memory"
+    environ = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    with served_script(host, tmp_path, "greedy", environ) as deployment:
+        mine = {"deployments": {"id": {"any_": [deployment]}}}
+        resource = f"prefect.deployment.{deployment}"
+        only = {
+            "prefect.resource.role": ["deployment"],
+            "prefect.resource.id": [resource],
+        }
+        name = "Dask: run again with more memory"
 
-    with automation(host, name, tmp_path, action={"deployment_id": deployment}):
-        host.run_flow(ROOT / "flows" / "out_of_memory.py", timeout=scaled(600))
-        started = _soon(lambda: host.ask("flow_runs/filter", mine))
+        def runs(number: int) -> list[dict[str, Any]]:
+            found = host.ask("flow_runs/filter", mine | {"sort": "START_TIME_ASC"})
+            over = [
+                each for each in found if each["state_type"] in ("FAILED", "CRASHED")
+            ]
+            return over if len(over) >= number else []
 
-    assert [run["parameters"] for run in started] == [{"memory": "16 GiB"}]
+        def memories(last: str) -> list[str]:
+            found = host.ask("flow_runs/filter", mine)
+            given = sorted(each["parameters"].get("memory", "") for each in found)
+            return given if last in given else []
+
+        with automation(host, name, tmp_path, trigger={"match_related": only}):
+            host.ask(f"deployments/{deployment}/create_flow_run", {})
+            first, second = _soon(lambda: runs(2), within=600)
+            diagnosed = _soon(lambda: _diagnosed(host, second["id"]))
+            # Events are handled in order: what the second run's led to was started before.
+            _send(host, _diagnosis(str(uuid.uuid4()), memory="2 GiB"))
+            _send(host, _diagnosis(deployment, memory="3 GiB"))
+            given = _soon(lambda: memories("3 GiB"))
+
+    labels = _diagnosed(host, first["id"])
+    assert labels["dask.by_automation"] == "false"
+    assert diagnosed["dask.by_automation"] == "true"
+    assert second["parameters"] == {"memory": labels["dask.worker_memory"]}
+    asked = labels["dask.worker_memory"]
+    assert given == sorted([first["parameters"].get("memory", ""), asked, "3 GiB"])
+
+
+def _diagnosed(host: Any, run_id: str) -> dict[str, str]:
+    """Return the labels of a run's event `dask.run.diagnosed`; empty: there is none yet."""
+    wanted = {"name": ["dask.run.diagnosed"]}
+    found = host.ask("events/filter", {"filter": {"event": wanted}})["events"]
+    own = f"dask.run.{run_id}.1"
+    resources: list[dict[str, str]] = [each["resource"] for each in found]
+    return next((r for r in resources if r["prefect.resource.id"] == own), {})
+
+
+def _diagnosis(deployment: str, *, memory: str) -> dict[str, Any]:
+    """Return an event as a run of a deployment emits it that lacked memory."""
+    return {
+        "event": "dask.run.diagnosed",
+        "resource": {
+            "prefect.resource.id": f"dask.run.{uuid.uuid4()}.1",
+            "dask.cause": "worker-memory-limit",
+            "dask.worker_memory": memory,
+            "dask.by_automation": "false",
+        },
+        "related": [
+            {
+                "prefect.resource.id": f"prefect.deployment.{deployment}",
+                "prefect.resource.role": "deployment",
+            }
+        ],
+        "id": str(uuid.uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+    }
 
 
 @pytest.mark.nightly

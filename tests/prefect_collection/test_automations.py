@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import yaml
@@ -35,3 +36,17 @@ def test_each_automation_is_accepted_with_its_trigger_and_action() -> None:
         "cancel-flow-run",
         "change-flow-run-state",
     ]
+
+
+def test_no_automation_that_starts_runs_can_start_itself() -> None:
+    found: list[dict[str, Any]] = yaml.safe_load(FILE.read_text())["automations"]
+    starting = [
+        each["trigger"]
+        for each in found
+        if any(action["type"] == "run-deployment" for action in each["actions"])
+    ]
+
+    assert starting
+    for trigger in starting:
+        assert trigger["match"]["dask.by_automation"] == ["false"]
+        assert trigger["match_related"]["prefect.resource.role"] == ["deployment"]

@@ -98,6 +98,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         subject: What it is about.
         evidence: The evidence, strongest first.
         cost: What it cost, if that is known.
+        worker_memory: Bytes that each worker should have, if the remedy asks for more.
         follows: An earlier failure that may have led to this; the title begins with it.
     """
 
@@ -112,6 +113,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject = Subject()
     evidence: tuple[Evidence, ...] = ()
     cost: Cost | None = None
+    worker_memory: int | None = None
     follows: ChainStep | None = None
 
 

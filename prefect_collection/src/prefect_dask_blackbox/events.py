@@ -7,6 +7,8 @@ from itertools import islice
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.card import RunCard
+from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import need
 from dask_blackbox.guard import guard
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
@@ -54,12 +56,20 @@ def emit_diagnosed(
             "dask.retry_advice": verdict.retry_advice,
             "dask.retry_confidence": verdict.retry_confidence,
             "dask.report_uri": card.links.get("report", ""),
+            **_memory_label(verdict),
         },
         payload={"headline": card.headline, "cause": verdict.cause},
         mark=verdict.rule,
         client=client,
         task_runs=task_runs,
     )
+
+
+def _memory_label(verdict: Finding) -> dict[str, str]:
+    """Return the size that the remedy asks for, as Dask reads it; empty: it asks for none."""
+    if verdict.retry_advice != "memory" or verdict.worker_memory is None:
+        return {}
+    return {"dask.worker_memory": need(verdict.worker_memory)}
 
 
 def tag_cause(
@@ -132,7 +142,9 @@ def emit(
     related = [_related("flow-run", flow_run_id)]
     sent = False
     with guard("an event"), client_or_new(client) as prefect:
-        related = _all_related(prefect, flow_run_id)
+        run = prefect.read_flow_run(flow_run_id)
+        resource["dask.by_automation"] = _by_automation(run)
+        related = _all_related(run)
         for identity, name in islice((task_runs or {}).items(), _MOST_TASK_RUNS):
             mine = _related("task-run", identity)
             related.append({**mine, "prefect.resource.name": name})
@@ -154,10 +166,15 @@ def emit(
         emit_event(kind, resource, related=related, payload=payload, id=identity)
 
 
-def _all_related(client: SyncPrefectClient, flow_run_id: UUID) -> list[dict[str, str]]:
-    run = client.read_flow_run(flow_run_id)
+def _by_automation(run: FlowRun) -> str:
+    """Return `true` if an automation created a flow run: another rerun could go on for ever."""
+    created_by = run.created_by
+    return str(created_by is not None and created_by.type == "AUTOMATION").lower()
+
+
+def _all_related(run: FlowRun) -> list[dict[str, str]]:
     found = [
-        {**_related("flow-run", flow_run_id), "prefect.resource.name": run.name},
+        {**_related("flow-run", run.id), "prefect.resource.name": run.name},
         _related("flow", run.flow_id),
     ]
     if run.deployment_id is not None:

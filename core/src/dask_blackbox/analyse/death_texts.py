@@ -56,6 +56,7 @@ def verdict_on_deaths(
     more: str = "",
     retry_advice: RetryAdvice | None = None,
     retry_confidence: Confidence | None = None,
+    worker_memory: int | None = None,
 ) -> Iterator[Finding]:
     """Yield the verdict that deaths explain the failure: those of the cause that is blamed.
 
@@ -65,6 +66,7 @@ def verdict_on_deaths(
         more: Sentences to add to the cause.
         retry_advice: If this differs from the rule's.
         retry_confidence: How sure that is, at most, if this differs from the rule's.
+        worker_memory: Bytes that the remedy asks for, for each worker.
     """
     blame = case.blame
     deaths = deaths_blamed_on(case, blame.cause or "")
@@ -86,6 +88,7 @@ def verdict_on_deaths(
         evidence=(*evidence_of(case, deaths), *case.exception_evidence()),
         retry_advice=retry_advice,
         retry_confidence=retry_confidence,
+        worker_memory=worker_memory,
     )
 
 

@@ -498,6 +498,7 @@ def _following(
             "continued, and the later failure may be a consequence."
         ),
         remedy=_look_first(case, earlier),
+        worker_memory=None,
         follows=step,
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,

@@ -161,6 +161,7 @@ class Rule:
         retry_advice: RetryAdvice | None = None,
         retry_confidence: Confidence | None = None,
         cost: Cost | None = None,
+        worker_memory: int | None = None,
     ) -> Finding:
         """Return a finding of this rule."""
         advice = retry_advice or self.retry_advice
@@ -183,6 +184,7 @@ class Rule:
                 for each in evidence
             ),
             cost=None if cost is None else _rounded(cost),
+            worker_memory=worker_memory,
         )
 
 

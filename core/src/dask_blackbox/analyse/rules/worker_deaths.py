@@ -117,6 +117,7 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         retry_advice="environment" if spill else None,
         # New workers start empty, and fill up again.
         retry_confidence="medium" if retained or spill else None,
+        worker_memory=None if spill or retained else need.wanted,
     )
 
 
@@ -229,6 +230,7 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
         + (", twice the largest sample." if memory.seen else ".")
         + (f" {retained.advice()}" if retained else ""),
         retry_confidence="medium" if retained else None,
+        worker_memory=memory.wanted,
     )
 
 
