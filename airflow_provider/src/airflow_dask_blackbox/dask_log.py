@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 
 from airflow_dask_blackbox.task_log import Log
 
@@ -32,14 +33,14 @@ _DASK: Final = ("distributed", "dask", "dask_kubernetes", "dask_cloudprovider")
 _MOST: Final = 500
 _SHOWN: Final = "_dask_blackbox_shown"
 
-_PRINTED: Final = re.compile(
+_PRINTED: Final = bounded(
     rf"[\d-]+ [\d:,.]+ - (?P<name>(?:{'|'.join(_DASK)})(?:\.\w+)*) - "
     r"(?P<level>[A-Z]+) - (?P<text>.*)"
 )
 """A line in Dask's own format, as a process without other logging prints it."""
 
-_VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]*[0-9][0-9a-f]*")
-_RAISED: Final = re.compile(r"^Exception: [\"']*(\w+)", re.MULTILINE)
+_VARYING: Final = bounded(r"'[^']*'|\"[^\"]*\"|[0-9a-f]*[0-9][0-9a-f]*")
+_RAISED: Final = bounded(r"^Exception: [\"']*(\w+)", re.MULTILINE)
 _LONGEST_KIND: Final = 80
 
 

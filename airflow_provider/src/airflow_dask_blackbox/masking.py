@@ -12,6 +12,7 @@ import sys
 from typing import Any, Final
 
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 
 __all__ = ["follow_airflow_masks"]
 
@@ -21,7 +22,7 @@ _MODULES: Final = (
     "airflow._shared.secrets_masker",
     "airflow.sdk.execution_time.secrets_masker",
 )
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED: Final = bounded(r"\\(.)", re.DOTALL)
 _FOLLOWED: Final = "_dask_blackbox_follows"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import re
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 
 from airflow_dask_blackbox.compat import conf
 from airflow_dask_blackbox.dask_log import DaskLines, folded_dask_log
@@ -38,7 +38,7 @@ __all__ = ["OPT_OUT", "is_switched_on", "watch"]
 OPT_OUT: Final = "no-dask-recording"
 """Tag of DAGs whose tasks are not recorded."""
 
-_MAY_RUN_PYTHON: Final = re.compile(
+_MAY_RUN_PYTHON: Final = bounded(
     r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
 )
 _MOST_LINES, _LONGEST_LINE = 200, 4_000

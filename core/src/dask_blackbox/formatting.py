@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import bounded
 
 BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters (of a regular expression's class) that turn the direction of what follows."""
@@ -29,21 +30,19 @@ _STEP = 1024.0
 _TEN = 10.0
 _HUNDRED = 100.0
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-_UNPRINTABLE = re.compile(
+_UNPRINTABLE = bounded(
     r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]"
     rf"|[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]"
 )
-_PATH = re.compile(
+_PATH = bounded(
     r"(?P<host>[a-z][a-z0-9+.-]*://[\w.@:-]*)?(?P<path>(?:/[\w.@%+=~-]+){3,})"
 )
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
-_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
-_BACKTICKS = re.compile(r"`+")
-_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
-_TOKEN = re.compile(r"^(?:[a-f][A-Za-z]{7}|[a-f]{6,}|\w*\d\w*)$")
-_WHOLE_HASH = re.compile(r"[0-9a-f]{32}$")
+_ANSI = bounded(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = bounded(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
+_BACKTICKS = bounded(r"`+")
+_UUID = bounded(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
+_TOKEN = bounded(r"^(?:[a-f][A-Za-z]{7}|[a-f]{6,}|(?=\D*\d)\w*)$")
+_WHOLE_HASH = bounded(r"[0-9a-f]{32}$")
 
 
 def size(number: float) -> str:
@@ -193,11 +192,11 @@ def _cut_path(path: re.Match[str]) -> str:
     return f"{path['host']}/…/{name}" if path["host"] else f"…/{folder}/{name}"
 
 
-_PLACE = re.compile(r"\S+\.\w+:\d")
+_PLACE = bounded(r"\S+\.\w{1,20}:\d")
 
 
 # Any other first word may be the name of an exception, which keeps its capital.
-_BEGINNING = re.compile(
+_BEGINNING = bounded(
     r"(?:An?|Both|Different|Every|Give|No|None|Only|Plugin|Preload|Process|Program|Tasks?"
     r"|The|Workers?)(?= )"
 )
@@ -295,7 +294,7 @@ def prefix_of(key: str) -> str:
     return "-".join([first if first[:1].isalpha() else first.strip("_'()\""), *words])
 
 
-_WEEKS = re.compile(r"(\d+(?:\.\d+)?)\s*w(?:eeks?)?", re.IGNORECASE)
+_WEEKS = bounded(r"(\d+(?:\.\d+)?)\s*w(?:eeks?)?", re.IGNORECASE)
 _WEEK = 7 * 24 * 3600.0
 
 
@@ -341,7 +340,7 @@ def _wrong(typed: str, option: str) -> ConfigurationError:
     )
 
 
-_FOLDER = re.compile(r"/?runs/job=[^/]+/run=[^/]+/attempt=\d+/?$")
+_FOLDER = bounded(r"/?runs/job=[^/]+/run=[^/]+/attempt=\d+/?$")
 
 
 class _HasLine(Protocol):

@@ -20,12 +20,13 @@ what they hold, so that a job's history is one listing as well.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
-_FOLDER = re.compile(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)")
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+from dask_blackbox.patterns import bounded
+
+_FOLDER = bounded(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)")
+_UNSAFE = bounded(r"[^A-Za-z0-9._-]+")
 _END_OF_TIME_MS = 10**14 - 1
 
 STOPPED_BY_HOST = "stopped-by-host"

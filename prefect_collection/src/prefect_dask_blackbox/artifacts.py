@@ -8,7 +8,6 @@ lists every version of a key.
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from uuid import UUID
 import msgspec
 from dask_blackbox.card import Overview, RunCard
 from dask_blackbox.finding import Finding
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report import escaped, markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
@@ -48,7 +48,7 @@ class PageItem:
 
 def slug(flow_name: str) -> str:
     """Return a flow's name as it may stand in an artifact's key."""
-    plain = re.sub(r"[^a-z0-9]+", "-", flow_name.lower()).strip("-")
+    plain = bounded(r"[^a-z0-9]+").sub("-", flow_name.lower()).strip("-")
     if flow_name.isascii() and plain:
         return plain
     digest = hashlib.sha256(flow_name.encode()).hexdigest()[:8]

@@ -6,16 +6,16 @@ the automation by its id; whoever sets the state through the API may write what 
 
 from __future__ import annotations
 
-import re
 from uuid import UUID
 
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 from prefect.client.orchestration import SyncPrefectClient
 
 __all__ = ["CANCELLED", "cancel_message"]
 
 CANCELLED = "The flow run was cancelled."
-_AUTOMATION = re.compile(r"\bAutomation ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_AUTOMATION = bounded(r"\bAutomation ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def cancel_message(client: SyncPrefectClient, flow_run_id: UUID) -> str | None:

@@ -7,7 +7,6 @@ the affected task runs follow the verdict.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 from dask_blackbox.card import Overview, RunCard, TaskCost
 from dask_blackbox.formatting import capital, plain
+from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 
@@ -47,9 +47,9 @@ _NOTHING_SUBMITTED = "this flow run has submitted no tasks so far"
 _BAR, _COURSE = 30, 40
 """Characters of the bar of what is done, and of the course of memory."""
 _HEIGHTS = "▁▂▃▄▅▆▇█"
-_HASH = re.compile(r"-([0-9a-f]{8})[0-9a-f]{24}")
-_OPENS = re.compile(r"https?://[^\s<>]+")
-_ESCAPED_BRACKET = re.compile(r"\\([\[\]])")
+_HASH = bounded(r"-([0-9a-f]{8})[0-9a-f]{24}")
+_OPENS = bounded(r"https?://[^\s<>]+")
+_ESCAPED_BRACKET = bounded(r"\\([\[\]])")
 
 
 @dataclass(frozen=True, kw_only=True)

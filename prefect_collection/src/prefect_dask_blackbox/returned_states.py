@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from dask_blackbox.patterns import bounded
 from prefect.client.schemas.objects import State
 from prefect.exceptions import FailedRun, UnfinishedRun
 
@@ -31,11 +32,11 @@ __all__ = [
     "say_why",
 ]
 
-_RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
+_RAISED = bounded(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
 # Of a `TimeoutError` that the task's own code raised; of its limit, the next one.
-_RAISED_TIMEOUT = re.compile(r"Task run failed due to timeout: (.*)", re.DOTALL)
+_RAISED_TIMEOUT = bounded(r"Task run failed due to timeout: (.*)", re.DOTALL)
 _LIMIT = "Task run exceeded timeout of "
-_SUMMED_UP = re.compile(
+_SUMMED_UP = bounded(
     r"\d+/\d+ states |Given states: |Flow run (?:failed due to|exceeded) timeout"
     r"|Execution was (aborted|cancelled) by |Flow run was cancelled\.$"
 )

@@ -8,7 +8,6 @@ lets go of a result must be able to free it.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from dask_blackbox.capture.masked_values import mask_secret, masked_values
 from dask_blackbox.capture.redaction import Redaction, is_secret_name
 from dask_blackbox.formatting import plain
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 from dask_blackbox.settings import setting_patterns
 from distributed import Future
 from prefect.client.schemas.objects import State
@@ -227,9 +227,9 @@ def _entry_of(value: object) -> SubmittedTask | None:
     return found if isinstance(found, SubmittedTask) else None
 
 
-_UPSTREAM = re.compile(r"Upstream task run '([0-9a-f-]{36})' did not reach")
+_UPSTREAM = bounded(r"Upstream task run '([0-9a-f-]{36})' did not reach")
 # From where a word begins: text without an end would take its length squared.
-_KEY = re.compile(r"(?<![\w.<>-])[\w.<>-]+-[0-9a-f]{32}")
+_KEY = bounded(r"(?<![\w.<>-])[\w.<>-]+-[0-9a-f]{32}")
 
 
 def shown_name(name: str) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from dask_blackbox.patterns import bounded
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.sorting import LogSort
@@ -22,7 +23,7 @@ from prefect_dask_blackbox.submitted_tasks import one_line
 __all__ = ["earlier_failures"]
 
 _MOST, _LINES = 20, 200
-_RETRIED = re.compile(
+_RETRIED = bounded(
     r"Task run failed with \w+: (.*) - Retry \d+/\d+ will start ", re.DOTALL
 )
 

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 from distributed import Client, Future
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, LogFilter, TaskRunFilter
@@ -45,7 +46,7 @@ _MOST = 200
 _MOST_STATES = 5
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
-_LOGGED = re.compile(
+_LOGGED = bounded(
     r"Finished in state (?P<name>Failed|TimedOut|Crashed)"
     r"\((?P<message>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")",
     re.DOTALL,

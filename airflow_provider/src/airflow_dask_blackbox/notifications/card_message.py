@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from dask_blackbox.patterns import bounded
 
 from airflow_dask_blackbox.addresses import TaskKey, tab_of
 from airflow_dask_blackbox.task_log import verdict_of
@@ -22,7 +23,7 @@ _LONGEST_SLACK: Final = 2_900
 """Slack cuts a text block at 3,000 characters."""
 _MOST_CHANGES: Final = 3
 
-_MARKUP: Final = re.compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
+_MARKUP: Final = bounded(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
 """What Slack would take for bold parts and the like: a zero-width space keeps it from that."""
 
 

@@ -36,10 +36,11 @@ from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
-_DEADLINE_WORDS = re.compile(
+_DEADLINE_WORDS = bounded(
     r"time[ds]?[ _-]?out|deadline|(?:gave|giving) up|no progress|took too long|"
     r"not (?:yet )?(?:done|finished|completed?|ready)\b|still (?:running|pending|waiting)|"
     r"did(?: not|n't) (?:finish|end|arrive|complete|come)\b",

@@ -91,6 +91,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 from dask_blackbox.tables.schemas import Row
 
@@ -461,9 +462,11 @@ class Case:
         """Search the message of the driver's exception, its traceback, and what `from None` hid."""
         if self.exception is None:
             return None
-        found = re.search(pattern, self.exception.message, re.DOTALL)
+        found = bounded(pattern, re.DOTALL).search(self.exception.message)
         texts = (self.exception.traceback, *self.exception.handled)
-        return found or next(filter(None, (re.search(pattern, e) for e in texts)), None)
+        return found or next(
+            filter(None, (bounded(pattern).search(e) for e in texts)), None
+        )
 
     def prefix_of(self, key: str) -> str:
         """Return the prefix of a key."""

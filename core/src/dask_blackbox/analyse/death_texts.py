@@ -32,6 +32,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
 
 _SHOWN = 4
@@ -106,7 +107,7 @@ def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """
     suspects = _prefixes_at_fault(case, deaths)
     names = [f"'{short(each, 40)}'" for each in suspects]
-    parts = re.split(r"[-(),' ]+", case.blame.guilty or "")
+    parts = bounded(r"[-(),' ]+").split(case.blame.guilty or "")
     own = _functions_of(case, suspects[0]) if names else []
     if own and not suspects[0].startswith(tuple(own)):
         fused = [each for each in dict.fromkeys(parts) if each in own]
@@ -116,7 +117,7 @@ def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
 
 
 def _in_a_stack(function: str, deaths: tuple[WorkerExit, ...]) -> bool:
-    line = re.compile(rf" in {re.escape(function)}$", re.MULTILINE)
+    line = bounded(rf" in {re.escape(function)}$", re.MULTILINE)
     return any(line.search(death.stack) for death in deaths)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from dask_blackbox.analyse.signatures.python import (
     THREAD_FAILED,
 )
 from dask_blackbox.formatting import class_of
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables, epoch
 
 # Loggers of Dask and of what it brings. Their lines reach stderr in the format of
@@ -42,7 +42,7 @@ _OF_OURS = r"^dask-blackbox\b|\bdask-blackbox continue[ds] without\b"
 # Older recordings hold the lines on our own preload.
 _OUR_PRELOAD = r"dask_blackbox_preload\b"
 # What `logging.basicConfig` and command-line programs print before a message.
-_LEVEL = re.compile(
+_LEVEL = bounded(
     r"^(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Error)\b[:\s]+)(?:[\w.]+:(?=\S))?"
 )
 # What `logging` prints where a record cannot be formatted, or its stream is closed.
@@ -197,11 +197,11 @@ def _headings(lines: list[str]) -> Iterator[str]:
     heading = before = ""
     in_traceback = False
     for index, line in enumerate(lines):
-        if re.match(_PRINTED_BY_THEM, line):
-            is_error = re.match(_ERRORS_OF_THEM, line)
+        if bounded(_PRINTED_BY_THEM).match(line):
+            is_error = bounded(_ERRORS_OF_THEM).match(line)
             of_dask = is_error and not CALLBACK_FAILED.search(line)
             heading, in_traceback = line if of_dask else "", False
-            if re.match(_STDERR_OF_PROGRAM, line):
+            if bounded(_STDERR_OF_PROGRAM).match(line):
                 heading, in_traceback = "", True
             yield ""
         else:
@@ -256,10 +256,10 @@ NOISE = (
 
 _ROW = "row"
 _TRACEBACK = "Traceback (most recent call last):"
-_MARKERS = re.compile(r"[~^]+")
-_ENDED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
-_USAGE = re.compile(r"^[Uu]sage: (?P<program>.+?) (?:\[OPTIONS\]|\[-)")
-_REFUSED = re.compile(r"^(?:\S+: error|Error): (?P<message>.+)$")
+_MARKERS = bounded(r"[~^]+")
+_ENDED = bounded(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_USAGE = bounded(r"^[Uu]sage: (?P<program>.+?) (?:\[OPTIONS\]|\[-)")
+_REFUSED = bounded(r"^(?:\S+: error|Error): (?P<message>.+)$")
 _NEAR = 6  # lines between the usage and the error
 _LONGEST = 200  # lines of one traceback
 

@@ -125,6 +125,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
     uncapitalised,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
 
 _EXHAUSTED = (
@@ -169,9 +170,9 @@ _KINDS = frozenset(
 """Verdicts about what was not there."""
 
 _RAISED = frozenset({"driver-exception", "task-exception"})
-_RAISED_IN_LINE = re.compile(r"\b(?P<name>[A-Z]\w*(?:Error|Exception))\b")
-_INFORMATION = re.compile(r"^\[?(?:DEBUG|INFO)\b")
-_NAME_LACKED = re.compile(r"'(?P<name>[^']{3,})'")
+_RAISED_IN_LINE = bounded(r"\b(?P<name>[A-Z]\w*(?:Error|Exception))\b")
+_INFORMATION = bounded(r"^\[?(?:DEBUG|INFO)\b")
+_NAME_LACKED = bounded(r"'(?P<name>[^']{3,})'")
 _AT_ONCE = 5.0  # seconds between what one process prints and its exit
 _REPORTED = 1.0  # seconds between what a call raises and the line on it
 _DELAY = 0.05
@@ -191,9 +192,9 @@ _NOT_RELEASED = (
 _MOST_TEXTS = 200
 """Different texts of failed tasks that are looked for in lines."""
 _WARNING = 30
-_OF_A_COMMAND = re.compile(r"/(?:dask/cli|distributed/cli/\w+)\.py")
-_DEATH_TIMEOUT = re.compile(r"--death-timeout[ =](?P<seconds>\S+)")
-_WORKERS_COMMAND = re.compile(r"\bdask[ -](?:worker|spec)\b")
+_OF_A_COMMAND = bounded(r"/(?:dask/cli|distributed/cli/\w+)\.py")
+_DEATH_TIMEOUT = bounded(r"--death-timeout[ =](?P<seconds>\S+)")
+_WORKERS_COMMAND = bounded(r"\bdask[ -](?:worker|spec)\b")
 _TELLING = 12
 """Characters from which on the text of an exception is found in a line by no accident."""
 _LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
@@ -312,7 +313,10 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         for each in found
         if each.headline
         and (
-            lacking or each.spoils or each.proved or re.search(_EXHAUSTED, each.message)
+            lacking
+            or each.spoils
+            or each.proved
+            or bounded(_EXHAUSTED).search(each.message)
         )
         and not _lacks_another(case, each)
         and not _is_unrelated(case, each)
@@ -566,7 +570,9 @@ def _is_explained(earlier: _Earlier, texts: str) -> bool:
         return True
     if earlier.spoils:
         return False  # the same class may well have another text
-    return bool(earlier.name) and re.search(rf"\b{earlier.name}\b", texts) is not None
+    return (
+        bool(earlier.name) and bounded(rf"\b{earlier.name}\b").search(texts) is not None
+    )
 
 
 def _raised(case: Case) -> Iterator[str]:
@@ -582,7 +588,7 @@ def _raised(case: Case) -> Iterator[str]:
 
 def _words(text: str) -> str:
     """Return a text without punctuation, which `str` and `repr` of an error set differently."""
-    return " ".join(re.findall(r"\w+", text))[:_LONGEST_ERROR]
+    return " ".join(bounded(r"\w+").findall(text))[:_LONGEST_ERROR]
 
 
 def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
@@ -607,7 +613,7 @@ def _reports_wait(case: Case, earlier: _Earlier) -> bool:
 
 
 def _words_of_line(line: str) -> str:
-    words = re.findall(r"\w+", line[:_LONGEST_LINE])
+    words = bounded(r"\w+").findall(line[:_LONGEST_LINE])
     return f" {' '.join(words)} "
 
 
@@ -957,10 +963,11 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
     if failure.key in case.unreceived and _ended_with(case, is_incomplete):
         return True
     return raised_on_purpose(exception.traceback) and any(
-        re.search(rf"(?<![\d.,]){number}(?![.,]?\d)", exception.message)
+        bounded(rf"(?<![\d.,]){number}(?![.,]?\d)").search(exception.message)
         and (
             number > 1
-            or re.search(rf"{_ERROR_WORDS}|\b1 of \d", exception.message) is not None
+            or bounded(rf"{_ERROR_WORDS}|\b1 of \d").search(exception.message)
+            is not None
             or _was_printed_at_the_end(case, failure)
         )
         for number in numbers
@@ -974,7 +981,9 @@ def _was_printed_at_the_end(case: Case, failure: TaskFailure) -> bool:
         return False
     just_before = epoch("at").is_between(decided - _AT_ONCE, decided)
     lines = own_lines(case.run).filter((pl.col("role") == "driver") & just_before)
-    return any(re.search(rf"\b{re.escape(name)}\b", each) for each in lines["message"])
+    return any(
+        bounded(rf"\b{re.escape(name)}\b").search(each) for each in lines["message"]
+    )
 
 
 def _is_met_again(case: Case, earlier: TaskFailure) -> bool:
@@ -1549,7 +1558,7 @@ def _logged(case: Case) -> Iterator[_Earlier]:
             message=message,
             source="logs",
             headline=f"{who} logged “{short_with_paths(message, 80)}”"
-            if re.search(errors, message)
+            if bounded(errors).search(message)
             else "",
             advice=_advice_on_line(message),
             line=code_line(user_frame(row["message"])),

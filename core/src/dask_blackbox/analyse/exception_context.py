@@ -42,6 +42,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 _LACKED = frozenset((
@@ -281,7 +282,7 @@ def _place(traceback: str) -> tuple[str, int] | None:
 
 _SETUP_FAILURES = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
 _SOON = timedelta(seconds=2)
-_RAISED_LINE = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
+_RAISED_LINE = bounded(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
 
 
 class FailedSetup(NamedTuple):

@@ -26,6 +26,7 @@ from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.symptoms import is_symptom, number_of_failures
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 
 _WRAPPERS = ("prefect.", "airflow.")
 _MISSING = ("FileNotFoundError", "NoSuchKey", "NoSuchKeyError", "KeyNotFoundError")
@@ -35,7 +36,7 @@ _SOON = 5.0
 # Workers give times by the scheduler's clock, whose offset Dask estimates from heartbeats.
 _ESTIMATE = 0.5
 _SEVERAL = 3  # tasks of a kind that all failed
-_FAILED = re.compile(
+_FAILED = bounded(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
 

@@ -6,7 +6,6 @@ another process, and only an earlier source shows which.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import polars as pl
@@ -29,6 +28,7 @@ from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT
 from dask_blackbox.events import ProcessAncestors
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables, epoch
 
 _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
@@ -173,7 +173,7 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
         guess = ExitCause("environment-mismatch", "medium", because)
         return guess if broken else None
     line = next((x for x in lines if "NotFoundError" in x), lines[-1])
-    wanted = [x for x in line.splitlines() if re.match(r"[\w.]*Error", x)]
+    wanted = [x for x in line.splitlines() if bounded(r"[\w.]*Error").match(x)]
     because = (
         f"it could not deserialize a message: {short(wanted[-1] if wanted else line)}"
     )

@@ -33,6 +33,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Subject, lowest_confidence
 from dask_blackbox.formatting import class_of, prefix_of, short
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables
 
 NOT_INHERITED = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
@@ -307,12 +308,12 @@ def none_result_behind(run: RunTables, failure: TaskFailure) -> NoneResult | Non
     )
 
 
-_QUOTED = re.compile(
-    r'_RemoteTraceback: \n"""\n(?P<text>Traceback .*?)\n?"""\n', re.DOTALL
+_QUOTED = bounded(
+    r'_RemoteTraceback: \n"""\n(?P<text>Traceback .{0,}?)\n?"""\n', re.DOTALL
 )
-_BATCH = re.compile(r'File "[^"]*joblib[/\\]_dask\.py", line \d+, in __call__')
-_FUNCTION = re.compile(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
-_FRAME = re.compile(r'File "[^"]+", line \d+, in (?P<name>\S+)')
+_BATCH = bounded(r'File "[^"]*joblib[/\\]_dask\.py", line \d+, in __call__')
+_FUNCTION = bounded(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
+_FRAME = bounded(r'File "[^"]+", line \d+, in (?P<name>\S+)')
 
 
 def unreported_failures(

@@ -13,30 +13,27 @@ from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
 from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.formatting import class_of, code_line, short
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 
-_FRAME = re.compile(
-    r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$'
-)
+_FRAME = bounded(r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
 EXCEPTION_LINKS = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 )
 """What Python prints between the tracebacks of exceptions that are chained."""
 _TRACEBACK = "Traceback (most recent call last):"
-_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
-_MEMBER = re.compile(r"^\s*\| (?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
-_NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILINE)
-_STACKED = re.compile(
-    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
-)
+_RAISED = bounded(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
+_MEMBER = bounded(r"^\s*\| (?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_NEXT_MEMBER = bounded(r"^[ \t|]*\+-[+-]*(?<=-) (?:\d+|\.\.\.) -+[ \t]*$", re.MULTILINE)
+_STACKED = bounded(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$')
 _LAST_LINES = 8
 _LOOKUPS = ("KeyError", "IndexError", "StopIteration")
 """What says only what was not found, and not where."""
-_RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
-_THREAD = re.compile(
+_RAISES = bounded(r"raise\b|(?:sys\.)?exit\(")
+_THREAD = bounded(
     r"^(?:Current thread|Thread) (?:0x)?(?P<ident>[0-9a-fA-F]*)", re.MULTILINE
 )
-_CURRENT = re.compile(r"^Current thread ", re.MULTILINE)
+_CURRENT = bounded(r"^Current thread ", re.MULTILINE)
 _COMPUTE, _SCHEDULES = "dask/base.py", "schedule("
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _REQUESTING = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
@@ -592,11 +589,11 @@ class HasStack:
         )
 
 
-_QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)
+_QUOTED = bounded(r"^(?P<name>[A-Z]\w*)\((?P<text>.{0,})\)$", re.DOTALL)
 _CLIENT_FILE = "distributed/utils.py"
-_END = re.compile(r"['\"]\)$")
+_END = bounded(r"['\"]\)$")
 _ESCAPED = {"\\n": "\n", "\\t": "\t", "\\'": "'", '\\"': '"', "\\\\": "\\"}
-_ESCAPE = re.compile(r"\\[nt'\"\\]")
+_ESCAPE = bounded(r"\\[nt'\"\\]")
 
 
 class Raised(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
 )
+from dask_blackbox.patterns import bounded
 
 INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
 """Begins the title of a stall that somebody ended."""
@@ -195,7 +195,7 @@ _FILES = (
     "/multiprocessing/connection.py",
     "/multiprocessing/popen_fork.py",
 )
-_CALLS = re.compile(
+_CALLS = bounded(
     r"\b(?:sleep|wait\w*|acquire|recv\w*|accept|select|poll|flock|lockf)\s*\("
 )
 _SOON = 2.0  # seconds

@@ -6,7 +6,6 @@ signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +35,7 @@ from dask_blackbox.events import (
     WorkerExitReport,
 )
 from dask_blackbox.finding import Subject
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 
 ENDED_BY_US = "cancelled for reason: dask-blackbox"
@@ -46,7 +46,7 @@ _CLOSING_SECONDS = 2.0
 
 
 _LONG = 30.0  # seconds
-_PAUSE = re.compile(r"\bsleep\(")
+_PAUSE = bounded(r"\bsleep\(")
 
 
 @dataclass(frozen=True, kw_only=True)

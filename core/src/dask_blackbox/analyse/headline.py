@@ -13,6 +13,7 @@ from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.formatting import counted, duration, short, short_with_paths, size
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 _LONGEST = 120
@@ -120,7 +121,7 @@ def with_killed_tasks(
     return (msgspec.structs.replace(verdict, severity="warning"), *kept)
 
 
-_KEY = re.compile(r"[\w.<>\[\]-]+-[0-9a-f]{3,32}(…?)")
+_KEY = bounded(r"[\w.<>\[\]-]+-[0-9a-f]{3,32}(…?)")
 
 
 _LONGEST_NAME = 80

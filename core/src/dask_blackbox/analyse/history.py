@@ -6,7 +6,6 @@ Attempts of a run count as one run, represented by the last attempt.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +14,10 @@ from typing import TypeVar
 
 from dask_blackbox.job_history import EarlierAttempt, Recurrence
 from dask_blackbox.layout import RunAddress, SketchName
+from dask_blackbox.patterns import bounded
 from dask_blackbox.sketch import Sketch
 
-_MAPPED = re.compile(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
+_MAPPED = bounded(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
 _Of = TypeVar("_Of")
 _RANK = ("lost", "aborted", "failed", "succeeded")
 

@@ -6,14 +6,14 @@ such a mark is not listed, because no recording could prove it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dask_blackbox.events import DriverAttached, WorkerAdded
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = bounded(r"\d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
         name="stealing loses a task",
         package="distributed",
         first="2024.7.1",
-        mark=r"in move_task_confirm\b[\s\S]*KeyError: <TaskState",
+        mark=r"in move_task_confirm\b[\s\S]{0,4000}?KeyError: <TaskState",
         means=(
             "A confirmed steal fails, and no worker runs the task: the run can hang."
         ),

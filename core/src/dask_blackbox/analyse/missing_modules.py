@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,8 +9,9 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import came_from_the_cluster
 from dask_blackbox.analyse.signatures.python import MODULE_MISSING, NAME_NOT_IN_MODULE
 from dask_blackbox.events import DriverAttached, DriverCode, InstalledPackages
+from dask_blackbox.patterns import bounded
 
-_BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
+_BY_A_HOST = bounded(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
 from dask_blackbox.analyse.signatures.services import AWS_REFUSED
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
+from dask_blackbox.patterns import bounded
 
 
 class Advice(NamedTuple):
@@ -30,7 +31,7 @@ class Advice(NamedTuple):
 
 UNKNOWN = Advice("unknown", "low")
 
-_TRANSIENT = re.compile(
+_TRANSIENT = bounded(
     r"""
     (?: Timeout(?:Error|Exception)? | TimedOut(?:Error)?
     | RateLimit\w* | Throttl\w* | TooManyRequests\w* | SlowDown
@@ -73,13 +74,13 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
 """What the same input raises again; but a missing file may exist a minute later."""
 
 _MEMORY = frozenset(("MemoryError",))
-_TRANSIENT_WORDS = re.compile(
+_TRANSIENT_WORDS = bounded(
     r"\b(?:429|502|503|504)\b|rate.?limit|too many requests|throttl|\bquota\b|temporar"
     r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)"
     r"|not (?:yet )?(?:ready|available)",
     re.IGNORECASE,
 )
-_LIMITED = re.compile(
+_LIMITED = bounded(
     r"rate.?limit(?:ed|s)? (?:exceeded|reached)|too many requests|throttl(?:ed|ing)",
     re.IGNORECASE,
 )
@@ -90,7 +91,7 @@ _REFUSED_BY_AWS = frozenset((
     "UnrecognizedClientException",
 ))  # fmt: skip
 """What is wrong with a role, a key or the name of a bucket, whatever is read."""
-NO_SPACE = re.compile(
+NO_SPACE = bounded(
     r"No space left on device|(?:database or )?disk is full|[Dd]isk quota exceeded"
     r"|not enough (?:free |disk )*space|could not extend file",
     re.IGNORECASE,

@@ -22,14 +22,17 @@ from dask_blackbox.finding import (
     lowest_confidence,
 )
 from dask_blackbox.formatting import clean
+from dask_blackbox.patterns import bounded
 
 FINDINGS = Path(__file__).with_name("findings")
 
-_PAGE = re.compile(
-    r"---\n(?P<matter>.+?)---\n\n# (?P<slug>[a-z0-9-]+)\n\n"
-    r"## What it detects\n\n(?P<detects>.+?)\n\n## Evidence\n\n(?P<evidence>.+?)\n\n"
-    r"## What to do\n\n(?P<remedy>.+?)\n\nBefore:\n\n```\n(?P<before>.*?)\n```\n\n"
-    r"After:\n\n```\n(?P<after>.*?)\n```\n",
+# Each part ends at the first title that follows: without a way back, however long it is.
+_PAGE = bounded(
+    r"---\n(?>(?P<matter>.{1,}?)---\n\n# )(?P<slug>[a-z0-9-]{1,})\n\n"
+    r"## What it detects\n\n(?>(?P<detects>.{1,}?)\n\n## Evidence\n\n)"
+    r"(?>(?P<evidence>.{1,}?)\n\n## What to do\n\n)"
+    r"(?>(?P<remedy>.{1,}?)\n\nBefore:\n\n```\n)(?>(?P<before>.{0,}?)\n```\n\nAfter:\n\n```\n)"
+    r"(?P<after>.{0,}?)\n```\n",
     re.DOTALL,
 )
 

@@ -65,10 +65,12 @@ from dask_blackbox.formatting import (
     short_with_paths,
     signal_name,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables, epoch
 
-_FILES = re.compile(r"[\w./@=+-]*\w\.\w+|[\w.@=+-]*/[\w./@=+-]+")
-_ABSENT = re.compile(r"No such file|does not exist|not found", re.IGNORECASE)
+# From where such characters begin: the time then grows as the text.
+_FILES = bounded(r"(?<![\w./@=+-])(?:[\w./@=+-]{0,1000}\w\.\w+|[\w.@=+-]*/[\w./@=+-]+)")
+_ABSENT = bounded(r"No such file|does not exist|not found", re.IGNORECASE)
 _LONG_AGO = 3_600.0
 _CANCELLED_WITHIN = 1.0  # seconds between a call of the client and the scheduler's line
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
@@ -185,7 +187,7 @@ def sentence_on_reused(reused: KeyReused) -> str:
 
 def names_exit_of(program: ProgramFailed, texts: str) -> bool:
     """Return whether texts report a program's exit code, as `CalledProcessError` does."""
-    return re.search(_EXIT_STATUS.format(program.code), texts) is not None
+    return bounded(_EXIT_STATUS.format(program.code)).search(texts) is not None
 
 
 def _cancelled_by_driver(case: Case) -> bool:
@@ -374,7 +376,7 @@ def _removed(case: Case, text: str) -> Iterator[FileRemoved]:
     """Yield what was removed that a text names, or that a named file was in."""
     for each in case.run.of(FileRemoved):
         path = re.escape(each.path)
-        if each.path and re.search(rf"(?<![\w/]){path}(?![\w.-])", text):
+        if each.path and bounded(rf"(?<![\w/]){path}(?![\w.-])").search(text):
             yield each
 
 
@@ -635,7 +637,7 @@ class _Effect(NamedTuple):
 
 
 def _matches(pattern: str) -> Callable[[str, str], bool]:
-    compiled = re.compile(pattern)
+    compiled = bounded(pattern)
     return lambda name, message: compiled.search(f"{name}: {message}") is not None
 
 
@@ -728,14 +730,16 @@ def _related(
     for change in (change for each in reported for change in each.changes):
         if change.name.startswith(_VARIABLE):
             variable = re.escape(change.name.removeprefix(_VARIABLE))
-            if re.search(rf"\b{variable}\b", message):
+            if bounded(rf"\b{variable}\b").search(message):
                 yield (
                     change,
                     f"Look for code on workers that changes {change.name[12:]}.",
                 )
             continue
         for effect in _EFFECTS:
-            if re.fullmatch(effect.name, change.name) and effect.follows(name, message):
+            if bounded(effect.name).fullmatch(change.name) and effect.follows(
+                name, message
+            ):
                 yield change, effect.remedy
 
 

@@ -6,7 +6,6 @@ joined later than the others and was not set up as they were.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import polars as pl
@@ -16,6 +15,7 @@ from dask_blackbox.analyse.failures import NOT_INHERITED, TaskFailure
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, duration, listed
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 
 _ENOUGH_ELSEWHERE = 3
@@ -115,7 +115,7 @@ def verdict_on_failure(
     only_worker = single_worker_failure(case, failure)
     of_one = only_worker is not None or others_differ
     if of_one:
-        what = re.sub(r"^(?:have|import)\b", lambda verb: _OF_ONE[verb[0]], what)
+        what = bounded(r"^(?:have|import)\b").sub(lambda verb: _OF_ONE[verb[0]], what)
     return rule.found(
         f"{'One worker' if of_one else 'Workers'} {what}",
         cause=cause if only_worker is None else f"{cause} {only_worker.sentence}.",

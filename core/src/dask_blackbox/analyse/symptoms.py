@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from dask_blackbox.formatting import class_of
+from dask_blackbox.patterns import bounded
 
-_CLASSES = re.compile(
+_CLASSES = bounded(
     r"Timeout|TimedOut|Expired|NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|"
     r"^(?:AssertionError|EOFError|"
     r"SystemExit|KeyError|IndexError|StopIteration|Exception|RuntimeError)$"
 )
-_NOTHING = re.compile(
+_NOTHING = bounded(
     r"NoneType|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|not enough values|"
     r"has no attribute|no columns to parse|ran out of input|failed to read all data|"
     r"line 1 column 1 \(char 0\)|file size is 0|unexpected end|end of file|truncated|\bcorrupt|magic bytes|bad magic",
@@ -20,10 +21,8 @@ _NOTHING = re.compile(
 """What Python and libraries say of values that are not there, and of files without an end."""
 
 
-_ABSENT = re.compile(
-    r"NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|^EOFError$"
-)
-_EMPTY = re.compile(
+_ABSENT = bounded(r"NotFound|DoesNotExist|NoSuch|Missing|EmptyData|NoData|^EOFError$")
+_EMPTY = bounded(
     r"\bNoneType\b|\bempty\b|\bat least one\b|\bno (?:objects|files|matches)\b|zero-size|no columns to parse|"
     r"ran out of input|failed to read all data|line 1 column 1 \(char 0\)|file size is 0|"
     r"unexpected end|end of file|truncated|\bcorrupt|magic bytes|bad magic|\bnot found\b|\bdo(?:es)? not exist\b",
@@ -31,7 +30,7 @@ _EMPTY = re.compile(
 )
 
 
-_BEGUN = re.compile(
+_BEGUN = bounded(
     r"already (?:exists|open|running|registered|started)|file exists|"
     # Of what is stored; a table in memory is made by each attempt again.
     r"duplicate(?!s in\b| (?:labels?|names?|columns?|index))|(?<!not )\bunique\b|"
@@ -40,47 +39,47 @@ _BEGUN = re.compile(
 )
 
 
-_LACKS = re.compile(
+_LACKS = bounded(
     r"\b(?:no|not(?! (?:unique|sorted|monotonic|an?)\b)|none|nan|nothing|(?<!can )only|empty|missing|incomplete|truncated|finite|(?<!non-)zero)\b",
     re.IGNORECASE,
 )
 """What is said of values that are there in part, or not at all."""
 
-_UNEQUAL = re.compile(
+_UNEQUAL = bounded(
     r"\b(?:lengths?|shapes?|sizes?|dimensions?|broadcast|mismatch\w*|align\w*|unequal|differs?|"
     r"different|fewer|not match|expected)\b",
     re.IGNORECASE,
 )
 """What libraries say of parts that do not fit together, one of which may be absent."""
 
-_REFUSED = re.compile(
+_REFUSED = bounded(
     r"connection (?:was )?(?:refused|reset|aborted|closed)|could not connect|unreachable|"
     r"no route to host|broken pipe|closed the connection|closed connection|"
     r"(?:remote end|server|peer) (?:has )?(?:closed|disconnected)",
     re.IGNORECASE,
 )
 """What systems and clients say of a service that is not there, or ended meanwhile."""
-_REFUSAL = re.compile(r"Refused|Reset|Aborted|BrokenPipe|Disconnected|IncompleteRead")
+_REFUSAL = bounded(r"Refused|Reset|Aborted|BrokenPipe|Disconnected|IncompleteRead")
 
-_SYSTEM = re.compile(
+_SYSTEM = bounded(
     r"^(?:\w*OSError|IOError|PermissionError|MemoryError|ModuleNotFoundError|ImportError|"
     r"ClientError|KilledWorker)$|Connect|Credential|Timeout|HTTP|Memory"
 )
 """Exceptions of a system or a service, whatever the values are."""
 
-_WAITS = re.compile(
+_WAITS = bounded(
     r"\b(?:timed?[ -]?out|within \d|(?:after|for|in) (?:waiting )?\d[\d.]* ?(?:s|sec\w*|m|min\w*)\b"
     r"|waited|waiting|busy|locked)\b",
     re.IGNORECASE,
 )
-_GIVEN_UP = re.compile(
+_GIVEN_UP = bounded(
     r"Timeout|TimedOut|Expired|^(?:BrokenBarrierError|(?:Queue)?(?:Empty|Full))$"
 )
 _LATE = "what did not happen in time"
 _ANY_FAILURE = frozenset({"AssertionError", "Exception", "RuntimeError", "SystemExit"})
 """Classes of exceptions that people raise for any reason."""
 
-_COUNTED = re.compile(
+_COUNTED = bounded(
     r"(?<![-\w./:])(?P<number>\d+)(?: of \d+)?(?: [\w()]+){0,3}? (?:failed|failures?|errors?|errored|exceptions?|missing|lost|skipped|incomplete)\b",
     re.IGNORECASE,
 )

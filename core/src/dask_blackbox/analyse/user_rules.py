@@ -8,7 +8,6 @@ card and left out; so is one that fails while it is asked.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
+from dask_blackbox.patterns import bounded
 
 GROUP = "dask_blackbox.rules"
 """The group of entry points."""
@@ -27,7 +27,7 @@ GROUP = "dask_blackbox.rules"
 logger = logging.getLogger("dask_blackbox")
 
 _MOST = 50  # findings of one rule
-_SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_SLUG = bounded(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _OURS = {rule.slug for rule in RULES}
 
 

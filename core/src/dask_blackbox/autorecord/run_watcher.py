@@ -12,7 +12,6 @@ import logging
 import os
 import platform
 import queue
-import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +35,7 @@ from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import HostFact, Manifest, own_version, since_boot
+from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.detached_process import (
     DetachedProcess,
     unrecorded_environment,
@@ -331,7 +331,7 @@ _UNNAMED = "default"
 
 
 # `Client(name="etl")` makes the id `Client-etl-<uuid>`.
-_NAMED = re.compile(
+_NAMED = bounded(
     r"^[A-Za-z]*Client-(?P<name>.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 )
 

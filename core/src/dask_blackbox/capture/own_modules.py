@@ -29,7 +29,7 @@ _SECONDS = 1.0  # of a thread's processor time
 _MOST_BEHIND = 5
 _DEFINED = re.compile(
     r"'(?P<object>\w+)' object has no attribute|type object '(?P<type>\w+)' has no attribute|"
-    r"\b(?P<called>[^\W\d]\w*)(?:\.\w+)*\(\) (?:got an|missing|takes)"
+    r"\b(?P<called>[^\W\d]\w{0,100})(?:\.\w{1,100}){0,20}\(\) (?:got an|missing|takes)"
 )
 """What Python says of a class or function that is not as its caller expects."""
 _NAMES = re.compile(r"[^\W\d]\w*")

@@ -67,7 +67,10 @@ _KINDS_OF_KEY = ("api", "access", "private", "account", "sign", "encrypt", "mast
                  "auth", "ssh", "session", "deploy")  # fmt: skip
 _SHORT_NAMES = _Pattern(rf"(?<![a-z])(?:{_SHORT})(?![a-z])")
 
-_Q = r"\\*[\"']"  # a quote, also inside the repr of a repr
+# Each of these patterns takes time that grows as the text: repeats that can be followed by a
+# failure have a bound, or end where the pattern could begin again.  No possessive repeats:
+# Python 3.9 runs this.
+_Q = r"\\{0,31}[\"']"  # a quote, also inside the repr of a repr
 _NAME = (
     rf"(?:(?:{_STEM})[\w.-]{{0,60}}(?<!error)(?<!exception)(?<!warning)"
     rf"|(?<![A-Za-z])(?:{_SHORT})(?:[_-][\w.-]{{0,60}})?(?![A-Za-z]))"
@@ -75,11 +78,11 @@ _NAME = (
 _NOTHING = (
     r"(?!(?:none|null|nil|true|false)\b|\[redacted\]|\[errno -?\d+\]|\*{3}|<|…|\.\.\.)"
 )
-_QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)|$))"
-_BRACKETS = r"(?:\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\})"
+_QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\{0,31}[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)|$))"
+_BRACKETS = r"(?:\[[^\]\n]{0,4000}\]|\([^)\n]{0,4000}\)|\{[^}\n]{0,4000}\})"
 # Without quotes, a value continues until white space, a quote, or a separator that is
 # followed by what cannot belong to it: `password=a,b;c user=me`.
-_BARE = r"(?:[^\s\"'\\]+?(?=$|\s|\\*[\"']|\\+[nrt]|%26|[,;&)}\]>]+(?:\s|$|\\*[\"']|\\+[nrt]|[\w.-]+\s*[=:])))"
+_BARE = r"(?:[^\s\"'\\]+?(?=$|[\s\"'\\]|%26|[,;&)}\]>]{1,8}(?:$|[\s\"'\\]|[\w.-]{1,60}\s{0,20}[=:])))"
 _ASSIGNED = _Pattern(
     rf"(?P<name>{_NAME}(?:{_Q}|[\])]){{0,3}}\s*(?:=>|:=|={{1,3}}|:(?!//|:)|%3[AaDd])\s*)"
     rf"{_NOTHING}(?P<value>{_QUOTED}|{_BRACKETS}|{_BARE})",
@@ -87,7 +90,7 @@ _ASSIGNED = _Pattern(
 )
 # Headers and phrases: all that follows on the line.
 _HEADER = _Pattern(
-    r"(?P<name>(?:\bproxy-)?\bauthorization|\b(?:set-)?cookie|pass[-_]?phrase|\bx-[\w-]*(?:key|token|auth|secret)[\w-]*)"
+    r"(?P<name>(?:\bproxy-)?\bauthorization|\b(?:set-)?cookie|pass[-_]?phrase|\bx-[\w-]{0,40}?(?:key|token|auth|secret)[\w-]{0,40})"
     rf"(?P<sep>\s*[=:]\s*)(?!{_Q}|\[redacted\])(?P<value>[^\n\"'\\]+)",
     re.IGNORECASE,
 )
@@ -105,7 +108,7 @@ _OPTION = _Pattern(
     re.IGNORECASE,
 )
 _PAIR = _Pattern(
-    rf"(?P<name>{_Q}[\w.-]*?{_NAME}{_Q}(?:\s*,\s*|\s+value\s*=\s*))(?P<value>[bru]?(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?P=q))",
+    rf"(?P<name>{_Q}[\w.-]*?{_NAME}{_Q}(?:\s*,\s*|\s+value\s*=\s*))(?P<value>[bru]?(?P<q>{_Q})(?:(?!(?P=q))[\s\S])*(?P=q))",
     re.IGNORECASE,
 )
 # `the password was 's3cr3t-1'`, `signing key abc123def`: a word of letters and digits.
@@ -117,15 +120,15 @@ _SPOKEN = _Pattern(
 )
 # `curl -u me:s3cr3t`, `mysql -ps3cr3t`, `docker login -p s3cr3t`, `AZURE_PAT=s3cr3t…`
 _LOGIN = _Pattern(
-    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[^\s:]+:|\bmysql\w*\b[^\n;|&]{0,300}?\s-p"
-    r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n;|&]{0,300}?\s-p[ =]+|\bsshpass\s+-p\s*"
-    r"|\bredis-cli\b[^\n;|&]{0,300}?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]+"
-    r"|(?<![\w-])(?:-u|--user(?:name)?)[ =]+\S+\s[^\n;|&]{0,300}?(?<![\w-])-p[ =]?(?!\d+\b)"
+    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]{1,20}[^\s:]{1,200}:|\bmysql\w*\b[^\n;|&]{0,300}?\s-p"
+    r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n;|&]{0,300}?\s-p[ =]{1,20}|\bsshpass\s+-p\s*"
+    r"|\bredis-cli\b[^\n;|&]{0,300}?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]{1,20}"
+    r"|(?<![\w-])(?:-u|--user(?:name)?)[ =]{1,20}\S{1,200}\s[^\n;|&]{0,300}?(?<![\w-])-p[ =]?(?!\d+\b)"
     r"|\b(?:zip|unzip)\b[^\n;|&]{0,300}?\s-P\s*|\b7za?\b[^\n;|&]{0,300}?\s-p|\bldap\w+\s[^\n;|&]{0,300}?\s-w\s+"
-    r"|(?<![\w-])-U\s*[^\s%]+%|\bnet use\b[^\n;|&]{0,300}?\s/user:\S+\s+"
-    r"|\bhtpasswd\s[^\n;|&]{0,300}?-\w*b\w*\s+\S+\s+\S+\s+"
+    r"|(?<![\w-])-U\s{0,20}[^\s%]{1,200}%|\bnet use\b[^\n;|&]{0,300}?\s/user:\S{1,200}\s{1,20}"
+    r"|\bhtpasswd\s[^\n;|&]{0,300}?-\w{0,8}b\w{0,8}\s{1,20}\S{1,200}\s{1,20}\S{1,200}\s{1,20}"
     # `sqlplus scott/tiger@db`
-    r"|\b(?:sqlplus|sqlldr|rman|expdp|impdp|conn(?:ect)?)\s(?:[^\n;|&]{0,300}?\s)?[\w$#]+/(?=[^\s@/]+@))"
+    r"|\b(?:sqlplus|sqlldr|rman|expdp|impdp|conn(?:ect)?)\s(?:[^\n;|&]{0,300}?\s)?[\w$#]{1,128}/(?=[^\s@/]{1,200}@))"
     r"(?P<value>[^\s@|]{4,})"
 )
 _LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat", "zip",
@@ -133,8 +136,8 @@ _LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", 
            "impdp", "conn ", "connect ")  # fmt: skip
 # `echo s3cr3t | docker login --password-stdin`
 _PIPED = _Pattern(
-    r"(?P<name>\becho\s+(?:-n\s+)?)(?P<value>[^|\n]+?)"
-    r"(?=\s*\|[^|\n]*(?:-stdin\b|\bsudo\s+(?:-\w+\s+)*-S\b|\bpasswd\b))"
+    r"(?P<name>\becho[ \t]{1,20}(?:-n[ \t]{1,20})?)(?P<value>[^\s|][^|\n]{0,3000})"
+    r"(?=\|[^|\n]{0,300}?(?:-stdin\b|\bsudo\s{1,8}(?:-\w{1,20}\s{1,8}){0,5}-S\b|\bpasswd\b))"
 )
 # `smtp.login("me@example.org", "s3cr3t")`, `auth=HTTPBasicAuth("me", "s3cr3t")`
 _CALL = _Pattern(
@@ -151,7 +154,7 @@ _ELEMENT = _Pattern(
 # User and password of a URL; the password may hold `/` and `@`.  A port and a path with
 # an `@` in it are none.
 _USERINFO = _Pattern(
-    r"(?<=://)(?P<user>[^\s:/@\"'<>]*):(?!\d{1,5}(?:/|$))(?P<value>[^\s\"'<>]+)(?=@[\w.\[-])"
+    r"(?<=://)(?P<user>[^\s:/@\"'<>]{0,300}):(?!\d{1,5}(?:/|$))(?P<value>[^\s\"'<>]{1,2000})(?=@[\w.\[-])"
 )
 # One pair of a connection string: `host=db user=me password=s3cr3t`.
 _DSN = _Pattern(
@@ -184,7 +187,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{20,}"),
     (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
     (("gl",), r"\bgl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas|sa|c)[-_][A-Za-z0-9_=-]{20,}"),
-    (("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    (("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
     (("xox", "xapp-"), r"\b(?:xox[a-z]|xapp-\d)-[A-Za-z0-9-]{10,}"),
     (("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
     (("AIza", "ya29.", "GOCSPX-"), r"\b(?:AIza|ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}"),
@@ -387,7 +390,7 @@ class Redaction:
         if any(each in text for each in _LOGINS):
             text = _LOGIN.sub(_blank_named, text)
         if "echo " in text and "|" in text:
-            text = _PIPED.sub(_blank_named, text)
+            text = _PIPED.sub(_blank_piped, text)
         if ".login(" in text or "uth(" in text:
             text = _CALL.sub(_blank_named, text)
         if "identified" in text.lower():
@@ -454,6 +457,11 @@ class PemState:
 
 def _blank_named(match: re.Match[str]) -> str:
     return match["name"] + BLANK
+
+
+def _blank_piped(match: re.Match[str]) -> str:
+    value = match["value"]
+    return match["name"] + BLANK + value[len(value.rstrip()) :]
 
 
 def _blank_value(match: re.Match[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.errors import ConfigurationError, RecordingError
 from dask_blackbox.formatting import listed
+from dask_blackbox.patterns import bounded
 
 if TYPE_CHECKING:  # heavy: imported when it runs
     from dask_blackbox.capture.worker.bundle_file import TaskBundle
@@ -113,7 +113,7 @@ _OTHER, _NONE, _DIED = 3, 4, 5
 _RERUN = Path(__file__).with_name("rerun.py")
 _DESCRIBING = 60.0
 _MOST_NAMES = 40
-_ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
+_ADDRESS = bounded(r"0x[0-9a-f]{4,}")
 
 
 @click.command(

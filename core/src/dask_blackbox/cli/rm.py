@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
 from dask_blackbox.cli.prune import delete, deleting_options
 from dask_blackbox.errors import ConfigurationError, RunNotFoundError
+from dask_blackbox.patterns import bounded
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.deletion import Erasure
@@ -80,7 +80,7 @@ def _only_sketched(store: Store, name: str) -> list[Erasure]:
     from dask_blackbox.layout import safe
     from dask_blackbox.reader.deletion import job_erasures
 
-    for slash in re.finditer("/", name):
+    for slash in bounded("/").finditer(name):
         job, rest = name[: slash.start()], name[slash.end() :]
         head, _, last = rest.rpartition("/")
         attempt = int(last) if head and last.isdigit() else None

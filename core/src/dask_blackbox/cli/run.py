@@ -21,11 +21,12 @@ if TYPE_CHECKING:  # heavy
 
 import fcntl
 import os
-import re
 import termios
 import threading
 import time
 from collections import deque
+
+from dask_blackbox.patterns import bounded
 
 _FIRST, _LAST, _OF_THREADS = 100, 400, 500
 """Lines that are kept: the first, the last, and those of threads that ended with an exception."""
@@ -205,7 +206,7 @@ class LogsOfDask:
 
 _OFTEN = 0.2  # seconds; Python takes longer to read the options of a command of Dask's
 _MOST_LOGS = 50  # each keeps a file open
-_OF_DASK = re.compile(r"\bdask[ -](?:worker|scheduler|spec)\b|\bdistributed\.cli\b")
+_OF_DASK = bounded(r"\bdask[ -](?:worker|scheduler|spec)\b|\bdistributed\.cli\b")
 _OF_A_COMMAND = ("/dask/__main__.py", "/dask/cli.py", "/distributed/cli/")
 _LINKS = ("The above exception was the", "During handling of the above")
 _TAIL = 65_536

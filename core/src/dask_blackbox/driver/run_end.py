@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.card import RunCard, RunState, card_of
+from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
-from dask_blackbox.formatting import command
+from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.formatting import command, short
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import (
     TIME_LIMITS,
@@ -29,6 +30,9 @@ from dask_blackbox.manifest import (
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.url import Bucket, is_lost_with_container, place_of
+
+_LONGEST, _READ = 120, 2_000
+"""Characters of a headline, and of a message that are read for it."""
 
 
 def end_of(
@@ -174,20 +178,45 @@ def warn_of(store: Mapping[str, Any]) -> None:
 def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     """Return a card made only from how the driver ended.
 
+    No rule is asked: this is the user's process, which may not wait for a diagnosis.
+
     Args:
         reason: Why there is no recording, for people.
     """
-    cards: list[RunCard] = []
     ending = _redacted(ending)
-    with guard("the verdict on a run that was not recorded"):
-        from dask_blackbox.analyse import findings_in
-        from dask_blackbox.analyse.rule_settings import asking_or_default
-        from dask_blackbox.run_tables import RunTables
+    state = msgspec.convert(ending.state, RunState)
+    verdict = None if state == "succeeded" else _undiagnosed(ending, reason)
+    return RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state=state,
+        headline=short(f"{state.capitalize()}, not recorded: {reason}", _LONGEST),
+        verdict=verdict,
+        completeness={"recorded": False, "complete": False, "reason": reason},
+    )
 
-        run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()
-        found = findings_in(run, muted=asked.muted, thresholds=asked.thresholds)
-        cards.append(card_of(run, found, recorded=False, reason=reason))
-    return cards[0] if cards else _minimal_card(manifest, ending, reason)
+
+def _undiagnosed(ending: Ending, reason: str) -> Finding | None:
+    """Return what the driver itself knows of why it failed, if it knows something."""
+    raised, code = ending.exception, ending.exit_code
+    if raised is not None:
+        name = raised.exception.rpartition(".")[2]
+        title = short(f"{name}: {raised.message[:_READ]}", _LONGEST)
+        evidence = f"{raised.exception}: {short(raised.message[:_READ], _READ)}"
+    elif code:
+        title = evidence = f"The driver exited with code {code}"
+    else:
+        return None
+    return Finding(
+        rule="unknown",
+        title=title,
+        cause=f"The run was not recorded ({reason}), so it was not diagnosed.",
+        severity="failure",
+        confidence="low",
+        remedy="Read the driver's log for the traceback, and fix why the run was not recorded.",
+        evidence=(Evidence(text=evidence, source="driver"),),
+    )
 
 
 def _redacted(ending: Ending) -> Ending:
@@ -201,15 +230,3 @@ def _redacted(ending: Ending) -> Ending:
         redactor = Redactor(setting("redact"), values=known_secrets())
         clean.append(redactor.exception(ending.exception))
     return msgspec.structs.replace(ending, exception=clean[0] if clean else None)
-
-
-def _minimal_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
-    """Return a card that needs no analysis."""
-    return RunCard(
-        job=manifest.job,
-        run_id=manifest.run_id,
-        attempt=manifest.attempt,
-        state=msgspec.convert(ending.state, RunState),
-        headline=f"not recorded: {reason}",
-        completeness={"recorded": False, "complete": False, "reason": reason},
-    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?(?:\.exe)?")
+from dask_blackbox.patterns import bounded
+
+_ASSIGNMENT = bounded(r"[A-Za-z_]\w*=")
+_PYTHON = bounded(r"(?:python|pypy)[\d.]*w?(?:\.exe)?")
 _SHELLS = frozenset(("bash", "dash", "ksh", "sh", "zsh"))
 _DEEPEST = 12  # wrappers in each other
 
@@ -90,7 +91,7 @@ _RUNNERS = frozenset(
      "nbconvert", "papermill", "pdb", "perl", "profile", "pyinstrument", "pytest", "run", "ruby",
      "scalene", "spark-submit", "torchrun", "trace", "viztracer")
 )  # fmt: skip
-_RUN_FILE = re.compile(r"[^-].*\.(?:py|ipynb|R|r|jl|pl|rb)(?:::.*)?")
+_RUN_FILE = bounded(r"[^-].*\.(?:py|ipynb|R|r|jl|pl|rb)(?:::.*)?")
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
@@ -193,7 +194,7 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
 
 
 def _environment_command(how: _Wrapper, inner: list[str]) -> list[str]:
-    if how is _WRAPPERS["hatch"] and re.match(r"[\w.-]+:", inner[0]):
+    if how is _WRAPPERS["hatch"] and bounded(r"[\w.-]+:").match(inner[0]):
         # `hatch run prod:python etl.py`
         inner = [inner[0].partition(":")[2], *inner[1:]]
     # `uv run etl.py` runs a script as `python etl.py` does.

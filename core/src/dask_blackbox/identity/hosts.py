@@ -15,8 +15,9 @@ from urllib.parse import quote
 import msgspec
 
 from dask_blackbox.manifest import HostFact
+from dask_blackbox.patterns import bounded
 
-_PASSWORD = re.compile(r"//[^/@\s]*@")
+_PASSWORD = bounded(r"//[^/@\s]*@")
 
 
 class Identity(msgspec.Struct, kw_only=True, frozen=True):
@@ -69,7 +70,7 @@ def script_of(argv: Sequence[str]) -> str | None:
 
 _NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
-_OF_A_JOB = re.compile(
+_OF_A_JOB = bounded(
     r"""
     (?P<job>.+?)
     (?:-(?P<minute>\d{8}))?                       # a CronJob's: minutes since 1970
@@ -226,13 +227,13 @@ def from_shell(environ: Mapping[str, str], argv: Sequence[str]) -> Identity:
     )
 
 
-_GENERATED = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{10})$")
+_GENERATED = bounded(r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{10})$")
 
 
 """What Kubernetes appends for `generateName`, and Argo for a scheduled time."""
 
 
-_CLOUD_API = re.compile(r"/api/accounts/([^/]+)/workspaces/([^/]+)$")
+_CLOUD_API = bounded(r"/api/accounts/([^/]+)/workspaces/([^/]+)$")
 
 
 def from_airflow(environ: Mapping[str, str], argv: Sequence[str]) -> Identity | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from dask_blackbox.analyse import Case, History
@@ -18,6 +16,7 @@ from dask_blackbox.finding import Change
 from dask_blackbox.job_history import Past
 from dask_blackbox.layout import safe
 from dask_blackbox.manifest import Manifest
+from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import PrefixSketch, Sketch, read_sketch
@@ -245,7 +244,7 @@ def _find_sketch(store: Store, name: str) -> Sketch | None:
         StoreError: if the store cannot be read.
         RecordingError: if the sketch cannot.
     """
-    for slash in re.finditer("/", name.strip("/")):
+    for slash in bounded("/").finditer(name.strip("/")):
         job, rest = name[: slash.start()], name[slash.end() :]
         head, _, last = rest.rpartition("/")
         wanted: set[tuple[str, int | None]] = {(safe(rest), None)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +10,14 @@ import polars as pl
 
 from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
 from dask_blackbox.manifest import Ending
+from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.store import Store
 from dask_blackbox.tables import frames_of_batches, read_table
 
 _AT_ONCE = 8
-_NUMBERED = re.compile(r"(.+)-(\d{6,})\.seg")
+_NUMBERED = bounded(r"(.+)-(\d{6,})\.seg")
 _MOST_SEGMENTS = 100_000
 
 

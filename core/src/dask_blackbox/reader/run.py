@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import command
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Completeness, Ending, Manifest
+from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.documents import (
     GONE,
     WRONG,
@@ -43,10 +43,10 @@ from dask_blackbox.store import Store, open_store
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.history import History
 
-_PAGES = re.compile(
+_PAGES = bounded(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
 )
-_FOLDER = re.compile(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
+_FOLDER = bounded(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
 _DOCUMENTS = ("run.json", "complete.json")
 
 

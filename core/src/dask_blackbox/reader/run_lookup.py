@@ -7,7 +7,6 @@ opened.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby, islice
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from dask_blackbox.card import RunState
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
+from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
 from dask_blackbox.store import Store
 
@@ -94,7 +94,7 @@ def _living(store: Store, address: RunAddress, started: float) -> RunState:
     return "lost" if is_silent(store, seen) else "running"
 
 
-_URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|(?:.*/)?runs/job=")
+_URL = bounded(r"[A-Za-z0-9+]+://|/|~|\.\.?/|(?:.*/)?runs/job=")
 _MOST = 10
 _MOST_ALIKE = 3
 _MOST_COMPLETIONS = 50
@@ -315,7 +315,7 @@ def _beginning(store: Store, typed: str) -> Iterator[_Candidate]:
 
 
 def _splits(typed: str) -> Iterator[tuple[str, str]]:
-    for slash in re.finditer("/", typed):
+    for slash in bounded("/").finditer(typed):
         if typed[: slash.start()] and typed[slash.end() :]:
             yield safe(typed[: slash.start()]), typed[slash.end() :]
 

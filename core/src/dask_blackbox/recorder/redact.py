@@ -30,6 +30,7 @@ from dask_blackbox.capture.redaction import (
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Manifest
+from dask_blackbox.patterns import bounded_text
 from dask_blackbox.protocol.messages import Answer, Reply
 
 # Under these names lie settings and arguments, where a plain `key` is a secret too;
@@ -40,7 +41,8 @@ _TEXTS = ("message", "traceback", "exception", "detail", "logger", "source", "wo
 
 # Dask prints a failed task with its arguments: data that was not requested.
 _ARGUMENTS = re.compile(
-    r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
+    # Each begins where none begins within it, so that the time grows as the text.
+    r"(?s)(Compute Failed\n(?:(?!Compute Failed\n).)*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
 )
 
 _INVENTORIES = (
@@ -259,7 +261,7 @@ def scanner_shapes() -> tuple[str, ...]:
     found: list[str] = []
     with guard("the rules of the secret scanner"):
         found.extend(_rules())
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(bounded_text, found)))
 
 
 def _rules() -> Iterator[str]:

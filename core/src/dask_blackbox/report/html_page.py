@@ -35,6 +35,7 @@ from dask_blackbox.formatting import (
     prefix_of,
     run_argument,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import curves_of, series_of
 from dask_blackbox.report.environment import environment_of
@@ -49,7 +50,7 @@ from dask_blackbox.report.wording import kept_links, missing_data
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 
-_TURNING = re.compile(f"[{BIDIRECTIONAL}]")
+_TURNING = bounded(f"[{BIDIRECTIONAL}]")
 _MOST_ROWS = 300
 _PRINTED_DEATHS, _PRINTED_LINES = 2, 30
 _ON_DEMAND = "dask-blackbox:on-demand"
@@ -283,8 +284,8 @@ MODULES = (
 )  # fmt: skip
 """The modules, each after those that it imports; the last one waits for what it unpacks."""
 
-_IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
-_EXPORT = re.compile(
+_IMPORT = bounded(r"^import .{0,};\n", re.MULTILINE)
+_EXPORT = bounded(
     r"^export (?P<kind>const|function|async function|class) "
     r"(?P<names>\{[^}]*\}|\w+)",
     re.MULTILINE,

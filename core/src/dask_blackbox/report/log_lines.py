@@ -15,6 +15,7 @@ import polars as pl
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.formatting import command, count, counted, plain, run_argument
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
@@ -112,7 +113,7 @@ def _task_filter(task: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 def _matching(pattern: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     # Python's dialect, not polars': it is the one that people know.
     try:
-        found = re.compile(pattern).search
+        found = bounded(pattern).search
     except re.error as error:
         raise ConfigurationError(
             f"{pattern!r} is not a regular expression ({error}); "
@@ -166,8 +167,8 @@ def _moment(run: RunTables, option: str, text: str) -> datetime:
     # Not above: a recorder that writes a report needs no Dask.
     from dask.utils import parse_timedelta
 
-    relative = re.fullmatch(r"([+-]?)(\d.*)", text)
-    if relative and not re.match(r"\d{4}-", text):
+    relative = bounded(r"([+-]?)(\d.*)").fullmatch(text)
+    if relative and not bounded(r"\d{4}-").match(text):
         sign, length = relative.groups()
         try:
             seconds = float(parse_timedelta(length))

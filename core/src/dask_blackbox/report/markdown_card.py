@@ -14,6 +14,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import as_code, capital, clock, plain
 from dask_blackbox.job_history import Past
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report.wording import (
     CONFIDENCE,
     STATE_SIGN,
@@ -45,16 +46,16 @@ _MOST_CHANGES = 5
 _SEVERITY = {"failure": "failure", "warning": "warning", "notice": "notice"}
 
 # What means something in the middle of a line, and what only at its beginning.
-_MARKUP = re.compile(r"([\\`*\[\]|~$<>&]|(?<![^\W_])_|_(?![^\W_]))")
-_OPENING = re.compile(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
-_AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.|@")
-_UNBROKEN = re.compile(r"[^\s“”]*[^\s“”,.;:]")
-_NO_BREAK = re.compile(r"[^\s/-]{100,}")
+_MARKUP = bounded(r"([\\`*\[\]|~$<>&]|(?<![^\W_])_|_(?![^\W_]))")
+_OPENING = bounded(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
+_AUTOLINK = bounded(r"(?i)\b(?:https?|ftp)://|\bwww\.|@")
+_UNBROKEN = bounded(r"[^\s“”]*[^\s“”,.;:]")
+_NO_BREAK = bounded(r"[^\s/-]{100,}")
 """No browser breaks these: they hide what is beside a card."""
 _MOST_UNBROKEN = 60
-_SPACES = re.compile(r"\s+")
-_BACKTICKS = re.compile(r"`+")
-_OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
+_SPACES = bounded(r"\s+")
+_BACKTICKS = bounded(r"`+")
+_OPENS = bounded(r"https?://[^\s<>()\"'`\\|]+")
 
 
 class MarkdownParts(NamedTuple):

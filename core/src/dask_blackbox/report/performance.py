@@ -54,6 +54,7 @@ from dask_blackbox.formatting import (
     moment,
     plain,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import summed_metrics
 from dask_blackbox.report.profile_tree import (
@@ -76,7 +77,7 @@ _PAGE = (
     '<meta name="referrer" content="no-referrer">{% endblock %}'
 )
 
-_SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
+_SCRIPT = bounded(r"<script([^>]{0,})>(.{0,}?)</script>", re.DOTALL)
 
 
 def performance_html(run: RunTables, card: RunCard) -> str:
@@ -219,13 +220,11 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 # Only where Bokeh puts them: what users have recorded stands in JSON, quotes escaped.
-_RANDOM = re.compile(
+_RANDOM = bounded(
     rf'(?:"docid":"|"roots":\{{"p\d+":"|<script type="application/json" id=")({_UUID})"'
 )
 
-_COUNTED = re.compile(
-    r'("id":"p|"root_ids":\["p|"roots":\{"p|data-root-id="p)(\d+)(?=")'
-)
+_COUNTED = bounded(r'("id":"p|"root_ids":\["p|"roots":\{"p|data-root-id="p)(\d+)(?=")')
 
 _FIRST = 1001
 

@@ -7,7 +7,6 @@ stored page has a signature.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlsplit, urlunsplit
@@ -26,6 +25,7 @@ from dask_blackbox.formatting import (
     plain,
 )
 from dask_blackbox.job_history import EarlierRun, Past, Recurrence
+from dask_blackbox.patterns import bounded
 
 CONFIDENCE = {
     "high": "high (proved by the evidence)",
@@ -145,8 +145,8 @@ def ordered_links(names: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), plain(names[name])) for name in chosen]
 
 
-_SECONDS = re.compile(r"duration|seconds|_time$")
-_BYTES = re.compile(r"memory|bytes|spilled|limit$|_size$")
+_SECONDS = bounded(r"duration|seconds|_time$")
+_BYTES = bounded(r"memory|bytes|spilled|limit$|_size$")
 
 
 def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
@@ -214,7 +214,7 @@ def missing_data(card: RunCard) -> list[str]:
     return parts
 
 
-_CODE = re.compile(
+_CODE = bounded(
     r"(?<!`)(?:`(?![`\s])(?P<plain>[^`\n]*[^`\s])`"
     r"|(?P<fence>``+)(?!`)(?P<ticked>[^\n]+?)(?<!`)(?P=fence))(?!`)"
 )

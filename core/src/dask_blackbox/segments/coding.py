@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dask_blackbox.patterns import bounded
 from dask_blackbox.segments.batch import FEW, SCALARS, Coding, Column
 
 Ints = NDArray[np.int64]
@@ -102,11 +103,11 @@ def _planes(numbers: NDArray[np.uint64]) -> bytes:
 _NUMBER, _HEX, _UUID = "\0", "\1", "\2"
 # A number that stands alone in a tuple, or at the end behind a `-`, and is written as Python
 # writes it.  No lookbehind: a pattern that begins with a character is found twice as fast.
-_NUMBERS = re.compile(r"([ (-])(-?[1-9][0-9]{0,17}|0)(?=[,)\n]|\Z)")
-_HASHES = re.compile(
+_NUMBERS = bounded(r"([ (-])(-?[1-9][0-9]{0,17}|0)(?=[,)\n]|\Z)")
+_HASHES = bounded(
     r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
-_RESERVED = re.compile(f"[{_NUMBER}{_HEX}{_UUID}]")
+_RESERVED = bounded(f"[{_NUMBER}{_HEX}{_UUID}]")
 _LARGEST_TEXT = 2**26
 _MOST_NUMBERS = 2**23
 
@@ -172,7 +173,7 @@ def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
     order = _order(shapes, codes)
     ordered = np.empty(order.size, np.int64)
     ordered[order] = _unpack_steps(numbers, order.size)
-    marks = re.findall(f"[{_HEX}{_UUID}]", text)
+    marks = bounded(f"[{_HEX}{_UUID}]").findall(text)
     if len(marks) * 16 != len(hashes):
         raise ValueError("the number of hashes must match the number of gaps")
     if marks:
@@ -184,7 +185,7 @@ def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
 
 
 def _filled(text: str, gap: str, form: str, values: tuple[object, ...]) -> str:
-    return re.sub(gap, form, text.replace("%", "%%")) % values
+    return bounded(gap).sub(form, text.replace("%", "%%")) % values
 
 
 def _mark(found: re.Match[str]) -> str:

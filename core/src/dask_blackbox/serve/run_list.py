@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 import time
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -13,6 +12,7 @@ import msgspec
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress, SketchName, index_names, read_index_name
+from dask_blackbox.patterns import bounded
 from dask_blackbox.reader import RunEntry, marked_runs
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.sketch import Sketch
@@ -181,7 +181,7 @@ def runs_found(store: Store, search: Search, *, size: int = 50) -> Found:
     """
     deadline = time.monotonic() + _TIMEOUT
     states = states_of(search.state)
-    words = [word for word in re.split(r"\s+", search.text.lower()) if word]
+    words = [word for word in bounded(r"\s+").split(search.text.lower()) if word]
     found: list[FoundRun] = []
     looked_at, last = 0, None
     names = _newest(store, search)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Protocol
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import bounded
 
 
 class Store(Protocol):
@@ -57,7 +57,7 @@ class Store(Protocol):
         """
 
 
-_PARTS = re.compile(r"[A-Za-z0-9._=~-]+(?:/[A-Za-z0-9._=~-]+)*")
+_PARTS = bounded(r"[A-Za-z0-9._=~-]+(?:/[A-Za-z0-9._=~-]+)*")
 _LONGEST_NAME = 800  # of the 1,024 bytes of an S3 key; the rest is the store's prefix
 _LONGEST_PART = 240  # of the 255 bytes of a file's name; the rest is for `.part` files
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import bounded
 
 KEYS = (
     "url",
@@ -34,7 +34,7 @@ _TEXTS = ("region", "profile", *CREDENTIALS, "sse", "sse-kms-key-id")
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
 _CHECKSUMS = ("when_supported", "when_required")
 _SSES = ("AES256", "aws:kms")
-_USERINFO = re.compile(r"//[^/@\s]*@")
+_USERINFO = bounded(r"//[^/@\s]*@")
 
 
 def gathered(settings: Mapping[str, object] | None = None) -> dict[str, object]:

@@ -5,7 +5,6 @@ Nothing that the server says is passed on without `plain`, which takes credentia
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from dask_blackbox.errors import (
     StoreNotFoundError,
     StoreUnreachableError,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.url import Bucket
 
@@ -306,8 +306,8 @@ _STATUSES: dict[int, Explain] = {
 """For codes that are not listed, and for answers without any."""
 
 
-_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
-_SIGNED = re.compile(
+_KEY_ID = bounded(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
+_SIGNED = bounded(
     r"(?i)((?:credential|signature|security-?token|accesskeyid)\W{1,3})[^,&\s\"'<>]+"
 )
 
@@ -317,7 +317,7 @@ def plain(text: str, request: Request) -> str:
     for hidden in (request.options.secret, request.options.key):
         if hidden:
             text = text.replace(hidden, "…")
-    text = re.sub(r"//[^/\s]*@", "//…@", " ".join(text.split()))
+    text = bounded(r"//[^/\s]{0,}@").sub("//…@", " ".join(text.split()))
     # Of credentials that were not given to us, as boto3 found them itself.
     text = _KEY_ID.sub("…", _SIGNED.sub(r"\1…", text))
     return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004
@@ -347,7 +347,7 @@ def translated(error: Exception, request: Request) -> StoreError:
 
 def _nothing_there(why: str, request: Request) -> StoreError:
     # The query of the request says nothing of the server, and is long.
-    why = re.sub(r"\?[^\"\s]*", "", why)
+    why = bounded(r"\?[^\"\s]{0,}").sub("", why)
     return StoreUnreachableError(
         f"{request.could_not}: {why}; is that server running, and is "
         "blackbox.store.endpoint right?"

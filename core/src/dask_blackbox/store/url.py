@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import bounded
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME = bounded(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
+_BUCKET = bounded(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_CONTROL = bounded(r"[\x00-\x1f\x7f]")
 _LONGEST_PREFIX = 200
 _IN_CONTAINERS = (
     "/.dockerenv",
@@ -198,6 +198,6 @@ def _is_ours(folder: Path) -> bool:
 
 def _shown(text: str) -> str:
     """Return a URL for a message: short, and without the credentials that it may hold."""
-    bare = re.sub(r"//.*@", "//…@", text)
-    bare = re.sub(r"\?.*", "?…", bare)
+    bare = bounded(r"//.{0,4000}@").sub("//…@", text)
+    bare = bounded(r"\?.*").sub("?…", bare)
     return repr(bare[:200])

@@ -39,11 +39,12 @@ from dask_blackbox.finding import (
     unusual,
 )
 from dask_blackbox.formatting import capital, class_of, counted, short, size
+from dask_blackbox.patterns import bounded
 
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 
-_NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kKMGTP]?i?B\b)?")
+_NUMBER = bounded(r"(?P<number>[\d,.]+) ?(?P<unit>[kKMGTP]?i?B\b)?")
 _LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {
     "kernel-oom": "was killed by the kernel's OOM killer",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from dask_blackbox.analyse.side_effects import closings_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 
 Tie = Literal["is", "waited", "none"]
 """How an incident is tied to the outcome: the driver's exception is it; the driver waited
@@ -194,7 +194,7 @@ def _repeats(output: str, exception: DriverException | None) -> bool:
     )
 
 
-_TIME_WAS_UP = re.compile("Time(?:d)?[Oo]ut")
+_TIME_WAS_UP = bounded("Time(?:d)?[Oo]ut")
 
 
 def _outcome_text(case: Case) -> str:

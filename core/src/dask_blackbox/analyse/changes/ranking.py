@@ -27,13 +27,14 @@ from dask_blackbox.analyse.changes.prefixes import values_of
 from dask_blackbox.analyse.history import by_start
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
+from dask_blackbox.patterns import bounded
 from dask_blackbox.sketch import Sketch
 
 _SAME_FACTOR = 0.02  # of the logarithms
 _ALIKE = math.log(1.25)
 _PIECES = ("partitions", "files", "graphs")
 """What there is more of if each is smaller."""
-_NUMBER = re.compile(r"-?[\d,]*\.?\d+")
+_NUMBER = bounded(r"-?[\d,]{0,40}\.?\d{1,40}")
 
 
 class Causes:
@@ -526,7 +527,7 @@ def _names_package(text: str, package: str) -> bool:
         rf"cannot import name '[^']*' from '{escaped.replace('/', '.')}(?:\.|')",
         rf"module '{escaped.replace('/', '.')}(?:\.[^']*)?' has no attribute",
     )
-    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+    return any(bounded(pattern, re.IGNORECASE).search(text) for pattern in patterns)
 
 
 def _names_code(change: Difference, context: VerdictContext) -> bool:
@@ -536,7 +537,8 @@ def _names_code(change: Difference, context: VerdictContext) -> bool:
     if kind == "module" and not context.code_unchanged:
         file = f"{PurePath(name.replace('.', '/')).name}.py"
         return (
-            re.search(rf'[/"]{re.escape(file)}"?,? line', context.traceback) is not None
+            bounded(rf'[/"]{re.escape(file)}"?,? line').search(context.traceback)
+            is not None
         )
     if kind == "callable" and not context.code_unchanged:
         function = name.rpartition(".")[2]
@@ -555,7 +557,7 @@ def _is_quoted(change: Difference, title: str, traceback: str) -> bool:
         return False
     _, _, last = traceback.rstrip().rpartition("\n")
     quoted = rf"^[\w.]+: .*(['\"]){re.escape(value)}\1"
-    return re.search(quoted, last) is not None
+    return bounded(quoted).search(last) is not None
 
 
 def _is_word(value: str) -> bool:

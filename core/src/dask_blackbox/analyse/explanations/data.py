@@ -15,8 +15,9 @@ from dask_blackbox.analyse.explanations.explained import (
 from dask_blackbox.analyse.frames import is_of_environment, last_frame
 from dask_blackbox.analyse.signatures import data_libraries as lines
 from dask_blackbox.analyse.signatures import services
+from dask_blackbox.patterns import bounded
 
-_FIELD = re.compile(r"^\s*(?P<name>[^\s:][^:\n]*): (?P<type>[^\n]+)$", re.MULTILINE)
+_FIELD = bounded(r"^\s*(?P<name>[^\s:][^:\n]*): (?P<type>[^\n]+)$", re.MULTILINE)
 _ONE_SCHEMA = (
     "Write every file with one schema (`to_parquet(…, schema=…)`), or convert the column "
     "after reading, partition by partition."
@@ -124,12 +125,12 @@ def _xgboost_features(found: re.Match[str], _: Context) -> Explained:
     )
 
 
-_ROW = re.compile(
-    r"^\| *(?P<column>\S.*?) *\| *(?P<found>\S.*?) *\| *(?P<expected>\S.*?) *\|$",
+_ROW = bounded(
+    r"^\|(?P<column>[^|\n]+)\|(?P<found>[^|\n]+)\|(?P<expected>[^|\n]+)\|$",
     re.MULTILINE,
 )
-_DTYPES = re.compile(r"^dtype=\{[^}]*\}", re.MULTILINE)
-_DATES = re.compile(
+_DTYPES = bounded(r"^dtype=\{[^}]*\}", re.MULTILINE)
+_DATES = bounded(
     r"columns failed to properly parse as dates:\s+- (?P<columns>.+(?:\n- .+)*)"
 )
 _PANDAS = ("/pandas/", "/dask/dataframe/", "/dask_expr/", "/pyarrow/")
@@ -138,7 +139,7 @@ _ABSENT = "-"
 
 def _rows(message: str) -> list[tuple[str, str, str]]:
     """Return column, found and expected of the table in a message of Dask's."""
-    rows = [(m["column"], m["found"], m["expected"]) for m in _ROW.finditer(message)]
+    rows = [[each.strip() for each in m.groups()] for m in _ROW.finditer(message)]
     return [(c.strip("'"), f, e) for c, f, e in rows if (c, f) != ("Column", "Found")]
 
 
@@ -220,7 +221,7 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
 def _no_attribute(found: re.Match[str], context: Context) -> Explained | None:
     """Explain an attribute that a data frame does not have: a column, or a method."""
     [name] = columns_in(found["columns"]) or [""]
-    if not re.search(rf"\.{re.escape(name)}\(", context.traceback):
+    if not bounded(rf"\.{re.escape(name)}\(").search(context.traceback):
         return _missing_columns(found, context)
     return Explained(
         headline=f"the data frame has no method '{name}'",

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dask_blackbox.formatting import listed
+from dask_blackbox.patterns import bounded
 
 _MOST = 3
-_NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
+_NAME = bounded(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,23 +108,24 @@ def named(noun: str, names: list[str]) -> str:
     return f"{noun if len(names) == 1 else noun + 's'} {shown}"
 
 
-_TABLE = re.compile(r"^\s*(?:\+[-=+]{2,}\+|\|.*\|)\s*$\n?", re.MULTILINE)
-_PREFIX = re.compile(
+_TABLE = bounded(r"^[ \t]*(?:\+[-=+]{2,}\+|\|.{0,}\|)[ \t]*$\n?", re.MULTILINE)
+_PREFIX = bounded(
     r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s+(?=\S)(?![a-z]+ )",
     re.MULTILINE,
 )
 """The moment of a line of a log; not the subject of a sentence (`… is a nonexistent time`)."""
-_SOURCE = re.compile(
+_SOURCE = bounded(
     r"(?<![\w/])(?:/|\.\./|\w+/)[\w./+-]+\.(?:cc|cpp|cu|cuh|h|hpp|c):\d+:?\s*"
 )
-_TAIL = re.compile(
-    r"\n?\s*(?:Stack trace:|\[bt\] \(\d|\(Background on this error at:|\[SQL: "
-    r"|\n\s*LINE \d+:)[\s\S]*"
+_TAIL = bounded(
+    r"(?:Stack trace:|\[bt\] \(\d|\(Background on this error at:|\[SQL: "
+    r"|\n[ \t]*LINE \d+:)[\s\S]*"
 )
 # What unittest and pytest append to a comparison that failed; values may have lines of their own.
-_WHERE = re.compile(r"\n\s*\+ +(?:where|and) [\s\S]*")
-_DIFF = re.compile(r"(?:\n+[-+?] .*)*\n+\? *[-+^ ]+(?:\n+[-+?] .*)*")
-_DRIVER = re.compile(r"^\((?:[\w]+\.)+\w*(?:Error|Exception|Warning)\) ")
+_WHERE = bounded(r"\n[ \t]*\+ +(?:where|and) [\s\S]*")
+_DIFF_LINE = bounded(r"[-+?] ")
+_DIFF_MARKS = bounded(r"\?[-+^ ]+")
+_DRIVER = bounded(r"^\((?:[\w]+\.)+\w*(?:Error|Exception|Warning)\) ")
 
 
 def _joined(message: str) -> str:
@@ -138,9 +140,25 @@ def _joined(message: str) -> str:
     return " ".join(each.strip() for each in parts) if several and parts else message
 
 
+def _without_diff(text: str) -> str:
+    """Return a text without the lines of differences that unittest prints (`- `, `+ `, `? ^`)."""
+    first, *lines = text.split("\n")
+    kept, block = [first], list[str]()
+    for line in [*lines, None]:
+        if line is not None and (not line or _DIFF_LINE.match(line)):
+            block.append(line)
+            continue
+        if not any(map(_DIFF_MARKS.fullmatch, block)):
+            kept += block
+        block = []
+        if line is not None:
+            kept.append(line)
+    return "\n".join(kept)
+
+
 def in_one_line(message: str) -> str:
     """Return a message as one line that says what happened."""
     message = _joined(message)
-    text = _DRIVER.sub("", _TAIL.sub("", _DIFF.sub("", _WHERE.sub("", message))))
+    text = _DRIVER.sub("", _TAIL.sub("", _without_diff(_WHERE.sub("", message))))
     text = _SOURCE.sub("", _PREFIX.sub("", _TABLE.sub("", text)))
     return " ".join(text.split()) or " ".join(message.split())

@@ -16,9 +16,10 @@ from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.signatures import python
 from dask_blackbox.analyse.signatures import services as lines
 from dask_blackbox.formatting import as_code
+from dask_blackbox.patterns import bounded
 
-_LISTED = re.compile(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
-_OF_SHELL = re.compile(r"[|;&<>$`=]")
+_LISTED = bounded(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
+_OF_SHELL = bounded(r"[|;&<>$`=]")
 _FEWER = (
     "Send fewer requests at a time: larger partitions, fewer threads per worker, "
     "retries with a growing delay (boto's `retries={'mode': 'adaptive'}`)."

@@ -11,13 +11,13 @@ cluster closed.  None of these is a death.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Literal
 
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.events import ExecutingTask, ProcessState
 from dask_blackbox.formatting import prefix_of, short, signal_name, size
+from dask_blackbox.patterns import bounded
 
 WINDOW = 5.0
 """Seconds by which witnesses of one exit may lie apart, before and after."""
@@ -50,7 +50,7 @@ EndedBy = Literal[
 """
 
 
-_MOMENT = re.compile(r"-\d{9,}[\d.]*$")
+_MOMENT = bounded(r"-\d{9,20}[\d.]{0,20}$")
 
 
 def without_moment(reason: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -50,6 +49,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
 
 _CLOSING_SECONDS, _RECENT = 5.0, 15.0
@@ -214,7 +214,7 @@ def _was_closed(case: Case, address: str) -> Iterator[Finding]:
         for each in case.run.of(DriverClosing)
         if each.what != "Client.close" and (decided is None or each.at < decided)
     ]
-    if exception is None or not re.search(_BEGINNING, exception.traceback):
+    if exception is None or not bounded(_BEGINNING).search(exception.traceback):
         return
     if not closed:
         yield from _had_ended(case, address, exception)
@@ -258,7 +258,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     if exception is None or case.recorded_cluster:
         return
     stopped = case.only_waited or case.raised("KeyboardInterrupt", "SystemExit")
-    if not stopped or not re.search(_BEGINNING, exception.traceback):
+    if not stopped or not bounded(_BEGINNING).search(exception.traceback):
         return
     at = code_line(exception, " at ")
     waited = ""
@@ -468,7 +468,7 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
 # tls-misconfigured
 
 # The second: what it sent was there before the handshake had begun.
-_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\b")
+_SCHEDULER = bounded(r"dask[ -]scheduler|dask_scheduler\b")
 _RESET = ("ConnectionResetError", "ConnectionAbortedError", "StreamClosedError")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
@@ -46,6 +45,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
@@ -305,7 +305,7 @@ def _why_released(case: Case, at: float) -> str:
 
 def _may_have_been_here(case: Case, key: str) -> bool:
     """Return whether a key may have been on this cluster; of scattered data it is unknown."""
-    if not re.fullmatch(_PIECE, key):
+    if not bounded(_PIECE).fullmatch(key):
         return True
     prefix = case.prefix_of(key)
     graphs = case.run.of(GraphUpdated)

@@ -73,6 +73,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
 
 # driver-killed
@@ -1009,7 +1010,7 @@ _CLOSING_CLUSTER = (
 def _was_in(case: Case, place: str) -> bool:
     """Return whether the driver was at such a place when it was interrupted."""
     trace = "" if case.exception is None else case.exception.traceback
-    return re.search(place, trace) is not None
+    return bounded(place).search(trace) is not None
 
 
 def _remedy_stopped_by_host(

@@ -44,17 +44,16 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 
 # environment-mismatch
 #
 # A worker that cannot read what it is sent closes itself with exit code 0 and takes the next
 # worker's turn with it: within milliseconds a cluster is gone, and the reason is lost.
 
-_RAISED = re.compile(
-    r"could not deserialize a message: ([\w.]*(?:Error|Exception): .+)"
-)
+_RAISED = bounded(r"could not deserialize a message: ([\w.]*(?:Error|Exception): .+)")
 
-_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3")
+_INSTALLED = bounded(r"/(?:site|dist)-packages/|/lib/python3")
 
 _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
 
@@ -320,7 +319,7 @@ def _is_involved(failure: TaskFailure, module: str, file: str) -> bool:
     text = f"{failure.own_traceback}\n{failure.message}"
     last = re.escape(module.rpartition(".")[2])
     return f'"{file}"' in text or bool(
-        re.search(rf"(?<![\w/.]){last}(?=[.'\s(]|$)", text)
+        bounded(rf"(?<![\w/.]){last}(?=[.'\s(]|$)").search(text)
     )
 
 
@@ -437,7 +436,7 @@ def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
 
 
 # Schedulers and workers keep uploaded files in folders of their own: `worker-4xk2m9p1`.
-_UPLOADED = re.compile(r"/(?:scheduler|worker|nanny)-\w+/(?P<file>\w+\.py)$")
+_UPLOADED = bounded(r"/(?:scheduler|worker|nanny)-\w+/(?P<file>\w+\.py)$")
 
 
 def _uploaded_file_findings(
@@ -526,7 +525,7 @@ def _installed(case: Case) -> dict[str, str]:
 
 def _marks(case: Case, bug: KnownBug) -> list[Evidence]:
     """Return where the recording bears the mark of a bug."""
-    mark = re.compile(bug.mark)
+    mark = bounded(bug.mark)
     logs = case.run.logs.filter(
         (pl.col("level") >= _WARNING) & pl.col("message").str.contains(bug.mark)
     )

@@ -52,6 +52,7 @@ from dask_blackbox.formatting import (
     short,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.tables.schemas import Row
 
@@ -67,23 +68,23 @@ _SENDING = (
     "collections_to_expr",
 )
 
-_GRAPH = re.compile(
+_GRAPH = bounded(
     r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
 )
 
 _DASKS = "Could not serialize object of type"
 
-_DEEP = re.compile(r"recursion", re.IGNORECASE)
+_DEEP = bounded(r"recursion", re.IGNORECASE)
 
 _GATHERING = ("in _gather", "in gather")
 
-_PRINTED = re.compile(
+_PRINTED = bounded(
     r"^<(?:(?P<kind>function|bound method|class) )?'?(?P<name>[\w.<>]+?)'?"
     r"(?: object| of .+)?(?: at 0x\w+)?>$",
     re.DOTALL,
 )
 
-_HASHED = re.compile(
+_HASHED = bounded(
     r"Object (?P<what>.{1,300}?) cannot be deterministically hashed", re.DOTALL
 )
 
@@ -333,11 +334,11 @@ def _remedy_graph_not_deserializable(
 
 _HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
 
-_MADE = re.compile(r"\b(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
+_MADE = bounded(r"\b(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
 
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
 
-_CANNOT = re.compile(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
+_CANNOT = bounded(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
 
 _DROPPED = "as_completed._track_future"
 
@@ -597,7 +598,7 @@ def _that_may_hold(case: Case) -> list[Row]:
 
 # dependency-not-serializable
 
-_WHY = re.compile(r"^(?:\w+\.)*\w*Error: (?P<why>cannot pickle .+)$", re.MULTILINE)
+_WHY = bounded(r"^(?:\w+\.)*\w*Error: (?P<why>cannot pickle .+)$", re.MULTILINE)
 
 _ARRIVED = ("memory", "released")
 

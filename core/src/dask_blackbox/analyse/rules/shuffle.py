@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,9 +39,10 @@ from dask_blackbox.formatting import (
     prefix_of,
     short,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
 
-_TRANSFER = re.compile(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
+_TRANSFER = bounded(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,6 +105,7 @@ from dask_blackbox.formatting import (
     uncapitalised,
 )
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
 from dask_blackbox.tables.schemas import Row
 
@@ -122,7 +123,7 @@ _START_FAILURES = (
     NANNY_EXIT_STATUS,
 )
 
-_RAISED = re.compile(
+_RAISED = bounded(
     r"^(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Exit)): (?P<message>.*)$",
     re.MULTILINE,
 )
@@ -133,21 +134,21 @@ _REGISTERING = (
     "register_worker_plugin",
 )
 
-_REGISTERED = re.compile(
+_REGISTERED = bounded(
     r"\bregister_(?:worker_)?plugin\((?:[\w.]+\.)?(?P<name>[A-Z]\w*)\("
 )
 
-_UNIQUE = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_UNIQUE = bounded(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """Dask makes names of plugins unique, which says nothing to people."""
 
-_COMMAND = re.compile(
+_COMMAND = bounded(
     r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
     r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b|"
     # `python -m dask`, which ended as Python imported Dask.
     r"\b_get_module_details\n.*(?:\n  .*)*/dask/__init__\.py"
 )
-_OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
-_OF_ROLE = re.compile(
+_OF_SCHEDULER = bounded(r"dask[ -]scheduler|dask_scheduler\.py")
+_OF_ROLE = bounded(
     r"dask[ -](?:scheduler|worker|spec)|dask_(?:scheduler|worker|spec)\.py"
 )
 
@@ -523,7 +524,7 @@ def _of_names(message: str) -> str:
     return message if taken is None else f"the name '{taken['name']}' {_NAME_TAKEN}"
 
 
-_NO_PORT_LEFT = re.compile(r"Could not start \w+ on host \S+ with port \[")
+_NO_PORT_LEFT = bounded(r"Could not start \w+ on host \S+ with port \[")
 
 
 def _port_text(message: str, who: str) -> str:
@@ -748,13 +749,13 @@ def _survived_wait(case: Case) -> re.Match[str] | None:
 
 
 _KERNEL_WAITS = (
-    (re.compile(r"locks_lock|flock|fcntl_setlk"), "a file lock"),
-    (re.compile(r"nanosleep"), "the end of a sleep"),
-    (re.compile(r"pipe_read|anon_pipe"), "data from a pipe"),
-    (re.compile(r"do_wait"), "the end of another process"),
-    (re.compile(r"sk_wait|skb_wait|tcp_|inet_|unix_"), "data from a connection"),
-    (re.compile(r"nfs|rpc_|fuse|cifs"), "a network file system"),
-    (re.compile(r"futex"), "a lock, or another thread"),
+    (bounded(r"locks_lock|flock|fcntl_setlk"), "a file lock"),
+    (bounded(r"nanosleep"), "the end of a sleep"),
+    (bounded(r"pipe_read|anon_pipe"), "data from a pipe"),
+    (bounded(r"do_wait"), "the end of another process"),
+    (bounded(r"sk_wait|skb_wait|tcp_|inet_|unix_"), "data from a connection"),
+    (bounded(r"nfs|rpc_|fuse|cifs"), "a network file system"),
+    (bounded(r"futex"), "a lock, or another thread"),
 )
 """Functions of Linux in which a process sleeps, and for what."""
 
@@ -1439,9 +1440,7 @@ def _no_worker_text(hang: Hang) -> str:
     return few.get(hang.workers, f"none of the {hang.workers} workers has")
 
 
-_LINE = re.compile(
-    r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)"
-)
+_LINE = bounded(r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)")
 
 
 def restrictions_in(text: str) -> RestrictedTask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -102,6 +101,7 @@ from dask_blackbox.formatting import (
     short,
     short_with_paths,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables
 
 # task-exception
@@ -122,7 +122,7 @@ _TITLE = 120
 """How long a title may be, so that no headline is cut."""
 
 _TIMEOUTS = ("Timeout", "TimeoutError", "TimeoutExpired")
-_PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
+_PIECE = bounded(r"^\(.+, (?P<number>\d+)\)$")
 
 _HANDLED = (
     "If these failures are expected, return a value instead of raising, and this "
@@ -197,7 +197,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         return
     name, frame = class_of(exception.exception), user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    texts = (t for p, t in _NOT_TASKS.items() if re.search(p, exception.traceback))
+    texts = (t for p, t in _NOT_TASKS.items() if bounded(p).search(exception.traceback))
     unknown = ("a task", "The recording does not show which task that was.")
     what, how = next(texts, unknown)
     advice, sure = advice_on_text(

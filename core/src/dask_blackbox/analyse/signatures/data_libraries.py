@@ -64,9 +64,9 @@ PARQUET_COLUMNS_NOT_FOUND = Signature(
 )
 PARTITION_SCHEMA_DIFFERS = Signature(
     (
-        r"(?s)Failed to convert partition to expected pyarrow schema.*?"
-        r"Expected partition schema:\n(?P<expected>.*?)\n\n.*?"
-        r"Received partition schema:\n(?P<found>.*?)\n\n"
+        r"(?s)Failed to convert partition to expected pyarrow schema.{0,2000}?"
+        r"Expected partition schema:\n(?P<expected>.{0,4000}?)\n\n.{0,200}?"
+        r"Received partition schema:\n(?P<found>.{0,4000}?)\n\n"
     ),
     (
         "Failed to convert partition to expected pyarrow schema:\n    "
@@ -161,7 +161,7 @@ ARROW_FIELD_NAMES_DIFFER = Signature(
 ARROW_TABLE_SCHEMA_DIFFERS = Signature(
     (
         r"(?s)Table schema does not match schema used to create file:\s*"
-        r"table:\n(?P<found>.*?) vs\.\s*\nfile:\n(?P<expected>.*)"
+        r"table:\n(?P<found>.{0,4000}?) vs\.\s*\nfile:\n(?P<expected>.*)"
     ),
     (
         "Table schema does not match schema used to create file: \ntable:\nqty: string vs. "
@@ -170,14 +170,14 @@ ARROW_TABLE_SCHEMA_DIFFERS = Signature(
     source="pyarrow",
 )
 ARROW_SCHEMAS_DIFFER = Signature(
-    r"(?s)Schema at index (?P<number>\d+) was different: \n(?P<expected>.*?)\nvs\n(?P<found>.*)",
+    r"(?s)Schema at index (?P<number>\d+) was different: \n(?P<expected>.{0,4000}?)\nvs\n(?P<found>.*)",
     "Schema at index 1 was different: \nqty: int64\nvs\nqty: string",
     source="pyarrow",
 )
 ARROW_VALUE_NOT_CONVERTED = Signature(
     (
-        r"(?s)(?:tried to convert to (?P<expected>[\w\[\], ]+?)|Expected (?P<wanted>\w+), got an? "
-        r"'?(?P<got>\w+)'? object)\W.*Conversion failed for column (?P<column>.+?) with "
+        r"(?s)(?:tried to convert to (?P<expected>[\w\[\], ]{1,60}?)|Expected (?P<wanted>\w+), got an? "
+        r"'?(?P<got>\w+)'? object)\W.{0,200}?Conversion failed for column (?P<column>.{1,200}?) with "
         r"type (?P<found>\w+)"
     ),
     (
@@ -189,7 +189,7 @@ ARROW_VALUE_NOT_CONVERTED = Signature(
 ARROW_TYPE_NOT_KNOWN = Signature(
     (
         r"(?s)with type (?P<found>[\w.]+): did not recognize Python value type"
-        r".*Conversion failed for column (?P<column>.+?) with type"
+        r".{0,200}?Conversion failed for column (?P<column>.{1,200}?) with type"
     ),
     (
         '("Could not convert <re.Match object> with type re.Match: did not recognize Python '
@@ -219,7 +219,7 @@ XGBOOST_CHECK_FAILED = Signature(
 )
 XGBOOST_INVALID_COLUMNS = Signature(
     (
-        r"DataFrame\.dtypes for data must be int, float, bool or category[\s\S]*?"
+        r"DataFrame\.dtypes for data must be int, float, bool or category[\s\S]{0,1000}?"
         r"Invalid columns:\s*(?P<column>[^:,\s]+): (?P<found>\w+)"
     ),
     (
@@ -231,7 +231,7 @@ XGBOOST_INVALID_COLUMNS = Signature(
 )
 XGBOOST_FEATURES_MISSING = Signature(
     (
-        r"feature_names mismatch: [\s\S]*?"
+        r"feature_names mismatch: [\s\S]{0,4000}?"
         r"(?:expected (?P<columns>[^\n]+?) in input data"
         r"|training data did not have the following fields: (?P<extra>[^\n]+))"
     ),

@@ -55,8 +55,8 @@ TASK_KILLED_ITS_WORKERS = Signature(
 )
 TASK_CALLED_EXIT = Signature(
     (
-        r"""Unhandled exception in async instruction for .*?execute\(['"](?P<key>.+?)['"]\)"""
-        r""".*?exception=SystemExit\((?P<said>.*?)\)>"""
+        r"""Unhandled exception in async instruction for [^\n(]*execute\(['"](?P<key>.{1,300}?)['"]\)"""
+        r""".{0,100}?exception=SystemExit\((?P<said>.{0,300}?)\)>"""
     ),
     (
         "Unhandled exception in async instruction for <Task finished name=\"execute('leave-1')\" "
@@ -142,7 +142,7 @@ NO_WORKER_TO_SCATTER_TO = Signature(r"No valid workers found", "No valid workers
 NO_WORKER_FOR_TASK = Signature(
     (
         r"Attempted to run task '?(?P<key>.+?)'? but timed out after "
-        r"(?P<waited>[\d.]+ ?\w+) waiting"
+        r"(?P<waited>[\d.]{1,20} ?\w{1,20}) waiting"
     ),
     (
         "Attempted to run task 'fit-1' but timed out after 4.00 s waiting for a valid worker "

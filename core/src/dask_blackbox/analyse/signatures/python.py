@@ -147,9 +147,9 @@ BUFFER_NOT_ALLOCATED = Signature(
 LOG_TIME = Signature(
     (
         r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:"
-        r"(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]+"
-        r"(?:[\w.-]+[\s:|-]+)?[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[\])]?[\s:|-]+|"
-        r"[.,]\d{3,6}(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]+)"
+        r"(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]{1,9}"
+        r"(?:[\w.-]{1,99}[\s:|-]{1,9})?[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[\])]?[\s:|-]{1,9}|"
+        r"[.,]\d{3,6}(?:Z|[+-]\d\d:?\d\d)?\]?[\s:|,-]{1,9})"
     ),
     "2026-11-26 15:48:06,984 geyser WARNING offset feed ends: KeyError('offset_mm')",
     source="python",

@@ -10,6 +10,7 @@ from typing import Literal
 
 import polars as pl
 
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 Source = Literal[
@@ -49,7 +50,7 @@ class Signature:
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
+        return bounded(self.pattern)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return where a text has this line, or None."""
@@ -95,4 +96,4 @@ def lines_of(
 
 def _without_names(pattern: str) -> str:
     """Return a pattern without names of its groups, so that it can be joined to others."""
-    return re.sub(r"\(\?P<\w+>", "(", pattern)
+    return bounded(r"\(\?P<\w+>").sub("(", pattern)

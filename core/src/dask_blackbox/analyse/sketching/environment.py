@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -29,6 +28,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import size
 from dask_blackbox.identity import argv_of
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 _LONGEST = 160
@@ -306,7 +306,7 @@ def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
     return found
 
 
-_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+_OPTION = bounded(r"--?[A-Za-z][\w.-]*")
 _GIVEN = "given"
 
 

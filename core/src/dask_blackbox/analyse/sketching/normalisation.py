@@ -6,7 +6,7 @@ when they are blanked out can be compared.
 
 from __future__ import annotations
 
-import re
+from dask_blackbox.patterns import bounded
 
 _BLANK = "#"
 
@@ -28,16 +28,16 @@ _OBJECT = r"0x[0-9a-fA-F]+"
 _EPOCH = r"(?<![\d.])1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?![\d])"
 _TEMPORARY = r"(?:/private)?/(?:tmp|var/folders|dev/shm)/[^\s'\",;)]*"
 
-_DIFFERS = re.compile(
+_DIFFERS = bounded(
     f"{_UUID}|{_MOMENT}|{_COMPACT}|{_CLOCK}|{_OBJECT}|{_TEMPORARY}|{_EPOCH}|{_HEX}"
 )
-_ADDRESSES = re.compile(f"{_ADDRESS}|{_HOST_PORT}")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_COUNTER = re.compile(r"(?:(?<=^)|(?<=[-_.:/]))\d+(?=$|[-_.:/])|\d{4,}")
-_QUOTED_KEY = re.compile(r"(?:\('[^']*'(?:, ?\d+)+\))")
-_SPACES = re.compile(r"\s+")
+_ADDRESSES = bounded(f"{_ADDRESS}|{_HOST_PORT}")
+_NUMBER = bounded(r"\d+(?:[.,]\d+)*")
+_COUNTER = bounded(r"(?:(?<=^)|(?<=[-_.:/]))\d+(?=$|[-_.:/])|\d{4,}")
+_QUOTED_KEY = bounded(r"(?:\('[^']*'(?:, ?\d+)+\))")
+_SPACES = bounded(r"\s+")
 _LONGEST = 300
-_DAG = re.compile(r"^unusual_prefix_[0-9a-f]+_")
+_DAG = bounded(r"^unusual_prefix_[0-9a-f]+_")
 
 
 def own_name(name: str) -> str:

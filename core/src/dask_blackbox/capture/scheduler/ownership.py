@@ -204,7 +204,9 @@ def _process_of(client: str) -> tuple[int, int] | None:
 
 _AT, _ROLE, _SOURCE, _PID, _SEQ, _LOGGER, _LEVEL, _TEXT, _KEY = range(9)
 _CLUSTERS = ("distributed", "tornado", "asyncio", "bokeh", "dask")
-_FAILED = re.compile(r"Compute Failed\nKey: +(.*)\n")  # quotes the task's arguments
+_FAILED = re.compile(
+    r"Compute Failed\nKey: {1,20}(.*)\n"
+)  # quotes the task's arguments
 _LATE = (
     1.0  # seconds after a task in which a thread that it has started may still print
 )
