@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _cpu(measured: Iterable[dict[str, Any]], name: str) -> float:
-    return median(each[name]["cpu"] for each in measured)
+    return float(median(each[name]["cpu"] for each in measured))
 
 
 def _in_a_process(source: Path | None, rounds: int) -> dict[str, Any]:

@@ -10,7 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from dask_blackbox.analyse import RULES, Case, findings_in, user_rules, verdict_of
+from dask_blackbox.analyse import (
+    RULES,
+    Case,
+    findings_in,
+    user_rules,
+    verdict_in,
+)
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.causes.mechanisms import MECHANISMS
 from dask_blackbox.card import RunCard, card_of
@@ -190,7 +196,7 @@ def test_a_change_of_the_input_is_a_factor(
         kind="input-size", what="bytes", before=before, after=after, why="memory"
     )
 
-    first = chain_of(Case(run), verdict_of(findings_in(run), run), [change])[0]
+    first = chain_of(Case(run), verdict_in(run), [change])[0]
 
     assert first.text.startswith(text)
 
@@ -207,7 +213,7 @@ def test_a_commit_is_named_by_the_code_that_it_changed() -> None:
         why="the failure went through it", explains=(of_prefix,),
     )  # fmt: skip
     run = the("one_customer_has_all_the_orders").run
-    step = chain_of(Case(run), verdict_of(findings_in(run), run), [commit])[0]
+    step = chain_of(Case(run), verdict_in(run), [commit])[0]
 
     assert step.text == "Code of prefix settle changed (fare_of at pricing.py:13)"
 
@@ -218,7 +224,7 @@ def test_a_change_that_fits_the_verdict_is_the_first_step(
 ) -> None:
     run = the("one_customer_has_all_the_orders").run
     before, after = sizes
-    verdict = verdict_of(findings_in(run), run)
+    verdict = verdict_in(run)
     other = Change(kind="host", what="kernel", before="6.1", after="6.2")
     fits = Change(
         kind="input-size", what="orders", before=before, after=after, why="memory"
@@ -232,7 +238,7 @@ def test_a_change_that_fits_the_verdict_is_the_first_step(
 
 def test_a_change_that_most_runs_have_is_no_step_of_the_chain() -> None:
     run = the("one_customer_has_all_the_orders").run
-    verdict = verdict_of(findings_in(run), run)
+    verdict = verdict_in(run)
     usual = Change(
         kind="parameters",
         what="region",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from unittest.mock import MagicMock, patch
 
 import polars as pl
 import pytest
-from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse import findings_in, verdict_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.card import card_of
 from dask_blackbox.events import GraphUpdated, WorkerAdded
@@ -65,7 +65,15 @@ def test_a_small_run_is_diagnosed_with_few_queries(queries: MagicMock) -> None:
 
     assert card.verdict is not None
     assert card.verdict.rule == "task-exception"
-    assert queries.call_count <= 250
+    assert queries.call_count <= 240
+
+
+def test_the_verdict_alone_is_the_same_as_with_all_other_findings() -> None:
+    found = findings_in(a_small_run())
+
+    assert verdict_in(a_small_run()) == found[0]
+    assert [each.severity for each in found].count("failure") == 1
+    assert verdict_in(a_run(a_worker(), a_graph())) is None
 
 
 def test_the_card_uses_what_the_diagnosis_derived() -> None:
@@ -113,14 +121,15 @@ def test_a_table_without_rows_is_the_same_after_a_query(name: str) -> None:
     column = plain.columns[0]
     empty = without_empty_queries(plain)
 
-    for query in (
+    queries: list[Callable[[pl.DataFrame], pl.DataFrame]] = [
         lambda table: table.filter(pl.col(column).is_not_null()),
         lambda table: table.sort(column, maintain_order=True),
         lambda table: table.unique(column),
         lambda table: table.drop_nulls(),
         lambda table: table.select(column).filter(pl.col(column).is_null()),
         lambda table: table.group_by(column, maintain_order=True).len(),
-    ):
+    ]
+    for query in queries:
         assert_frame_equal(query(empty), query(plain))
 
 

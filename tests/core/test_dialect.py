@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.dialect import dialect_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
@@ -57,7 +57,7 @@ def remedy(run: RunTables, kind: str) -> str:
 def verdict(run: RunTables, kind: str) -> Finding:
     manifest = msgspec.structs.replace(run.manifest, host={"kind": kind})
     reported = RunTables(manifest, run.ending, run._frames)
-    found = verdict_of(findings_in(reported), reported)
+    found = verdict_in(reported)
     assert found is not None
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import Case, findings_in, verdict_of
+from dask_blackbox.analyse import Case, verdict_in
 from dask_blackbox.analyse.exception_context import FailedAlike, same_failures
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -43,7 +43,7 @@ def test_siblings_that_were_not_awaited_count() -> None:
     run = a_run(a_worker(), a_graph(), a_failed_row(), *siblings, *executed, the_end())
 
     assert alike(run) == FailedAlike(failed=8, attempted=8)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     assert found.title.endswith("(8 of 8 tasks failed in the same way)")
     assert "8 of 8 executed tasks of 'parse' failed in the same way" in (found.cause)
@@ -60,7 +60,7 @@ def test_a_long_message_does_not_cut_off_how_many_failed() -> None:
     end = raised_in("tariff_of_household-0", error)[-1]
     run = a_run(a_worker(), a_graph(), *tasks, end)
 
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.title == (
@@ -98,7 +98,7 @@ def test_what_failed_otherwise_does_not_count(sibling: Piece) -> None:
     run = a_run(a_worker(), a_graph(), a_failed_row(), sibling, the_end())
 
     assert alike(run).failed == 1
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     assert "same way" not in found.title + found.cause
 
@@ -130,7 +130,7 @@ UnboundLocalError: cannot access local variable 'archive'
     task = a_failed_task("parse-0", *raised, traceback=trace)
     run = a_run(a_worker(), a_graph(), task, raised_in("parse-0", error)[-1])
 
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     assert found.title == (
         "ReadError in 'parse': not a gzip file; then UnboundLocalError"

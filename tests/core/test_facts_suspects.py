@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.facts.suspects import (
     frame_at_exit,
     suspects_of,
@@ -94,7 +94,7 @@ def suspects(run: RunTables) -> tuple[str, ...]:
 
 
 def the_verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

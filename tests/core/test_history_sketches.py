@@ -8,7 +8,7 @@ import json
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import Case, findings_in, verdict_of
+from dask_blackbox.analyse import Case, verdict_in
 from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
 from dask_blackbox.analyse.sketching.normalisation import normal_message
 from dask_blackbox.analyse.sketching.prefixes import with_cpu
@@ -43,7 +43,7 @@ ADDRESS = RunAddress.of("a/b", "scheduled__2026-11-21T00:00:00+00:00", 2)
 
 
 def fingerprint_of(run: RunTables) -> Fingerprint:
-    verdict = verdict_of(findings_in(run), run)
+    verdict = verdict_in(run)
     assert verdict is not None
     fingerprint = sketch_of(Case(run), verdict).fingerprint
     assert fingerprint is not None

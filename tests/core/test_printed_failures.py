@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.analyse.frames import raised_in_a_wait_for_dask
 from dask_blackbox.finding import Finding
@@ -69,7 +69,7 @@ def printed(lines: Sequence[str], *, at: float = 5.0) -> list[Piece]:
 def verdict(*pieces: Piece | list[Piece], recorded: bool = True) -> Finding:
     """Return the verdict on a run of these pieces."""
     run = a_run(*pieces, recorded=recorded)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

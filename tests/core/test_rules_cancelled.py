@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     a_graph,
@@ -40,7 +40,7 @@ def cancelled_by(client: str, key: str = "draw-1", reason: str = "unknown") -> F
         *reported_by_the_scheduler(client, key),  # type: ignore[arg-type]
         ended_with(an_exception(CANCELLED, f"draw-1 cancelled for reason: {reason}.")),
     )
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -95,7 +95,7 @@ def test_a_restart_is_the_runs_own_where_nobody_else_is_connected(
             an_exception(CANCELLED, "draw-1 cancelled for reason: scheduler-restart.")
         ),
     )
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert (found.title, found.retry_advice) == (title, advice)
@@ -106,7 +106,7 @@ def timed_out(*done: float) -> Finding:
     tasks = [a_task(f"draw-{n}", start=at) for n, at in enumerate(done)]
     waited = an_exception("TimeoutError", "timed out after 4 s.")
     run = a_run(a_worker(), a_graph(), *tasks, ended_with(waited, at=8.0))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -133,7 +133,7 @@ def test_what_the_job_cancels_of_its_own_is_no_work_of_dasks() -> None:
     )
     own = an_exception("asyncio.exceptions.CancelledError", "", traceback=text)
     run = a_run(a_worker(), a_graph(), ended_with(own))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "driver-exception"
@@ -158,7 +158,7 @@ def test_work_that_is_cancelled_is_the_reason_of_what_is_raised_from_none() -> N
         handled=(f"distributed.client.FutureCancelledError: {message}",),
     )
     run = a_run(a_worker(), a_graph(), cancelled, ended_with(error))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "cancelled"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
@@ -48,7 +48,7 @@ def blocked_at(*stack: str, at: float = 40.0, **more: Any) -> Piece:
 def verdict(*pieces: Any) -> Finding:
     """Return the verdict on a run of these pieces."""
     run = a_run(*pieces)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

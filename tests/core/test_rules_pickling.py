@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
@@ -25,7 +25,7 @@ PICKLING = (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

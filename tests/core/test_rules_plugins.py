@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
 from scenario_runs import SCENARIOS, Home, begin_command, ended
@@ -40,7 +40,7 @@ def verdict(call: str, plugin: str | None = None) -> Finding:
     )
     error = msgspec.structs.replace(error, plugin=plugin)
     run = a_run(a_worker(), a_graph(), failed_with(error))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import findings_in, verdict_in
 from dask_blackbox.analyse.frames import untangled
 from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.capture.exceptions import message_of
@@ -55,7 +55,7 @@ class PickyError(Exception):
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     a_death,
@@ -30,7 +30,7 @@ def verdict(*, at: float, worker: str = "tcp://w1") -> Finding:
     """Return the verdict on a task that failed, with such a line in a worker's log."""
     line = a_log_line(NO_SEAT, at=at, source=worker, logger="distributed.worker")
     run = a_run(a_worker(), line, raised_in("simulate-1", MISSED))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -59,7 +59,7 @@ def left_because_of(raised: str) -> Finding:
     dead = a_death(exit_code=0, processing=["load-1"], lines=[line], closing=broken)
     late = failed_with(an_exception("TimeoutError", "timed out after 300 s."))
     run = a_run(a_worker(), *dead, late)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def out_of_reach(*, heartbeat: float) -> str:
     )
     late = failed_with(an_exception("TimeoutError", "timed out after 20 s."), at=45)
     run = a_run(a_worker(), a_task("sum-1"), a_sample(at=heartbeat), line, late)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found.rule
 
@@ -113,7 +113,7 @@ def test_a_worker_that_is_asked_for_by_its_name_and_has_left_is_reported() -> No
     )  # fmt: skip
     late = failed_with(an_exception("TimeoutError", ""), at=100)
     run = a_run(a_worker(), left, stall, late)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "no-valid-worker"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.finding import Finding
@@ -26,7 +26,7 @@ from runs_from_rows import (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
@@ -28,7 +28,7 @@ def failed_on(worker: str, key: str = "predict-8") -> Piece:
 def verdict(*pieces: Piece | list[Piece]) -> Finding:
     error = an_exception("ValueError", "no model was loaded")
     run = a_run(a_graph(), a_worker("tcp://w2"), *pieces, failed_with(error))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -105,7 +105,7 @@ def test_a_late_worker_without_a_module_is_not_all_workers() -> None:
         late,
         failed_with(missing),
     )
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "module-not-shipped"
@@ -145,7 +145,7 @@ def test_a_pool_of_processes_in_a_task_includes_what_to_do() -> None:
         a_failed_task("all_cores-1", "AssertionError", text, worker="tcp://w2"),
         failed_with(an_exception("AssertionError", text)),
     )
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert "distributed.worker.daemon: False" in found.remedy
@@ -179,7 +179,7 @@ def test_a_worker_that_has_the_drivers_module_leaves_one_that_has_not(
         a_failed_task("plan-1", "ImportError", text, worker="tcp://w1"),
         failed_with(an_exception("ImportError", text)),
     )
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.title.startswith(title)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import findings_in, verdict_in
 from dask_blackbox.card import card_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import capital
@@ -51,7 +51,7 @@ def rules_of(*pieces: Any) -> list[str]:
 def verdict(*pieces: Any, recorded: bool = True) -> Finding:
     """Return the verdict on a run of these pieces."""
     run = a_run(*pieces, recorded=recorded)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -1218,7 +1218,7 @@ def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_time
     ]  # fmt: skip
     ended = failed_with(an_exception("SystemExit", "bids missing"), at=15)
     run = a_run(*pieces, ended)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert (found.rule, found.confidence) == ("workers-never-arrived", "medium")
@@ -1226,7 +1226,7 @@ def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_time
     assert "No worker ever joined the scheduler at tcp://10.0.0.1:8787" in found.cause
     graph = an_event("graph-updated", "Client-1", at=14.5, graph=1, tasks=1)
     run = a_run(*pieces, graph, ended)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "driver-exception"

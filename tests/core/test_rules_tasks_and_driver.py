@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import findings_in, verdict_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.run_tables import RunTables
@@ -36,7 +36,7 @@ TRACEBACK = (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

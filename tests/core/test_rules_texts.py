@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.explanations import in_one_line
 from dask_blackbox.analyse.rules.startup import restrictions_in
 from dask_blackbox.events.graphs import RestrictedTask
@@ -28,7 +28,7 @@ NO_WORKER = (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import findings_in, verdict_in
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -50,7 +50,7 @@ REFUSED = (
 def verdict(*pieces: Any, recorded: bool = True) -> Finding:
     """Return the verdict on a run of these pieces."""
     run = a_run(*pieces, recorded=recorded)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -191,7 +191,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
     )
     closing = an_event("scheduler-closing", "tcp://s", at=25, reason="terminate")
     run = a_run(a_worker(), a_graph(), a_task(), refused, closing)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.rule == "tls-misconfigured"

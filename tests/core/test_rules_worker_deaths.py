@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from dask_blackbox.analyse import Case, exit_causes, findings_in, verdict_of
+from dask_blackbox.analyse import Case, exit_causes, findings_in, verdict_in, verdict_of
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.exit_causes import DIED
 from dask_blackbox.analyse.rules import RULES
@@ -38,7 +38,7 @@ from runs_from_rows import (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 
@@ -409,7 +409,7 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
         found.cause
     )
     run = a_run(stop, given_up, killed_by(-9))
-    [step, *_] = chain_of(Case(run), verdict_of(findings_in(run), run), ())
+    [step, *_] = chain_of(Case(run), verdict_in(run), ())
     assert step.text.endswith(
         "was stopped by the run's own script (SIGSTOP), sent no heartbeats and was removed"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import findings_in, verdict_in
 from dask_blackbox.card import card_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
@@ -27,7 +27,7 @@ from runs_from_rows import (
 
 
 def verdict(run: RunTables) -> Finding:
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

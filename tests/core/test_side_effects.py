@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from conditions import until
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.capture.driver.client_calls import DriverCalls
 from dask_blackbox.capture.files import (
     RemovedFiles,
@@ -446,7 +446,7 @@ REMOVED = an_event(
 
 def test_a_program_that_failed_comes_before_the_file_that_is_missing() -> None:
     run = a_run(a_worker("tcp://w1"), PROGRAM, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.confidence == "medium"
@@ -463,7 +463,7 @@ def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
         DriverSignalled.kind, "driver", at=4.0, pid=1, target=77, signal="SIGTERM"
     )
     run = a_run(a_worker("tcp://w1"), signalled, PROGRAM, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.confidence == "high"
@@ -472,7 +472,7 @@ def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
 
 def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
     run = a_run(a_worker("tcp://w1"), REMOVED, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.confidence == "high"
@@ -485,7 +485,7 @@ def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
 def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
     later = an_event(FileRemoved.kind, "driver", at=11.0, path="/data/in.csv")
     run = a_run(a_worker("tcp://w1"), later, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert "removed" not in found.title
@@ -497,7 +497,7 @@ def test_what_failed_after_a_file_was_cleaned_up_is_why_it_is_missing() -> None:
         file="/job.py", line=2, function="clean",
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), cleaned, PROGRAM, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.title.startswith("Program “extract in.csv” of the driver exited")
@@ -510,7 +510,7 @@ def test_the_folder_of_another_file_reports_nothing() -> None:
         changed=START - 86_400, entries=3,
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), other, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert "Nothing in this run changed" not in (found.remedy or "")
@@ -525,7 +525,7 @@ def test_a_relative_path_that_the_driver_finds_is_no_file_that_was_removed() -> 
     )  # fmt: skip
     error = an_exception("FileNotFoundError", message)
     run = a_run(a_worker("tcp://w1"), missing, raised_in("load-1", error, at=10.0))
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.confidence == "high"
@@ -544,7 +544,7 @@ REMOVED_BY_TASK = an_event(
 
 def test_the_task_that_removed_a_file_is_named() -> None:
     run = a_run(a_worker("tcp://w1"), REMOVED_BY_TASK, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.title.startswith("Task 'purge' removed /data/in.csv; then FileNotF")
@@ -562,7 +562,7 @@ def test_programs_that_concern_the_missing_file_begin_the_headline(
         "program-failed", "convert-3", at=5.0, program_pid=78, command=command, code=2
     )
     run = a_run(a_worker("tcp://w1"), program, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.title.startswith("Program “convert in.raw” of task 'convert'") == named
@@ -588,7 +588,7 @@ def test_what_the_folder_of_a_missing_file_looked_like_decides_how_sure_it_is(
         changed=START + changed, entries=3, exists=exists,
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), folder, FAILED)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
 
     assert found is not None
     assert found.confidence == confidence

@@ -16,12 +16,16 @@ from dask_blackbox.analyse.signatures import (
     SIGNATURES,
     Signature,
     data_libraries,
+    lines_of,
     printed_by,
     python,
     services,
 )
 from dask_blackbox.analyse.signatures import distributed as distributed_lines
+from dask_blackbox.analyse.signatures.signature import _texts_in
+from polars.testing import assert_frame_equal
 from project_uv import UV
+from runs_from_rows import a_log_line, a_run
 from source_texts import texts_in
 
 OLDEST = "2025.1.0"
@@ -54,6 +58,39 @@ def test_a_row_finds_nothing_in_other_lines(row: Signature) -> None:
     ]
 
     assert [line for line in lines if row.search(line)] == []
+
+
+EXAMPLES = a_run(
+    *(
+        a_log_line(row.example, at=n, level=40, logger="stderr", role="driver")
+        for n, row in enumerate(SIGNATURES.values())
+    )
+)
+
+
+@pytest.mark.parametrize("row", SIGNATURES.values(), ids=SIGNATURES)
+def test_lines_are_the_same_as_those_that_the_pattern_finds(row: Signature) -> None:
+    """Lines are chosen by a text of the pattern first."""
+    found = lines_of(EXAMPLES, row)
+
+    assert row.example in found["message"].to_list()
+    assert_frame_equal(found, EXAMPLES.logs.filter(printed_by(row)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"P2P (?:shuffling )?failed during (\w+) phase", ("failed during ",)),
+        (r"(?P<name>[^)]+) was killed\.", (" was killed.",)),
+        (r"(?m)\AWorkers? left", ("Worker",)),
+        (r"ab{2,}cd+e", ("cd",)),
+        (r"one|three? (?:two|four)|[|]five", ("one", "thre", "five")),
+        (r"(?i)not read", ()),
+        (r"(?:a|b)\w*|five", ()),
+    ],
+)
+def test_a_line_has_a_text_of_its_pattern(pattern: str, texts: tuple[str, ...]) -> None:
+    assert _texts_in(pattern) == texts
 
 
 DASKS = {n: e for n, e in SIGNATURES.items() if e.source in {"dask", "distributed"}}

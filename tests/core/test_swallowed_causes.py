@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
@@ -25,7 +25,7 @@ NONE = "'NoneType' object is not subscriptable"
 
 def verdict(*pieces: Piece | list[Piece]) -> Finding:
     run = a_run(a_worker(), *pieces)
-    found = verdict_of(findings_in(run), run)
+    found = verdict_in(run)
     assert found is not None
     return found
 

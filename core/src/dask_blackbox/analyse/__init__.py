@@ -52,6 +52,7 @@ __all__ = [
     "diagnosis_of",
     "findings_in",
     "state_of",
+    "verdict_in",
     "verdict_of",
 ]
 
@@ -102,26 +103,8 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
     Args:
         muted: Slugs of rules that are disabled; our own verdicts cannot be muted.
     """
-    users = installed_rules()
-    case.broken.extend(users.problems)
-    asked = [
-        rule
-        for rule in all_rules()
-        if rule.slug not in muted
-        or (rule.severity == "failure" and rule.slug not in users.origins)
-    ]
-    on_failure = [rule for rule in asked if rule.severity == "failure"]
-    found = {rule.slug: _ask(case, rule) for rule in on_failure}
-    resolution = resolve(
-        case,
-        (
-            incident_of(case, finding, precedence=_precedence(rule))
-            for rule in on_failure
-            for finding in _candidates(found[rule.slug])
-        ),
-    )
-    resolution = _apply_earlier_failures(case, resolution)
-    resolution = _apply_retry_counts(case, resolution)
+    asked = _rules_to_ask(case, muted)
+    found, resolution = _resolved(case, asked)
     case.verdict = resolution.verdict
     found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "run")}
     found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "analysis")}
@@ -135,6 +118,35 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
     verdict = [] if resolution.verdict is None else [resolution.verdict]
     findings = sorted(unexplained([*verdict, *others]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
+
+
+def _rules_to_ask(case: Case, muted: Collection[str]) -> list[Rule]:
+    users = installed_rules()
+    case.broken.extend(users.problems)
+    return [
+        rule
+        for rule in all_rules()
+        if rule.slug not in muted
+        or (rule.severity == "failure" and rule.slug not in users.origins)
+    ]
+
+
+def _resolved(
+    case: Case, asked: Iterable[Rule]
+) -> tuple[dict[str, list[Finding]], Resolution]:
+    """Return what the rules of severity `failure` found, and which of it is the verdict."""
+    on_failure = [rule for rule in asked if rule.severity == "failure"]
+    found = {rule.slug: _ask(case, rule) for rule in on_failure}
+    resolution = resolve(
+        case,
+        (
+            incident_of(case, finding, precedence=_precedence(rule))
+            for rule in on_failure
+            for finding in _candidates(found[rule.slug])
+        ),
+    )
+    resolution = _apply_earlier_failures(case, resolution)
+    return found, _apply_retry_counts(case, resolution)
 
 
 def _blocked_when_stopped(case: Case, resolution: Resolution) -> list[Finding]:
@@ -216,6 +228,14 @@ def _ask(case: Case, rule: Rule) -> list[Finding]:
 
 def _broken(case: Case, doing: str, error: Exception) -> None:
     case.broken.append(f"{doing}: {type(error).__name__}: {error}")
+
+
+def verdict_in(run: RunTables) -> Finding | None:
+    """Return why a run failed, without asking for warnings and notices; None if it did not."""
+    if state_of(run) not in FAILED:
+        return None
+    case = Case(run)
+    return _resolved(case, _rules_to_ask(case, ()))[1].verdict
 
 
 def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:

@@ -122,7 +122,7 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     them as well: that includes what no gap shows, the last lines of a process, but also
     lines that were found elsewhere later.
     """
-    gaps = _gaps_in_logs(run)
+    gaps = run.once(_gaps_in_logs)
     missing = int(gaps["lost"].sum())
     dropped = _dropped_lines(run.ending)
     at_most = sum(dropped.values())

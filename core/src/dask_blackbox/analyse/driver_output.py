@@ -141,20 +141,20 @@ def _own_lines(run: RunTables) -> pl.DataFrame:
 
 def own_lines(run: RunTables) -> pl.DataFrame:
     """Return the lines of the job's own code, in whichever process."""
-    of_dask = [line.row for line in run.once(_lines_of_stderr) if line.logged]
-    return (
-        run.logs.with_row_index(_ROW)
-        .filter(
-            pl.col("role").is_in(["driver", "worker"])
-            & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
-            & ~pl.col("message").str.contains(
-                f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}|{_END_OF_A_WAIT}|{_OF_LOGGING}"
-            )
-            & (pl.col("message").str.strip_chars() != "")
-            & ~pl.col(_ROW).is_in(of_dask)
-        )
-        .drop(_ROW)
+    lines = run.logs.with_row_index(_ROW).filter(
+        pl.col("role").is_in(["driver", "worker"])
     )
+    if lines.is_empty():
+        return lines.drop(_ROW)
+    of_dask = [line.row for line in run.once(_lines_of_stderr) if line.logged]
+    return lines.filter(
+        ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
+        & ~pl.col("message").str.contains(
+            f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}|{_OF_OURS}|{_END_OF_A_WAIT}|{_OF_LOGGING}"
+        )
+        & (pl.col("message").str.strip_chars() != "")
+        & ~pl.col(_ROW).is_in(of_dask)
+    ).drop(_ROW)
 
 
 class _Line(NamedTuple):

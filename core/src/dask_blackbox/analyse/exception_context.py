@@ -24,7 +24,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
-from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
     WORKER_PLUGIN_FAILED,
@@ -304,13 +304,11 @@ def setup_failed_before(case: Case, failure: TaskFailure) -> FailedSetup | None:
     if failure.worker is None:
         return None
     # What it logged before it was recorded is on the stderr that it shares with the script.
-    logs = case.run.logs.filter(
-        (
-            ((pl.col("role") == "worker") & (pl.col("source") == failure.worker))
-            | ((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
-        )
-        & printed_by(*(signature for signature, _ in _SETUP_FAILURES))
-    ).sort(pl.col("role") == "worker", "at")
+    own = ((pl.col("role") == "worker") & (pl.col("source") == failure.worker)) | (
+        (pl.col("role") == "driver") & (pl.col("logger") == "stderr")
+    )
+    logs = lines_of(case.run, *(signature for signature, _ in _SETUP_FAILURES))
+    logs = logs.filter(own).sort(pl.col("role") == "worker", "at")
     before = [row for row in logs.to_dicts() if row["at"].timestamp() <= failure.at]
     if not before:
         return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from dask_blackbox.analyse import Case, Rule, findings_in, verdict_of
+from dask_blackbox.analyse import Case, Rule, verdict_in
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 
@@ -98,8 +98,7 @@ def stays_silent(
 
 def verdict_with(run: RunTables | str | os.PathLike[str]) -> Finding | None:
     """Return the verdict on a run among all rules that are installed, the user's included."""
-    opened = _opened(run)
-    return verdict_of(findings_in(opened), opened)
+    return verdict_in(_opened(run))
 
 
 def _must(condition: bool, text: str) -> None:  # noqa: FBT001 - reads like assert

@@ -154,8 +154,12 @@ class _ExitSources:
         self._nannies_lost = _by_subject(run.of(NannyLost))
         self._nannies_there = _by_subject(run.of(NannyResponded))
         self._nannies = nanny_log_of(run)
-        self._metrics = run.metrics.filter(pl.col("memory").is_not_null())
-        self._lines = run.logs.filter(pl.col("role") == "worker")
+        self._samples = _by_source(
+            run.metrics.filter(pl.col("memory").is_not_null()), "memory"
+        )
+        self._lines = _by_source(
+            run.logs.filter(pl.col("role") == "worker"), "pid", "message"
+        )
         self._schedulers = schedulers_of(run)
         self._added = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
         self._scheduler_lost = max(
@@ -370,21 +374,30 @@ class _ExitSources:
     def _samples_of(
         self, address: str, process: Row, at: float
     ) -> tuple[tuple[float, int], ...]:
-        own = self._metrics.filter(pl.col("source") == address).select(
-            epoch("at"), "memory"
-        )
+        own = self._samples.get(address)
+        if own is None:
+            return ()
         own = own.filter(pl.col("at").is_between(process["joined"] or 0.0, at + 1))
         return tuple(own.sort("at").tail(_SAMPLES).rows())
 
     def _lines_before(
         self, address: str, pid: int | None, at: float
     ) -> tuple[str, ...]:
-        own = self._lines.filter(
-            (pl.col("source") == address) & (epoch("at") <= at + WINDOW)
-        )
+        own = self._lines.get(address)
+        if own is None:
+            return ()
+        chosen = pl.col("at") <= at + WINDOW
         if pid is not None:
-            own = own.filter((pl.col("pid") == pid) | pl.col("pid").is_null())
+            chosen &= (pl.col("pid") == pid) | pl.col("pid").is_null()
+        own = own.filter(chosen)
         return tuple(own.sort("at").tail(_LINES)["message"].to_list())
+
+
+def _by_source(frame: pl.DataFrame, *columns: str) -> dict[object, pl.DataFrame]:
+    """Return some columns and `at` (epoch seconds) of the rows of each source."""
+    rows = frame.select("source", epoch("at"), *columns)
+    parts = rows.partition_by("source", include_key=False, as_dict=True)
+    return {source: part for (source,), part in parts.items()}
 
 
 def _is_of_closing(exit_code: int | None, at: float, asked: float) -> bool:

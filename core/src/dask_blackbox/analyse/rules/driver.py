@@ -657,11 +657,9 @@ def _logged_errors(case: Case) -> Iterator[_Logged]:
     own = (pl.col("role") == "driver") | (
         (pl.col("role") == "scheduler") & (pl.col("logger") == "distributed.client")
     )
-    errors = case.run.logs.filter(
-        own
-        & (pl.col("level") >= _ERROR)
-        & ~pl.col("message").str.contains_any(list(NOISE))
-    )
+    errors = case.run.logs.filter(own & (pl.col("level") >= _ERROR))
+    if len(errors):
+        errors = errors.filter(~pl.col("message").str.contains_any(list(NOISE)))
     for row in errors.sort("at").tail(1).iter_rows(named=True):
         message = row["message"]
         end = raised_at_end(message)
