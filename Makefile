@@ -1,7 +1,7 @@
 # Python 3.11+, git and make are enough; everything else comes into .tools/ and .venvs/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-changed lint metrics docs screenshots format environments clean
+.PHONY: help demo test snapshots test-all test-changed lint metrics docs screenshots format environments clean
 
 UV := tools/uv
 
@@ -22,6 +22,9 @@ test-all: environments  ## Those, and the tests marked nightly: what runs each n
 
 test-changed: environments  ## Those of make test that the changes since main can reach
 	@.venvs/core/bin/python tools/suites.py --changed
+
+snapshots: .venvs/core/.synced  ## Write the snapshots of the cards of kept recordings anew, after a change that is meant
+	@.venvs/core/bin/python -m pytest -q --snapshot-update tests/core/test_kept_recordings.py::test_the_card
 
 lint: environments  ## Format, lint, types (each member in its own environment), architecture
 	@.venvs/core/bin/python tools/lint.py

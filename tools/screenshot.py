@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "recordings"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from keeping import archive_of, kept  # noqa: E402 - it is beside the recordings
+from kept_recordings import kept_run  # noqa: E402 - it is for tests too
 
 IMAGE = ROOT / "docs" / "images" / "report.png"
 RECORDING = "click_sessions"
@@ -26,9 +26,8 @@ def main(chromium: str = "/usr/bin/chromium") -> None:
     from dask_blackbox.card import card_of
     from dask_blackbox.report import html
 
-    archive = archive_of("scripts", "seventh_failing")
-    each = next(each for each in kept(archive) if each.name == RECORDING)
-    page = html(each.run, card_of(each.run, findings_in(each.run)))
+    run = kept_run(RECORDING)
+    page = html(run, card_of(run, findings_in(run)))
     IMAGE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
@@ -48,7 +47,7 @@ def main(chromium: str = "/usr/bin/chromium") -> None:
             check=True,
             capture_output=True,
         )
-    print(f"{IMAGE.relative_to(ROOT)}: {each.name}")
+    print(f"{IMAGE.relative_to(ROOT)}: {RECORDING}")
 
 
 if __name__ == "__main__":

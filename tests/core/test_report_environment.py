@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
-
 from dask_blackbox.events import DriverAttached, InstalledPackages, WorkerAdded
 from dask_blackbox.report.environment import PackageRow, environment_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.testing import a_run, a_worker_added
 from dask_blackbox.testing.facts import an_event
-from keeping import KEPT, kept
-
-ARCHIVES = sorted(KEPT.glob("*.tar.xz"))
+from kept_recordings import SETS, recordings
 
 
 @pytest.fixture(scope="module")
 def kept_runs() -> dict[str, RunTables]:
     """Return every recording that is kept."""
-    return {
-        f"{archive.name}: {each.name}": each.run
-        for archive in ARCHIVES
-        for each in kept(archive)
-    }
+    return {name: run for of in SETS for name, run in recordings(of).items()}
 
 
 def _rows(run: RunTables) -> dict[str, PackageRow]:
@@ -47,7 +35,7 @@ def test_packages_of_workers_in_kept_recordings_are_shown(
         for name, run in held.items()
     }
 
-    assert len(held) > 350
+    assert len(held) > 120
     assert {name for name, rows in shown.items() if len(rows) < 50} == set()
 
 
@@ -56,7 +44,7 @@ def test_what_dask_compares_in_kept_recordings_is_shown(
 ) -> None:
     held = {name: run for name, run in kept_runs.items() if run.of(WorkerAdded)}
 
-    assert len(held) > 350
+    assert len(held) > 120
     assert {
         name for name, run in held.items() if not _rows(run)["distributed"].workers
     } == set()
@@ -71,7 +59,7 @@ def test_packages_of_drivers_in_kept_recordings_are_shown(
         if any(e.packages for e in run.of(DriverAttached))
     }
 
-    assert len(held) > 350
+    assert len(held) > 120
     assert {
         name for name, run in held.items() if not _rows(run)["dask"].driver
     } == set()
@@ -81,7 +69,7 @@ def test_packages_differ_where_a_story_made_them_differ(
     kept_runs: dict[str, RunTables],
 ) -> None:
     differ = {
-        name.partition(": ")[2]: [r.name for r in _rows(run).values() if r.differ]
+        name: [r.name for r in _rows(run).values() if r.differ]
         for name, run in kept_runs.items()
     }
 

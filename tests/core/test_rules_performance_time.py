@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.run_tables import RunTables
 from loads_from_rows import a_load, demand, fine, graphs, slugs, tasks, the, workers
@@ -22,10 +19,6 @@ from runs_from_rows import (
     an_event,
     succeeded,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
-
-from keeping import archives, kept
 
 
 def test_tasks_that_cost_more_to_hand_out_than_to_compute_are_batched() -> None:
@@ -655,16 +648,3 @@ def test_a_shuffle_that_began_again_is_reported_with_what_was_lost() -> None:
     assert "4.0 s of computing had to be repeated" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(4)
-
-
-def test_what_ended_with_its_worker_occupied_a_thread() -> None:
-    [found] = [
-        each
-        for archive in archives("scripts")
-        for recording in kept(archive)
-        if recording.name == "regular_expression_holds_the_gil"
-        for each in findings_in(recording.run)
-        if each.rule == "workers-idle"
-    ]
-
-    assert found.title.startswith("On average 1.0 of 2 threads computed: 50%")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,22 +17,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
-
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html
 from dask_blackbox.run_tables import RunTables
-from keeping import archive_of, kept
+from kept_recordings import kept_run
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 from runs_from_rows import a_death, a_graph, a_run, a_task, a_worker, failed_with
 
 KEPT = Path(__file__).parents[1] / "core" / "screenshots"
 _KEPT_RUNS = {
-    "failed": ("failures", "worker_memory", "one_task_reads_everything"),
-    "succeeded": ("workloads", "healthy_01", "pricing_summary"),
+    "failed": "one_task_reads_everything",
+    "succeeded": "pricing_summary",
 }
 WIDTHS = (1400, 900, 480)
 SCHEMES = ("light", "dark")
@@ -92,12 +88,7 @@ SHOTS = (
 
 def page_of(name: str) -> str:
     """Return the report of one of the runs."""
-    if name in _MADE_RUNS:
-        run = _MADE_RUNS[name]()
-    else:
-        kind, place, case = _KEPT_RUNS[name]
-        archive = archive_of(kind, place)  # type: ignore[arg-type]
-        run = next(each.run for each in kept(archive) if each.name == case)
+    run = _MADE_RUNS[name]() if name in _MADE_RUNS else kept_run(_KEPT_RUNS[name])
     return html(run, card_of(run, findings_in(run)))
 
 
