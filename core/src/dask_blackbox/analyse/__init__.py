@@ -8,6 +8,7 @@ numbers, completeness, headline, state   what else the card says
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,13 +39,16 @@ from dask_blackbox.analyse.user_rules import (
     ask_in_isolation,
     installed_rules,
 )
+from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
 from dask_blackbox.finding import ChainStep, Finding
+from dask_blackbox.formatting import counted, listed
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "RULES",
+    "Budget",
     "Case",
     "Diagnosis",
     "History",
@@ -57,6 +61,21 @@ __all__ = [
 ]
 
 _BY_SEVERITY = ("failure", "warning", "notice")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How much CPU time a diagnosis may take; rules that are not asked are named on the card.
+
+    A rule that is being asked is interrupted in the main thread of a process only.
+
+    Attributes:
+        rule: Seconds of this process's CPU time for one rule.
+        whole: Seconds for all of them.
+    """
+
+    rule: float = 20.0
+    whole: float = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +98,7 @@ def findings_in(
     thresholds: Mapping[str, float] | None = None,
     history: History | None = None,
     broken: Collection[str] = (),
+    budget: Budget = Budget(),
 ) -> tuple[Finding, ...]:
     """Return everything that the rules find in a run, gravest first.
 
@@ -89,25 +109,31 @@ def findings_in(
         thresholds: Numbers that the user changed, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
         broken: What is already known to be wrong with rules, for the card.
+        budget: How much CPU time they may take.
     """
     case = Case(run, thresholds=thresholds, history=history)
     case.broken.extend(broken)
-    return diagnosis_of(case, muted=muted).findings
+    return diagnosis_of(case, muted=muted, budget=budget).findings
 
 
-def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
+def diagnosis_of(
+    case: Case, *, muted: Collection[str] = (), budget: Budget = Budget()
+) -> Diagnosis:
     """Evaluate all rules: first those of severity `failure`, then, with the verdict, the others.
 
     Within each of these, the order in which they are asked is of no account.
 
     Args:
         muted: Slugs of rules that are disabled; our own verdicts cannot be muted.
+        budget: How much CPU time they may take.
     """
+    ask = _Asking(case, budget)
     asked = _rules_to_ask(case, muted)
-    found, resolution = _resolved(case, asked)
+    found, resolution = _resolved(case, asked, ask)
     case.verdict = resolution.verdict
-    found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "run")}
-    found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "analysis")}
+    found |= {r.slug: ask(r) for r in asked if _is_after(r, "run")}
+    ask.note_left_out()
+    found |= {r.slug: ask(r) for r in asked if _is_after(r, "analysis")}
     others = [
         each
         for slug in sorted(found)
@@ -132,11 +158,11 @@ def _rules_to_ask(case: Case, muted: Collection[str]) -> list[Rule]:
 
 
 def _resolved(
-    case: Case, asked: Iterable[Rule]
+    case: Case, asked: Iterable[Rule], ask: _Asking
 ) -> tuple[dict[str, list[Finding]], Resolution]:
     """Return what the rules of severity `failure` found, and which of it is the verdict."""
     on_failure = [rule for rule in asked if rule.severity == "failure"]
-    found = {rule.slug: _ask(case, rule) for rule in on_failure}
+    found = {rule.slug: ask(rule) for rule in on_failure}
     resolution = resolve(
         case,
         (
@@ -215,6 +241,42 @@ def _gravity(finding: Finding) -> tuple[int, float]:
     return _BY_SEVERITY.index(finding.severity), -share
 
 
+class _Asking:
+    """Asks the rules about a run, as long as there is CPU time left."""
+
+    def __init__(self, case: Case, budget: Budget) -> None:
+        self._case = case
+        self._budget = budget
+        self._until = time.process_time() + budget.whole
+        self._left_out: list[str] = []
+
+    def __call__(self, rule: Rule) -> list[Finding]:
+        """Return what a rule finds; nothing if it would take too long.
+
+        What reports on the analysis itself is always asked.
+        """
+        left = self._until - time.process_time()
+        if rule.about == "analysis":
+            return _ask(self._case, rule)
+        if left <= 0:
+            self._left_out.append(rule.slug)
+            return []
+        try:
+            with cpu_limit(min(left, self._budget.rule)):
+                return _ask(self._case, rule)
+        except CpuLimitExceeded:
+            self._left_out.append(rule.slug)
+            return []
+
+    def note_left_out(self) -> None:
+        """State on the card which rules were left out."""
+        if self._left_out:
+            self._case.broken.append(
+                f"{counted(len(self._left_out), 'rule')} left out, because the diagnosis took "
+                f"too much CPU time: {listed(self._left_out, most=8)}"
+            )
+
+
 def _ask(case: Case, rule: Rule) -> list[Finding]:
     """Return what a rule finds; one that fails is noted."""
     origins = installed_rules().origins
@@ -235,7 +297,7 @@ def verdict_in(run: RunTables) -> Finding | None:
     if state_of(run) not in FAILED:
         return None
     case = Case(run)
-    return _resolved(case, _rules_to_ask(case, ()))[1].verdict
+    return _resolved(case, _rules_to_ask(case, ()), _Asking(case, Budget()))[1].verdict
 
 
 def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:

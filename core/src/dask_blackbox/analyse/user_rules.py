@@ -18,6 +18,7 @@ from typing import Any
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
+from dask_blackbox.cpu_limit import CpuLimitExceeded
 from dask_blackbox.finding import Finding
 from dask_blackbox.patterns import bounded
 
@@ -113,6 +114,8 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
     """
     try:
         return [_checked(rule, each) for each in islice(rule.ask(case), _MOST)]
+    except CpuLimitExceeded:
+        raise
     except Exception as error:  # noqa: BLE001 - somebody else's code
         text = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
         # A line, not a traceback: the card says the same, and the run is nobody's but theirs.

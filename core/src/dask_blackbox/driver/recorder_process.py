@@ -343,11 +343,12 @@ class RecorderSupervisor:
     def _write_end_to_spool(self, end: End) -> None:
         """Write how the run ended into the spool, because no recorder is left to do it."""
         with guard("the end of the run, in the spool"):
-            from dask_blackbox.recorder.redact import Redactor
+            from dask_blackbox.recorder.redact import exception_in_host
 
-            redactor = Redactor(self._config.redact, values=self._config.secrets)
             if end.exception is not None:
-                clean = redactor.exception(end.exception)
+                clean = exception_in_host(
+                    end.exception, self._config.redact, self._config.secrets
+                )
                 end = msgspec.structs.replace(end, exception=clean)
             end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
             note_end(Path(self._config.spool), end, self.reason or "")

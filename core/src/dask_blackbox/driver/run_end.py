@@ -225,8 +225,8 @@ def _redacted(ending: Ending) -> Ending:
     clean: list[DriverException] = []
     with guard("the exception of a run that was not recorded"):
         # Here: with all kinds of events, which a driver does not need otherwise.
-        from dask_blackbox.recorder.redact import Redactor
+        from dask_blackbox.recorder.redact import exception_in_host
 
-        redactor = Redactor(setting("redact"), values=known_secrets())
-        clean.append(redactor.exception(ending.exception))
+        patterns = tuple(setting("redact"))
+        clean.append(exception_in_host(ending.exception, patterns, known_secrets()))
     return msgspec.structs.replace(ending, exception=clean[0] if clean else None)

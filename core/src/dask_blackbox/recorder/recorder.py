@@ -86,6 +86,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
+_LONGEST_CHECK = 0.5
+"""CPU seconds in which one text has to be checked for secrets."""
 _TICK = 0.2
 _TICKS_PER_PROGRESS = 5
 _TICKS_PER_TRIM, _FIRST_TRIM = 300, 50
@@ -127,7 +129,9 @@ class Recorder:
     """
 
     def __init__(self, config: Config, parent: ParentProcess) -> None:
-        self._redactor = Redactor(config.redact, values=config.secrets)
+        self._redactor = Redactor(
+            config.redact, values=config.secrets, limit=_LONGEST_CHECK
+        )
         manifest = self._redactor.manifest(config.manifest)
         self._config = msgspec.structs.replace(config, manifest=manifest)
         self._parent = parent

@@ -15,7 +15,7 @@ import logging
 import pkgutil
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 import msgspec
@@ -27,6 +27,7 @@ from dask_blackbox.capture.redaction import (
     is_secret_name,
     maskable_values,
 )
+from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Manifest
@@ -65,6 +66,9 @@ _NUMBERS = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=, )\d+|(?<=-)\d+$"
 )
 _REMEMBERED, _MOST_STREAMS = 10_000, 2_000
+NOT_CHECKED = "[not checked for secrets in time, left out]"
+_SHORT, _LEAST = 2_000, 0.02
+"""Characters that our own patterns check at once; CPU seconds that each text has."""
 
 
 class Redactor:
@@ -73,14 +77,24 @@ class Redactor:
     Args:
         patterns: Regular expressions of the user's, on top of ours.
         values: Secrets that are known, to blank out wherever they occur.
+        limit: Seconds of CPU time for one text; None: no limit, as in a host's process.
+
+    Attributes:
+        left_out: How many texts have been left out, because checking them took longer.
 
     Raises:
         re.error: if a pattern of the user's is none.
     """
 
     def __init__(
-        self, patterns: Iterable[str] = (), *, values: Iterable[str] = ()
+        self,
+        patterns: Iterable[str] = (),
+        *,
+        values: Iterable[str] = (),
+        limit: float | None = None,
     ) -> None:
+        self.left_out = 0
+        self._limit = limit
         self._patterns = [re.compile(each) for each in patterns]
         self._redaction = Redaction(
             [each.pattern for each in self._patterns],
@@ -97,7 +111,26 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return `text` without secrets, and such that any encoding can hold it."""
-        return self._redaction.text(_prepared(text))
+        return self._checked(lambda: self._redaction.text(_prepared(text)), text)
+
+    def _checked(self, clean: Callable[[], str], text: str) -> str:
+        """Return a text without secrets, or a note in its place if that takes too long.
+
+        Each text that is left out shortens the time for the next ones, so that many of
+        them cannot keep the recorder from its work either.
+        """
+        if self._limit is None or (len(text) < _SHORT and not self._patterns):
+            return clean()
+        try:
+            with cpu_limit(max(_LEAST, self._limit / (1 + self.left_out))):
+                return clean()
+        except CpuLimitExceeded:
+            self.left_out += 1
+            logger.warning(
+                "%d texts were left out: checking them for secrets took too long",
+                self.left_out,
+            )
+            return NOT_CHECKED
 
     def key(self, key: str) -> str:
         """Return the key, prefix or group of a task without secrets.
@@ -218,7 +251,10 @@ class Redactor:
             except ValueError:
                 return self.text(text)
         if kind == "log" and column == "message":
-            return self._stream(fields).line(_prepared(text), self._redaction)
+            stream = self._stream(fields)
+            return self._checked(
+                lambda: stream.line(_prepared(text), self._redaction), text
+            )
         return self.text(text)
 
     def _detail(self, detail: object) -> object:
@@ -236,6 +272,21 @@ class Redactor:
         if len(self._streams) > _MOST_STREAMS:
             self._streams.popitem(last=False)
         return state
+
+
+def exception_in_host(
+    raised: DriverException, patterns: Sequence[str], values: Iterable[str]
+) -> DriverException:
+    """Return an exception without secrets, in the process of a host that nothing may hold up.
+
+    How long the user's patterns take is not known, and nothing can stop them here: if
+    there are some, the texts are left out.
+    """
+    if not patterns:
+        return Redactor(values=values).exception(raised)
+    return msgspec.structs.replace(
+        raised, message=NOT_CHECKED, traceback="", handled=(), found={}, key=None
+    )
 
 
 def _prepared(text: str) -> str:

@@ -1,0 +1,82 @@
+"""What reads a run's texts has a limit of CPU time, also where a user wrote the pattern."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from dask_blackbox.analyse import Budget, findings_in
+from dask_blackbox.analyse.rules.worker_deaths import WORKER_MEMORY_LIMIT
+from dask_blackbox.capture.redaction import BLANK
+from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
+from dask_blackbox.driver.run_end import unrecorded_card
+from dask_blackbox.guard import guard
+from dask_blackbox.manifest import DriverException, Ending
+from dask_blackbox.recorder.redact import NOT_CHECKED, Redactor, exception_in_host
+from runs_from_rows import a_run, an_exception, failed_with
+
+EXPONENTIAL = r"(?:a|a)*b"
+HOSTILE = "a" * 40 + "!"
+
+
+def test_a_search_that_would_take_for_ever_ends() -> None:
+    with pytest.raises(CpuLimitExceeded), cpu_limit(0.05):
+        re.search(EXPONENTIAL, HOSTILE)
+
+
+def test_a_guard_does_not_keep_work_going_after_its_limit() -> None:
+    with pytest.raises(CpuLimitExceeded), cpu_limit(0.05), guard("a test"):
+        re.search(EXPONENTIAL, HOSTILE)
+
+
+def test_a_text_that_takes_too_long_to_check_is_left_out_and_counted() -> None:
+    redactor = Redactor([EXPONENTIAL], limit=0.05)
+
+    assert redactor.text(HOSTILE) == NOT_CHECKED
+    assert redactor.text("aaab and more") == f"{BLANK} and more"
+    assert redactor.left_out == 1
+
+
+def test_many_such_texts_take_ever_less_time() -> None:
+    redactor = Redactor([EXPONENTIAL], limit=0.5)
+    begun = time.process_time()
+
+    cleaned = {redactor.text(HOSTILE) for _ in range(20)}
+
+    assert cleaned == {NOT_CHECKED}
+    assert time.process_time() - begun < 20 * 0.5 / 2
+
+
+def test_a_users_pattern_never_runs_in_a_hosts_process() -> None:
+    raised = DriverException(exception="builtins.ValueError", message=HOSTILE)
+
+    assert exception_in_host(raised, [EXPONENTIAL], ()).message == NOT_CHECKED
+    assert exception_in_host(raised, (), ()).message == HOSTILE
+
+
+def test_rules_for_which_no_time_is_left_are_named_on_the_card() -> None:
+    run = a_run(failed_with(an_exception("ValueError", "boom")))
+
+    found = findings_in(run, budget=Budget(whole=0))
+
+    broken = next(each for each in found if "could not run" in each.title)
+    assert " rules left out, because" in broken.cause
+    assert WORKER_MEMORY_LIMIT.slug in broken.evidence[0].text
+    assert not [each for each in findings_in(run) if "could not run" in each.title]
+
+
+def test_the_card_of_a_run_without_a_recorder_asks_no_rule() -> None:
+    message = "bad input" + "\n" * 9_500 + " " * 9_500 + "end"
+    raised = DriverException(exception="builtins.RuntimeError", message=message)
+
+    card = unrecorded_card(
+        a_run().manifest,
+        Ending(state="failed", ended=3.0, exception=raised),
+        "no answer",
+    )
+
+    assert card.headline == "Failed, not recorded: no answer"
+    assert card.verdict is not None
+    assert card.verdict.rule == "unknown"
+    assert card.verdict.title.startswith("RuntimeError: bad input")
