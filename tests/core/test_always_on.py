@@ -165,7 +165,7 @@ def test_a_run_holds_its_own_tasks_and_all_of_them(
 
     assert sorted(run.tasks["key"]) == [f"shared-{n}-{i}" for i in range(n + 1)]
     assert card.state == "succeeded"
-    assert card.completeness == {"recorded": True, "complete": True}
+    assert card.completeness == {"recorded": True, "kept": "store", "complete": True}
 
 
 def test_the_first_task_of_a_run_is_recorded_with_what_it_prints(
@@ -306,7 +306,11 @@ def test_each_outermost_span_is_a_run_even_if_the_recorder_dies(
         "two": {"str": 3},
     }
     for card, run in runs.values():
-        assert card.completeness == {"recorded": True, "complete": True}
+        assert card.completeness == {
+            "recorded": True,
+            "kept": "store",
+            "complete": True,
+        }
         assert run.manifest.host["span"] == card.job
     assert "starting another one" in by_span.log
 

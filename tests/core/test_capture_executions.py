@@ -45,7 +45,11 @@ def test_all_of_thousands_of_tasks_are_recorded_once(run: Run) -> None:
 
 
 def test_the_recording_is_complete_and_reports_it(finished: ScenarioRun) -> None:
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 def test_keys_that_are_tuples_keep_their_prefix(run: Run) -> None:

@@ -51,7 +51,11 @@ def test_all_tasks_are_recorded(
     finished = finished_runs[kind].result()
     tasks = finished.run.tasks.filter(pl.col("prefix") == "work")
 
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert finished.card.state == "succeeded"
     assert tasks["key"].n_unique() == tasks.height == TASKS
     assert set(tasks["worker"]) <= set(finished.run.workers["address"])

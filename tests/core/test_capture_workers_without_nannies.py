@@ -48,7 +48,11 @@ def test_a_death_without_a_nanny_has_an_exit_report(
 
 def test_each_death_is_counted_once(finished: ScenarioRun) -> None:
     assert finished.card.numbers["deaths"] == len(ENDS)
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 def test_nothing_is_left_behind(finished: ScenarioRun) -> None:

@@ -100,7 +100,7 @@ def test_the_card_of_a_healthy_run_reports_what_it_did() -> None:
     assert found.headline == (
         "Succeeded in 12 s: 2 tasks on 2 workers, peak memory 100 MiB of 400 MiB"
     )
-    assert found.completeness == {"recorded": True, "complete": True}
+    assert found.completeness == {"recorded": True, "kept": "store", "complete": True}
 
 
 def test_the_headline_counts_results_from_a_cache_apart() -> None:
@@ -250,6 +250,7 @@ def test_log_lines_that_never_came_are_missing() -> None:
 
     assert card(run).completeness == {
         "recorded": True,
+        "kept": "store",
         "complete": False,
         "missing": {"tcp://w1": ["3 log lines lost"]},
     }
@@ -384,6 +385,7 @@ def test_a_run_that_could_not_be_recorded_has_a_card_all_the_same() -> None:
 
     assert found.completeness == {
         "recorded": False,
+        "kept": "none",
         "complete": False,
         "reason": "no such bucket",
         "missing": {"recorder": ["no data arrived from the cluster or the driver"]},
@@ -393,12 +395,28 @@ def test_a_run_that_could_not_be_recorded_has_a_card_all_the_same() -> None:
     assert found.numbers["duration"] == 3.0
 
 
+def test_a_recording_that_waits_on_this_machine_is_not_called_unrecorded() -> None:
+    found = card_of(
+        a_run(succeeded()), [], recorded=False, spooled=True, reason="no route to host"
+    )
+
+    assert found.completeness["kept"] == "spool"
+    assert found.completeness["recorded"] is False
+    said = "recorded on this machine only: no route to host"
+    assert found.headline == f"Succeeded, {said}"
+    for shown in (found.to_text(), found.to_markdown(), found.to_html()):
+        plain = " ".join(shown.lower().split())
+        assert "recorded on this machine only" in plain
+        assert "not recorded" not in plain
+
+
 def test_what_is_missing_stands_on_the_card_by_source() -> None:
     account = SourceAccount(dropped={"task": 7})
     found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
 
     assert found.completeness == {
         "recorded": True,
+        "kept": "store",
         "complete": False,
         "missing": {"scheduler tcp://s": ["7 task rows dropped"]},
     }

@@ -93,5 +93,9 @@ def test_a_scheduler_whose_clock_is_set_forward_reports_no_stall(
 
     assert result == "done"
     assert details(run, "stall") == details(run, "tasks-unrunnable") == []
-    assert rec.card.completeness == {"recorded": True, "complete": True}
+    assert rec.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert rec.card.numbers["duration"] < HOUR

@@ -63,7 +63,11 @@ def test_a_recording_within_a_recording_confuses_neither(finished: ScenarioRun) 
     assert prefixes(finished, "inner") == {"of_inner": 4}
     assert prefixes(finished, "outer") == {"of_inner": 4, "of_outer": 6}
     for name in ("inner", "outer"):
-        assert card(finished, name).completeness == {"recorded": True, "complete": True}
+        assert card(finished, name).completeness == {
+            "recorded": True,
+            "kept": "store",
+            "complete": True,
+        }
 
 
 def test_two_clients_of_one_cluster_are_reported_apart(finished: ScenarioRun) -> None:

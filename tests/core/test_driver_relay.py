@@ -20,7 +20,11 @@ def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
     finished = run_scenario(home, "forwarded.py", str(home.folder / "store"), kind)
     tasks, run = finished.run.tasks, finished.run
 
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert tasks.filter(pl.col("outcome") == "finished").height == 2_203
     assert run.errors["exception"].to_list() == ["ZeroDivisionError"]
     assert messages(run.logs, "through the driver") == ["through the driver"]

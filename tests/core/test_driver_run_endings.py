@@ -84,7 +84,11 @@ def test_the_driver_holds_the_card(finished_runs: ScenarioRuns, how: str) -> Non
     finished = finished_runs[how].result()
 
     assert finished.card.state == ENDS[how][1]
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert finished.reported["running"] == "being recorded"
     links = dict(finished.card.links)
     assert ("finding" in links) == (finished.card.verdict is not None)

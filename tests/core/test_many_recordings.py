@@ -98,7 +98,11 @@ def test_each_recording_is_complete(finished: ScenarioRun, who: str) -> None:
 
     assert reported.job == who
     assert reported.state == "succeeded"
-    assert reported.completeness == {"recorded": True, "complete": True}
+    assert reported.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -127,7 +131,11 @@ def test_a_recording_within_a_task_may_have_a_cluster_of_its_own(
     reported = finished.reported["in_task"]["other"]
 
     assert prefixes(run_of(reported)) == {"local": 2}
-    assert card_of(reported).completeness == {"recorded": True, "complete": True}
+    assert card_of(reported).completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 def test_a_fork_while_recording_is_no_end_and_no_part_of_it(

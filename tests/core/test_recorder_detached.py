@@ -40,7 +40,11 @@ def recorded(home: Home, how: str, *by: str) -> ScenarioRun:
     home.quiet()
     assert finished.code == 0, finished.errors
     assert finished.card.state == "succeeded"
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert finished.run.tasks["key"].n_unique() == finished.reported["tasks"]
     assert finished.reported["left"] == []
     assert "is still running" not in finished.errors

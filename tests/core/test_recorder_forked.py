@@ -38,7 +38,7 @@ def recorded(home: Home, *command: str) -> ScenarioRun:
     assert finished.code == 0, finished.errors
     found = RunCard.from_json(card.read_bytes())
     assert found.state == "succeeded"
-    assert found.completeness == {"recorded": True, "complete": True}
+    assert found.completeness == {"recorded": True, "kept": "store", "complete": True}
     home.quiet()
     assert home.left_over() == []
     return finished

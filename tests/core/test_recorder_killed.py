@@ -40,7 +40,11 @@ def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     assert finished.code == 0
     assert len(details(finished.run, "recorder-restarted")) == 1
     assert finished.run.tasks.height == 500
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert home.left_over() == []
 
 
@@ -61,7 +65,11 @@ def test_what_a_command_does_while_it_has_no_recorder_is_recorded(
     assert len(details(run, "recorder-restarted")) == times
     assert run.tasks.height == 2
     assert messages(run.logs, "line ") == [f"line {n}" for n in range(int(last[:-6]))]
-    assert run.card().completeness == {"recorded": True, "complete": True}
+    assert run.card().completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert home.left_over() == []
 
 
@@ -76,7 +84,11 @@ def test_recorders_that_are_killed_again_and_again_are_replaced(
     assert finished.card.state == "succeeded"
     assert finished.run.tasks["key"].n_unique() == finished.run.tasks.height == 1_500
     assert len(details(finished.run, "recorder-restarted")) == 2
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert home.left_over() == []
 
 
@@ -94,7 +106,11 @@ def test_a_recorder_that_is_killed_before_it_has_spooled_anything_misses_nothing
     assert run.tasks["key"].n_unique() == run.tasks.height == 500
     assert messages(run.logs, "no recorder has") == ["no recorder has this on its disk"]
     assert any("python" in detail for detail in details(run, "driver-attached"))
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert home.left_over() == []
 
 

@@ -196,7 +196,11 @@ def test_a_bucket_holds_the_whole_recording(
     run = Run.open(finished.card.links["recording"], settings=s3.settings)
     names = [name.removeprefix(run.folder) for name in run.store.names(run.folder)]
 
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert {
         "card.json", "complete.json", "heartbeat.json", "performance_report.html",
         "report.html", "run.json", "tables/events.parquet", "tables/tasks.parquet",
@@ -214,7 +218,11 @@ def test_a_spool_that_cannot_be_written_costs_nothing_while_the_store_works(
     )
 
     assert finished.reported["running"] == "being recorded"
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert len(finished.run.events) > 0
     lines = [line for line in finished.errors.splitlines() if line.strip()]
     assert len(lines) == 1
@@ -229,4 +237,8 @@ def test_a_temporary_folder_with_a_long_name_is_no_trouble(
     long.mkdir()
     finished = run_scenario(home, "endings.py", "", "fine", TMPDIR=str(long))
 
-    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }

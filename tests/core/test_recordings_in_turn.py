@@ -56,7 +56,11 @@ def test_each_recording_holds_its_own_tasks_and_lines(finished: ScenarioRun) -> 
         run = Run.open(card.links["recording"])
         lines = run.logs["message"].to_list()
 
-        assert card.completeness == {"recorded": True, "complete": True}
+        assert card.completeness == {
+            "recorded": True,
+            "kept": "store",
+            "complete": True,
+        }
         assert run.tasks["key"].n_unique() == TASKS
         assert sum("a line of" in text for text in lines) == TASKS
 

@@ -35,7 +35,7 @@ def a_card(**more: object) -> RunCard:
         "state": "failed",
         "headline": "Workers ran out of memory in load",
         "verdict": a_verdict(),
-        "completeness": {"recorded": True, "complete": True},
+        "completeness": {"recorded": True, "kept": "store", "complete": True},
     }
     return RunCard(**{**reported, **more})  # type: ignore[arg-type]
 

@@ -658,7 +658,7 @@ def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.title.startswith("Driver and recorder disappeared together")
-    assert "so it was stopped then or later" in found.cause
+    assert "or could not reach the store any more" in found.cause
 
 
 @pytest.mark.parametrize(

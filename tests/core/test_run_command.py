@@ -111,7 +111,7 @@ def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_card(
 
     code, _, state, _ = ENDS[script]
     assert (done.returncode, card.state) == (code, state)
-    assert card.completeness == {"recorded": True, "complete": True}
+    assert card.completeness == {"recorded": True, "kept": "store", "complete": True}
 
 
 def test_the_lines_of_a_driver_whose_folder_was_deleted_are_recorded(
@@ -139,7 +139,11 @@ def test_the_lines_of_a_driver_whose_folder_was_deleted_are_recorded(
 
     assert "continued without" not in done.stderr
     assert messages(run.logs, "still here") == ["still here"]
-    assert run.card().completeness == {"recorded": True, "complete": True}
+    assert run.card().completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -627,7 +631,11 @@ def test_a_cluster_that_closes_need_not_wait_for_the_next_pull(
     words = run_of(home, sys.executable, SCRIPT, "fine")
     ended(home, begin_command(home, *words, DASK_BLACKBOX__CAPTURE__INTERVAL="1h"))
 
-    assert card_in(home).completeness == {"recorded": True, "complete": True}
+    assert card_in(home).completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert len(details(recording_in(home), "scheduler-closing")) == 1
 
 

@@ -40,7 +40,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
             while len(list(segments.glob("*.seg"))) <= number:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-    assert rec.card.completeness == {"recorded": True, "complete": True}
+    assert rec.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     return folder / "store"
 
 

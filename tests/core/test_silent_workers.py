@@ -67,7 +67,11 @@ def test_the_last_lines_of_a_suspended_worker_are_read_on_its_host(
 
     assert run.logs["message"].to_list().count("the last line") == 1
     assert [each.get("lines_read") for each in details(run, "worker-unresponsive")][-1]
-    assert rec.card.completeness == {"recorded": True, "complete": True}
+    assert rec.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
     assert rec.card.numbers["deaths"] == 0
 
 

@@ -24,7 +24,7 @@ from store_matrix import SECRET, Range, a_range, finished_run
 pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 RESULT = 2 * sum(range(20)) + 42
-WHOLE = {"recorded": True, "complete": True}
+WHOLE = {"recorded": True, "kept": "store", "complete": True}
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ from dask_blackbox.recorder.spool_folder import (
 from dask_blackbox.segments import read_segment
 from small_disks import filled, small_disks
 
-WHOLE = {"recorded": True, "complete": True}
+WHOLE = {"recorded": True, "kept": "store", "complete": True}
 NOWHERE = "/proc/nowhere"
 MIB = 2**20
 
@@ -520,6 +520,7 @@ def test_a_full_store_is_named_and_receives_the_rest_when_it_has_space(
     synced = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
 
     assert rec.card.state == "succeeded"
+    assert rec.card.completeness["kept"] == "spool"
     assert "No space left on device; free some space" in reason
     assert re.search(r"waits? in", reason)
     assert synced.exit_code == 0, synced.output
@@ -557,6 +558,18 @@ def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> N
     assert not (spool / "fine").exists()
     again = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
     assert "left/busy: lost, now at" in again.output
+
+
+def test_sync_distinguishes_what_it_uploads_without_a_known_end(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", str(tmp_path / "store")
+    codes = []
+    for name, end in (("known", End(state="succeeded")), ("unknown", None)):
+        left(spool / name, store)
+        if end is not None:
+            note_end(spool / name, end, "the recorder is gone")
+        codes.append(CliRunner().invoke(sync, ["--spool", str(spool)]).exit_code)
+
+    assert codes == [0, 3]
 
 
 def test_sync_reports_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:

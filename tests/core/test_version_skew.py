@@ -52,7 +52,11 @@ def test_a_cluster_of_other_versions_is_recorded_in_full(
     assert seen.steps["sum"] == "6"
     assert seen.lacks() == []
     assert seen.card is not None
-    assert seen.card.completeness == {"recorded": True, "complete": True}
+    assert seen.card.completeness == {
+        "recorded": True,
+        "kept": "store",
+        "complete": True,
+    }
 
 
 @pytest.mark.parametrize("which", ["driven", "attached"])

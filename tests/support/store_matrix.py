@@ -264,7 +264,10 @@ def _tried(place: Range, name: str, how: str) -> list[str]:
         f"{place.proxy.behind.url}/{finished.folder}",
         settings=place.proxy.behind.settings,
     )
-    if run.completeness != {"recorded": True, "complete": True} or run.verify():
+    if (
+        run.completeness != {"recorded": True, "kept": "store", "complete": True}
+        or run.verify()
+    ):
         wrong.append(f"the recording: {run.completeness}, {run.verify()}")
     if left := list(place.spool.glob("*/run.json")):
         wrong.append(f"left in the spool: {left}")

@@ -51,7 +51,7 @@ class Shelf:
                 run_id=run_id,
                 attempt=attempt,
                 state=state,
-                completeness={"recorded": True, "complete": True},
+                completeness={"recorded": True, "kept": "store", "complete": True},
                 **(said | on_the_card),
             )
             self.store.put(f"{address.folder}card.json", card.to_json())

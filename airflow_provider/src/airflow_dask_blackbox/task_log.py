@@ -77,7 +77,7 @@ def show_card(card: RunCard, log: Log) -> None:
         ):
             say("%s", line)
     if reason := _unrecorded(card):
-        log.warning("This run is not recorded: %s", reason)
+        log.warning("This run is %s", reason)
     if report := card.links.get("report"):
         log.info("Report: %s", report)
 
@@ -116,6 +116,6 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
 
 
 def _unrecorded(card: RunCard) -> str | None:
-    if is_recorded(card):
-        return None
-    return str(card.completeness.get("reason") or "the recorder gave no reason")
+    from dask_blackbox.card import not_stored
+
+    return not_stored(card)

@@ -31,6 +31,25 @@ RunState = Literal["running", "succeeded", "failed", "aborted", "lost"]
 went away too, and its heartbeat is stale."""
 
 
+NOT_STORED: Final[Mapping[str, str]] = {
+    "spool": "recorded on this machine only",
+    "none": "not recorded",
+}
+"""What people are told of a recording that is not in its store, by `Completeness.kept`."""
+
+
+def not_stored(card: RunCard) -> str | None:
+    """Return what became of a recording that is not in its store, and why; None if it is.
+
+    `not recorded: …`, or `recorded on this machine only: …` if it waits in the spool.
+    """
+    known = card.completeness
+    if known.get("recorded", True):
+        return None
+    reason = known.get("reason") or "the reason is unknown"
+    return f"{NOT_STORED.get(known.get('kept', 'none'), NOT_STORED['none'])}: {reason}"
+
+
 class RunCard(msgspec.Struct, frozen=True, kw_only=True):
     """What a host shows of a run.
 
@@ -156,6 +175,7 @@ def card_of(
     *,
     links: Mapping[str, str] | None = None,
     recorded: bool = True,
+    spooled: bool = False,
     reason: str | None = None,
     history: History | None = None,
 ) -> RunCard:
@@ -167,6 +187,7 @@ def card_of(
         findings: What `findings_in` found in it.
         links: URLs or store addresses by name.
         recorded: Whether the recording is in the store.
+        spooled: Whether it is in this machine's spool, if not.
         reason: Why not, if not.
         history: The runs before it, if the history was read.
     """
@@ -192,7 +213,10 @@ def card_of(
     with guard("tasks that were given up"):
         others = with_killed_tasks(run, others)
     verdict, chain, others = _with_host_names(run, verdict, chain, others)
-    unrecorded = None if recorded else reason or "the reason is unknown"
+    unrecorded = None
+    if not recorded:
+        why = reason or "the reason is unknown"
+        unrecorded = f"{NOT_STORED['spool' if spooled else 'none']}: {why}"
     return RunCard(
         job=run.manifest.job,
         run_id=run.manifest.run_id,
@@ -205,7 +229,9 @@ def card_of(
         changes=changes,
         past=past,
         numbers=numbers,
-        completeness=completeness_of(run, recorded=recorded, reason=reason),
+        completeness=completeness_of(
+            run, recorded=recorded, spooled=spooled, reason=reason
+        ),
         links=dict(links or {}),
     )
 

@@ -273,11 +273,17 @@ class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):
     error: str | None = None
 
 
+Kept = Literal["store", "spool", "none"]
+"""Where a recording is: in its store; only in the spool of the machine that ran it, from which
+`dask blackbox sync` uploads it; nowhere."""
+
+
 class Completeness(TypedDict, total=False):
     """The completeness of a recording, for its card; keys without a value are left out.
 
     Attributes:
         recorded: The recording is in the store.
+        kept: Where it is.
         complete: It is, and nothing is missing.
         reason: Why it is not in the store.
         behind: Seconds by which the store was behind at the worst, if they were many.
@@ -286,6 +292,7 @@ class Completeness(TypedDict, total=False):
     """
 
     recorded: bool
+    kept: Kept
     complete: bool
     reason: str
     behind: float

@@ -17,10 +17,11 @@ from uuid import UUID
 
 import dask.config
 from dask_blackbox.capture.source_files import name_source_file_of
-from dask_blackbox.card import RunCard, RunState
+from dask_blackbox.card import RunCard, RunState, not_stored
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.formatting import capital
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import TIME_LIMITS
 from dask_blackbox.settings import setting_seconds
@@ -205,8 +206,8 @@ class ObservedRun:
             return
         self._reported_unrecorded = True
         with guard("the log line that this run is not recorded"):
-            reason = one_line(str(known.get("reason") or "the reason is unknown"))
-            flow_run_logger(self.flow_run).warning("Not recorded: %s", reason)
+            reason = capital(one_line(not_stored(card) or ""))
+            flow_run_logger(self.flow_run).warning("%s", reason)
 
     def attach(self, client: Client, *, own_cluster: bool) -> None:
         """Record what happens on the cluster of a client.

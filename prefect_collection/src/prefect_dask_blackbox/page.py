@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from dask_blackbox.card import Overview, RunCard, TaskCost
+from dask_blackbox.card import Overview, RunCard, TaskCost, not_stored
 from dask_blackbox.formatting import capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
@@ -276,9 +276,8 @@ def live_page(
         before: A line of each earlier attempt.
     """
     parts = [f"## ▶ Running for {_duration(seconds)}", _links(card.links)]
-    if not card.completeness.get("recorded", True):
-        reason = card.completeness.get("reason", "the reason is unknown")
-        parts.append(f"⚠ **Not recorded: {escaped(str(reason))}**")
+    if (unrecorded := not_stored(card)) is not None:
+        parts.append(f"⚠ **{escaped(capital(unrecorded))}**")
     if progress is not None and progress.stall is not None:
         parts.append(f"⚠ **{escaped(stall_text(progress.stall, names))}**")
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]

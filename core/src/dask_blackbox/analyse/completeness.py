@@ -15,8 +15,9 @@ from dask_blackbox.events import (
     NannyResponded,
     WorkerExitReport,
     WorkerUnresponsive,
+    WrapperLost,
 )
-from dask_blackbox.formatting import counted, duration, short
+from dask_blackbox.formatting import counted, duration, ended, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
 from dask_blackbox.run_tables import RunTables
 
@@ -39,6 +40,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
             if run.ending is None or name not in run.ending.lost_segments
         ),
         *_given_up(run),
+        *_wrapper_lost(run),
         *_lost_lines(run),
         *_unread_last_lines(run),
         *lost_bundles(run),
@@ -111,6 +113,19 @@ def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
         for fact in run.of(CaptureFailed)
     )
     yield from list(reported)[:20]
+
+
+def _wrapper_lost(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield what nobody was left to report: the process that had started the command."""
+    for each in run.of(WrapperLost):
+        how = "" if each.exit_code is None else f" ({ended(each.exit_code)})"
+        unknown = run.ending is not None and run.ending.exit_code is None
+        yield (
+            "driver",
+            f"process {each.pid}, which had started the command, ended{how}; process "
+            f"{each.command} continued. What it wrote to standard error later is not "
+            "recorded" + (", and its exit code is unknown" if unknown else ""),
+        )
 
 
 def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
@@ -245,17 +260,23 @@ def _within(numbers: list[tuple[int, int]], first: int, last: int) -> int:
 
 
 def completeness_of(
-    run: RunTables, *, recorded: bool = True, reason: str | None = None
+    run: RunTables,
+    *,
+    recorded: bool = True,
+    spooled: bool = False,
+    reason: str | None = None,
 ) -> Completeness:
     """Return the card's account of its recording.
 
     Args:
         recorded: Whether it is in the store.
+        spooled: Whether it is in this machine's spool, if not.
         reason: Why not, if not.
     """
     missing = missing_from(run)
     account: Completeness = {
         "recorded": recorded,
+        "kept": "store" if recorded else "spool" if spooled else "none",
         "complete": recorded and not missing,
     }
     if reason is not None:

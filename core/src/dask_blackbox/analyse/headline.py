@@ -37,7 +37,7 @@ def headline_of(
     Args:
         verdict: Why, if it failed.
         findings: All else that was found.
-        unrecorded: Why there is no recording, if there is none.
+        unrecorded: What became of a recording that is not in its store, and why.
         clusterless: The driver was recorded and no cluster was: there was no client.
         silent: Seconds since the last sign of life of a run that has not ended.
     """
@@ -45,7 +45,7 @@ def headline_of(
         return short_with_paths(verdict.title, _LONGEST)
     took = duration(numbers.get("duration", 0))
     if unrecorded is not None:
-        return short(f"{state.capitalize()}, not recorded: {unrecorded}", _LONGEST)
+        return short(f"{state.capitalize()}, {unrecorded}", _LONGEST)
     if clusterless:
         return f"{state.capitalize()} after {took} without a Dask client: {_LOCAL}"
     if state == "running":

@@ -40,7 +40,9 @@ from dask_blackbox.protocol.detached_process import (
     DetachedProcess,
     unrecorded_environment,
 )
+from dask_blackbox.protocol.liveness import LifeWatch, Watched
 from dask_blackbox.protocol.messages import (
+    ALIVE,
     LEFT,
     Attach,
     Config,
@@ -430,6 +432,13 @@ class RecorderConnection:
         self._listening: threading.Thread | None = None
         self._started: list[float] = []
         self._ended = threading.Event()
+        self._messages, self._closing = 0, False
+        self._watch = LifeWatch(
+            self._watched,
+            lambda: self._closing,
+            setting_seconds("recorder.silent-after"),
+        )
+        self._watch.start()
         self._speaking = threading.Thread(
             target=self._write_orders, name="dask-blackbox-line", daemon=True
         )
@@ -458,8 +467,19 @@ class RecorderConnection:
             return False
         return True
 
+    def _watched(self) -> Watched | None:
+        process = self._process
+        return None if process is None else Watched(process, self._messages)
+
     def close(self, timeout: float) -> bool:
         """Stop sending; return whether the process exits within `timeout` seconds."""
+        self._closing = True
+        try:
+            return self._close(timeout)
+        finally:
+            self._watch.end()
+
+    def _close(self, timeout: float) -> bool:
         with contextlib.suppress(queue.Full):
             self._parcels.put_nowait(None)
         deadline = time.monotonic() + timeout
@@ -553,8 +573,11 @@ class RecorderConnection:
         process.read_pid()
         with contextlib.suppress(OSError, ValueError):
             while line := process.stdout.readline():
+                self._messages += 1
                 with contextlib.suppress(msgspec.MsgspecError):
                     reply = decode_reply_of(line)
+                    if reply.reply.what == ALIVE:
+                        continue
                     if reply.reply.what == "final":
                         self._open.pop(reply.run, None)
                     self._on_reply(reply.run, reply.reply)

@@ -20,6 +20,11 @@ _CORRECTED = (
 )
 
 
+_LOST = 3
+"""Exit code: everything was uploaded, but how some run ended is not known."""
+_REMAINS, _ELSEWHERE = "", "uploaded elsewhere"
+
+
 @click.command(
     cls=Verb,
     examples=[
@@ -41,7 +46,8 @@ _CORRECTED = (
 def sync(spool: Path | None, store_url: str | None) -> None:
     """Upload recordings that could not be uploaded during their runs.
 
-    Exits with 1 if any of them remains in the spool.
+    Exits with 1 if any of them remains in the spool, and with 3 if all were uploaded but
+    the end of at least one run is not known (its state is `lost`).
     """
     from dask_blackbox.recorder.spool_folder import chosen_spool, spooled_in
 
@@ -62,12 +68,15 @@ def sync(spool: Path | None, store_url: str | None) -> None:
         raise SystemExit(1)
     if not waiting.ready:
         click.echo(f"Nothing to upload in {root}.")
-    failed = [each for each in waiting.ready if not _brought(each, store_url)]
-    if failed or waiting.broken:
+    states = [_uploaded(each, store_url) for each in waiting.ready]
+    if _REMAINS in states or waiting.broken:
         raise SystemExit(1)
+    if "lost" in states:
+        raise SystemExit(_LOST)
 
 
-def _brought(spooled: Spooled, store_url: str | None) -> bool:
+def _uploaded(spooled: Spooled, store_url: str | None) -> str:
+    """Upload a recording; return the state of its run, or that it was not uploaded."""
     import msgspec
 
     from dask_blackbox.recorder.sync import upload_recording
@@ -77,12 +86,12 @@ def _brought(spooled: Spooled, store_url: str | None) -> bool:
         card = upload_recording(spooled, settings=_settings(spooled, store_url))
     except (BlackboxError, OSError, msgspec.MsgspecError) as error:
         click.echo(f"{name}: remains in {spooled.folder}: {error}", err=True)
-        return False
+        return _REMAINS
     if card is None:
         click.echo(f"{name}: another process has uploaded it or is uploading it.")
-    else:
-        click.echo(f"{name}: {card.state}, now at {card.links['recording']}")
-    return True
+        return _ELSEWHERE
+    click.echo(f"{name}: {card.state}, now at {card.links['recording']}")
+    return card.state
 
 
 def _settings(spooled: Spooled, store_url: str | None) -> dict[str, object]:

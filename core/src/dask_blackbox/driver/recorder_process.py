@@ -39,6 +39,7 @@ from dask_blackbox.protocol.detached_process import (
     DetachedProcess,
     unrecorded_environment,
 )
+from dask_blackbox.protocol.liveness import LifeWatch, Watched, is_stopped
 from dask_blackbox.protocol.messages import (
     Attach,
     Config,
@@ -51,6 +52,7 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 from dask_blackbox.recorder.spool_folder import note_end
+from dask_blackbox.settings import setting_seconds
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -156,6 +158,8 @@ def _errors(spool: Path) -> Iterator[IO[bytes]]:
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
 _TAKE_OVER_TIMEOUT = 3.0
 _LOOK_INTERVAL = 0.05
+_UNHEARD = 10.0
+"""Seconds without a message after which a recorder that gives no card is not left running."""
 
 
 class RecorderSupervisor:
@@ -182,7 +186,9 @@ class RecorderSupervisor:
         self._config, self._on_progress = config, on_progress
         self._orders: list[Attach | OwnedScheduler] = []
         self._losses = 0
-        self._done = self._concluding = False
+        self._done = self._awaited = False
+        self._end: End | None = None
+        self._silence = ""  # what was wrong with a recorder that was ended for it
         self._needed = threading.Event()  # ends the pause before another recorder
         self._recovering = threading.Lock()  # one that starts may die meanwhile
         self.reason: str | None = None
@@ -190,6 +196,13 @@ class RecorderSupervisor:
         self._link = start_recorder(
             config, self._lost, on_progress, waits=waits, forks=forks
         )
+        self._watch = LifeWatch(
+            self._watched,
+            self._is_awaited,
+            setting_seconds("recorder.silent-after"),
+            self._before_kill,
+        )
+        self._watch.start()
 
     # What the driver says
 
@@ -217,7 +230,11 @@ class RecorderSupervisor:
 
     def drain(self, address: str, timeout: float) -> None:
         """Let the recorder pull a closing scheduler once more, and wait for that."""
-        deadline = time.monotonic() + timeout
+        self._awaited = True
+        self._drain(address, time.monotonic() + timeout)
+        self._awaited = False
+
+    def _drain(self, address: str, deadline: float) -> None:
         while True:
             link = self._link
             link.forget("drained")
@@ -302,6 +319,11 @@ class RecorderSupervisor:
         """Whether the recorder has ended."""
         return self._link.closed
 
+    @property
+    def is_in_spool(self) -> bool:
+        """Whether what was recorded is in the spool, from which it can be uploaded."""
+        return (Path(self._config.spool) / "run.json").is_file()
+
     def conclude(
         self, end: End, timeout: float, *, leave: bool = False
     ) -> Reply | None:
@@ -313,7 +335,7 @@ class RecorderSupervisor:
                 rest alone.
         """
         deadline = time.monotonic() + timeout
-        self._concluding = True
+        self._end = end
         self._needed.set()
         while True:
             link = self._link
@@ -325,23 +347,46 @@ class RecorderSupervisor:
             if reported is None and self._another_took_over(link, deadline):
                 continue
             self._done = True
+            self._watch.end()
+            if reported is None:
+                self._give_up_on(link, leave=leave)
             if leave or self._continues_after_card():
                 link.close(timeout=0.0)
             else:
                 link.close()
-            if reported is None:
-                self.reason = self.reason or self._no_answer_reason(link)
-                if link.closed:
-                    self._write_end_to_spool(end)
             return reported
+
+    def _give_up_on(self, link: Link, *, leave: bool) -> None:
+        """Write the end into the spool; end a recorder that does not get to answering.
+
+        Args:
+            leave: The driver had little time to wait: it may yet answer.
+        """
+        process = link.process
+        silent = process is not None and is_stopped(process.pid)
+        silent = silent or self._watch.unheard >= _UNHEARD
+        silent = silent and not (leave or link.closed)
+        if self.reason is None:
+            self.reason = self._no_answer_reason(link, silent=silent)
+        # One that continues replaces this by what it knows itself.
+        self._write_end_to_spool(self.reason)
+        if silent and process is not None:
+            process.kill()
 
     def _continues_after_card(self) -> bool:
         """Return whether the recorder continues after the card, to see clusters closed."""
         owned = any(isinstance(o, Attach) and o.owned for o in self._orders)
         return owned or self._config.manifest.attempt > 1
 
-    def _write_end_to_spool(self, end: End) -> None:
-        """Write how the run ended into the spool, because no recorder is left to do it."""
+    def _write_end_to_spool(self, reason: str) -> None:
+        """Write how the run ended into the spool, because no recorder may be left to do it.
+
+        Args:
+            reason: What became of the recorder.
+        """
+        end = self._end
+        if end is None:  # the run continues
+            return
         with guard("the end of the run, in the spool"):
             from dask_blackbox.recorder.redact import exception_in_host
 
@@ -351,17 +396,33 @@ class RecorderSupervisor:
                 )
                 end = msgspec.structs.replace(end, exception=clean)
             end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
-            note_end(Path(self._config.spool), end, self.reason or "")
+            note_end(Path(self._config.spool), end, reason)
 
     def discard(self) -> None:
         """Discard the recording."""
         self._done = True
+        self._watch.end()
         self._needed.set()
         self._link.kill()
         shutil.rmtree(self._config.spool, ignore_errors=True)
         Path(self._config.socket).unlink(missing_ok=True)
 
-    # When it dies
+    # When it dies, or no longer works
+
+    def _watched(self) -> Watched | None:
+        link = self._link
+        if link.closed or link.process is None:
+            return None
+        return Watched(link.process, link.messages)
+
+    def _before_kill(self, why: str) -> None:
+        self._silence = why
+        self._write_end_to_spool(f"the recorder {why}")
+
+    def _is_awaited(self) -> bool:
+        """Return whether this process or one of a command waits for the recorder."""
+        ending = self._end is not None
+        return ending or self._awaited or is_recorder_asked_for(self._config.socket)
 
     def _lost(self) -> None:
         if self._done or os.getpid() != self._config.parent:
@@ -379,7 +440,7 @@ class RecorderSupervisor:
             self._wait_until_needed(pause)
             if self._done:
                 return
-            if not self._concluding:
+            if self._end is None:
                 self._needed.clear()
             try:
                 self._replace(self._link)
@@ -413,7 +474,8 @@ class RecorderSupervisor:
         link.mask(self._config.secrets)
         link.take_over(before)
         before.close(timeout=1.0)
-        self.event("recorder-restarted", {"times": self._losses})
+        why, self._silence = self._silence, ""
+        self.event("recorder-restarted", {"times": self._losses, "why": why})
 
     def _another_took_over(self, link: Link, deadline: float) -> bool:
         while link.closed and self._link is link and time.monotonic() < deadline:
@@ -422,10 +484,15 @@ class RecorderSupervisor:
             time.sleep(0.01)  # the listening thread is starting it
         return self._link is not link
 
-    def _no_answer_reason(self, link: Link) -> str:
+    def _no_answer_reason(self, link: Link, *, silent: bool) -> str:
         spool = self._config.spool
         if link.closed:
             return f"the recorder ended early; its log is in {spool}"
+        if silent:
+            return (
+                "the recorder no longer worked and was ended; the recording is in "
+                f"{spool}"
+            )
         return f"the recorder has not answered in time; it continues in the background, in {spool}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.card import RunCard, RunState
+from dask_blackbox.card import NOT_STORED, RunCard, RunState
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.finding import Evidence, Finding
@@ -24,6 +24,7 @@ from dask_blackbox.manifest import (
     TIME_LIMITS,
     DriverException,
     Ending,
+    Kept,
     Manifest,
     Stopped,
 )
@@ -175,25 +176,35 @@ def warn_of(store: Mapping[str, Any]) -> None:
             )
 
 
-def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
+def unrecorded_card(
+    manifest: Manifest, ending: Ending, reason: str, *, spooled: bool = False
+) -> RunCard:
     """Return a card made only from how the driver ended.
 
     No rule is asked: this is the user's process, which may not wait for a diagnosis.
 
     Args:
         reason: Why there is no recording, for people.
+        spooled: What was recorded is in the spool.
     """
     ending = _redacted(ending)
     state = msgspec.convert(ending.state, RunState)
     verdict = None if state == "succeeded" else _undiagnosed(ending, reason)
+    kept: Kept = "spool" if spooled else "none"
+    unrecorded = f"{state.capitalize()}, {NOT_STORED[kept]}: {reason}"
     return RunCard(
         job=manifest.job,
         run_id=manifest.run_id,
         attempt=manifest.attempt,
         state=state,
-        headline=short(f"{state.capitalize()}, not recorded: {reason}", _LONGEST),
+        headline=short(unrecorded, _LONGEST),
         verdict=verdict,
-        completeness={"recorded": False, "complete": False, "reason": reason},
+        completeness={
+            "recorded": False,
+            "kept": kept,
+            "complete": False,
+            "reason": reason,
+        },
     )
 
 

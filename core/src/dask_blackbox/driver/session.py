@@ -778,13 +778,14 @@ class Recording:
             exception=end.exception,
             stopped=end.stopped,
         )
-        return unrecorded_card(self._manifest, ending, reason)
+        spooled = self._supervisor is not None and self._supervisor.is_in_spool
+        return unrecorded_card(self._manifest, ending, reason, spooled=spooled)
 
 
 def _completeness(reason: str | None) -> Completeness:
     if reason is None:
-        return {"recorded": True, "complete": False}
-    return {"recorded": False, "complete": False, "reason": reason}
+        return {"recorded": True, "kept": "store", "complete": False}
+    return {"recorded": False, "kept": "none", "complete": False, "reason": reason}
 
 
 def recording(

@@ -39,6 +39,7 @@ from dask_blackbox.events.driver import (
     SchedulerFile,
     StateChange,
     WorkerCode,
+    WrapperLost,
 )
 from dask_blackbox.events.endings import (
     CommandNotStarted,
@@ -266,6 +267,7 @@ __all__ = [
     "WorkerStatusChanged",
     "WorkerUnresponsive",
     "WorkersRetired",
+    "WrapperLost",
     "decoded",
     "encoded",
     "event_rows",

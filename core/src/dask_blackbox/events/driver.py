@@ -423,6 +423,26 @@ class ClusterOrphaned(Event, frozen=True, kw_only=True):
     run: str = ""
 
 
+class WrapperLost(Event, frozen=True, kw_only=True):
+    """The process of `dask blackbox run` ended before its command, which continued.
+
+    Attributes:
+        pid: Process id.
+        how: How the recorder noticed.
+        exit_code: Negative: minus the signal; null: unknown.
+        oom_kills: How often the kernel killed for memory during the run, where it ran.
+        command: Process id of the command, or of its process that owns the client.
+    """
+
+    kind: ClassVar[str] = "wrapper-lost"
+
+    pid: int | None = None
+    how: str | None = None
+    exit_code: int | None = None
+    oom_kills: int | None = None
+    command: int | None = None
+
+
 class DriverLost(Event, frozen=True, kw_only=True):
     """The driver's process ended without reporting to the recorder.
 

@@ -102,11 +102,13 @@ class RecorderRestarted(Event, frozen=True, kw_only=True):
 
     Attributes:
         times: How often so far.
+        why: What was wrong with one that the driver ended; empty: it ended by itself.
     """
 
     kind: ClassVar[str] = "recorder-restarted"
 
     times: int = 0
+    why: str = ""
 
 
 class LinesLeftOut(Event, frozen=True, kw_only=True):

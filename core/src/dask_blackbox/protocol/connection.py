@@ -27,6 +27,7 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
+    ALIVE,
     Mask,
     MasksSent,
     Order,
@@ -90,6 +91,8 @@ class Link:
         self._unacknowledged: deque[Rows] = deque(maxlen=_UNACKNOWLEDGED)
         self._unsent: list[Order] = []
         self.closed = False
+        self.messages = 0
+        """How many messages of the recorder have arrived."""
         self.gave_way = False
         """Whether the recorder was ended because the driver waited for it."""
         self._blocked, self._next_look = False, 0.0
@@ -287,8 +290,11 @@ class Link:
             self.process.read_pid()
         try:
             while line := self._incoming.readline():
+                self.messages += 1
                 with contextlib.suppress(msgspec.MsgspecError):
                     reply = decode_reply(line)
+                    if reply.what == ALIVE:
+                        continue
                     if reply.progress is not None:
                         self._progressed(reply.progress)
                         continue

@@ -21,6 +21,9 @@ from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""
 
+ALIVE = "alive"
+"""What a recorder reports every second, so that one that no longer works is noticed."""
+
 LONGEST_LINE = 64 * 2**20
 """Bytes of a line; who says a longer one is hung up on, so a batch must never come near."""
 
@@ -94,6 +97,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
         pid: Of the driver that asks.
         owned: Id of the scheduler, where the driver has started its cluster and closes it;
             empty: the cluster belongs to another process, or is meant to continue.
+        by_task: Whether a task has made the client, in the process of a worker.
     """
 
     address: str
@@ -102,6 +106,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     security: dict[str, object] = {}
     pid: int
     owned: str = ""
+    by_task: bool = False
 
 
 class OwnedScheduler(
@@ -164,6 +169,16 @@ class MasksSent(
     number: int
 
 
+class Left(msgspec.Struct, kw_only=True, frozen=True, tag="left", tag_field="op"):
+    """A process of the command is about to exit by itself.
+
+    Attributes:
+        pid: Of it.
+    """
+
+    pid: int
+
+
 class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
     """The run has ended.
 
@@ -201,7 +216,7 @@ def end_row(end: End) -> list[object]:
     return [time.time(), "run-ended", "driver", json.dumps(reported)]
 
 
-Order = Attach | OwnedScheduler | Rows | Drain | Mask | MasksSent | End
+Order = Attach | OwnedScheduler | Rows | Drain | Mask | MasksSent | Left | End
 
 
 class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -257,7 +272,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
-            continues, where it is wanted), `spooled` (rows of the driver are on the disk),
+            continues, where it is wanted), `spooled` (rows of the driver are on the disk), `alive` (every second),
             `masks` (have all masked values been sent? answered by `MasksSent`), `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
         kind: The class of the error, by name.

@@ -60,9 +60,13 @@ def _record_one() -> None:
         from dask_blackbox.recorder.parent_process import ParentProcess
         from dask_blackbox.recorder.recorder import Recorder
 
-    asyncio.run(
-        Recorder(config, ParentProcess(config.parent, config.parent_handle)).run()
-    )
+    async def record() -> None:
+        parent = ParentProcess(config.parent, config.parent_handle)
+        reporting = asyncio.create_task(parent.report_alive())
+        await Recorder(config, parent).run()
+        reporting.cancel()
+
+    asyncio.run(record())
     # Everything is written and reported; the caller must not wait for interpreter shutdown.
     logging.shutdown()
     os._exit(0)
@@ -104,11 +108,15 @@ def _detach() -> None:
     """
     if os.getppid() != 1 and _is_reaping(1):
         try:
-            if os.fork():
+            # Not the new process writes its id: it is known even if that is frozen at once.
+            if continuing := os.fork():
+                os.write(sys.stdout.fileno(), b"%d\n" % continuing)
                 os._exit(0)
             os.setsid()
         except OSError:  # no more processes are allowed
             pass
+        else:
+            return
     os.write(sys.stdout.fileno(), b"%d\n" % os.getpid())
 
 

@@ -102,7 +102,7 @@ def finalise(
             if reason.endswith(advice := _advice(config)):
                 reason = reason.removesuffix(advice).rpartition("; ")[0]
             reason = f"{reason}; nothing could be kept in {config.spool} ({lost})"
-            card = _card(config, run, {}, reason, history)
+            card = _card(config, run, {}, reason, history, spooled=False)
     else:
         forget(Path(config.spool))
     overview = _overview(config, run, card)
@@ -215,6 +215,8 @@ def _card(
     links: dict[str, str],
     reason: str | None,
     history: History | None,
+    *,
+    spooled: bool = True,
 ) -> RunCard:
     findings = findings_in(
         run,
@@ -228,6 +230,7 @@ def _card(
         findings,
         links=links,
         recorded=reason is None,
+        spooled=spooled and reason is not None,
         reason=reason,
         history=history,
     )

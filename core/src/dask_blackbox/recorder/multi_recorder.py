@@ -53,6 +53,8 @@ class MultiRecorder:
     async def run(self) -> None:
         """Record until the parent has exited and all recordings are finalised."""
         loaded = asyncio.create_task(asyncio.to_thread(loading.puller))
+        # Of no recording: of the process.
+        reporting = asyncio.create_task(_Channel("", self._parent).report_alive())
         async for line in self._parent.lines():
             try:
                 parcel = decode_parcel(line)
@@ -68,6 +70,7 @@ class MultiRecorder:
         while self._recording:
             await asyncio.wait(self._recording)
         await loaded
+        reporting.cancel()
 
     def _open(self, run: str, config: Config) -> None:
         channel = _Channel(run, self._parent)
@@ -103,6 +106,7 @@ class _Channel(ParentProcess):
     def __init__(self, run: str, parent: ParentProcess) -> None:
         # Not the inherited one: it would watch the same process once for each.
         self._run, self._parent, self.exit_text = run, parent, ""
+        self.pid = parent.pid
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def received(self, line: bytes) -> None:

@@ -116,7 +116,7 @@ def write_beginning(opening: Opening) -> None:
         attempt=manifest.attempt,
         state="running",
         headline="being recorded",
-        completeness={"recorded": True, "complete": False},
+        completeness={"recorded": True, "kept": "store", "complete": False},
         links=opening.links,
     )
     folder = opening.address.folder

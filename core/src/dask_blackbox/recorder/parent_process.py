@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import select
+import stat
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 
@@ -19,14 +22,66 @@ from dask_blackbox.capture.nanny.worker_exit import oom_kills, process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.events import EventRow
 from dask_blackbox.formatting import signal_number
-from dask_blackbox.protocol.messages import LONGEST_LINE, Answer, End, Reply, encode
+from dask_blackbox.protocol.liveness import BEAT
+from dask_blackbox.protocol.messages import (
+    ALIVE,
+    LONGEST_LINE,
+    Answer,
+    End,
+    Reply,
+    encode,
+)
 from dask_blackbox.recorder.redact import MaskConfirmations
 
 _POLL_INTERVAL = 0.5
+_PIPE_BYTES = 65_536
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
-class ParentProcess:
+class OtherProcess:
+    """A process that the recorder watches.
+
+    Args:
+        pid: Its id.
+        handle: Of it (a pidfd); None: one is opened, where the system has them.
+    """
+
+    def __init__(self, pid: int, handle: int | None = None) -> None:
+        self.pid, self._born = pid, process_started(pid)
+        self._handle = handle_of(pid) if handle is None else handle
+
+    async def wait_until_exit(self) -> None:
+        """Wait until it has ended, however long that takes."""
+        while self.is_alive():  # noqa: ASYNC110 - another process sets no event
+            await asyncio.sleep(_POLL_INTERVAL)
+
+    async def exit_code(self) -> int | None:
+        """Return its exit code, negative for a signal; None if it is unknown."""
+        handle = self._handle
+        if handle is None:
+            return None
+
+        def ended() -> bool:
+            return bool(select.select([handle], [], [], _ENDING)[0])
+
+        return (
+            exit_code_of(self.pid, handle) if await asyncio.to_thread(ended) else None
+        )
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended."""
+        if self._handle is not None:
+            return not select.select([self._handle], [], [], 0)[0]
+        # None on systems without /proc: there the end of file has to do.
+        return self._born is None or process_started(self.pid) == self._born
+
+    @property
+    def can_be_watched(self) -> bool:
+        """Whether its end can be noticed."""
+        return self._handle is not None or self._born is not None
+
+
+class ParentProcess(OtherProcess):
     """The process that started the recorder; its requests arrive on standard input.
 
     End of file means that the parent is gone.  A process that it forked keeps the pipe open,
@@ -42,9 +97,8 @@ class ParentProcess:
     masks_values = True
 
     def __init__(self, pid: int, handle: int | None = None) -> None:
-        self._pid, self._born = pid, process_started(pid)
+        super().__init__(pid, handle)
         self.exit_text = ""
-        self._handle = handle_of(pid) if handle is None else handle
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the parent's messages until it is gone."""
@@ -58,7 +112,7 @@ class ParentProcess:
             while not reading.done():
                 # What it wrote is read to its end: this process may have been too busy
                 # to read it before the parent went.
-                gone = not self._is_alive()
+                gone = not self.is_alive()
                 await asyncio.wait([reading], timeout=_POLL_INTERVAL)
                 if gone and not reading.done():
                     reading.cancel()
@@ -70,35 +124,71 @@ class ParentProcess:
                 return
             yield line
 
-    async def wait_until_exit(self) -> None:
-        """Wait until its process has ended, however long that takes."""
-        while self._is_alive():  # noqa: ASYNC110 - another process sets no event
-            await asyncio.sleep(_POLL_INTERVAL)
-
-    async def exit_code(self) -> int | None:
-        """Return the exit code of its process, negative for a signal; None if it is unknown."""
-        handle = self._handle
-        if handle is None:
-            return None
-
-        def ended() -> bool:
-            return bool(select.select([handle], [], [], _ENDING)[0])
-
-        return (
-            exit_code_of(self._pid, handle) if await asyncio.to_thread(ended) else None
-        )
-
-    def _is_alive(self) -> bool:
-        if self._handle is not None:
-            return not select.select([self._handle], [], [], 0)[0]
-        # None on systems without /proc: there the end of file has to do.
-        return self._born is None or process_started(self._pid) == self._born
+    async def report_alive(self) -> None:
+        """Report every second that this process works; cancel to stop."""
+        while True:
+            # A parent that is suspended reads nothing: what it must get has to fit.
+            if select.select([], [sys.stdout], [], 0)[1]:
+                self.send(Reply(what=ALIVE))
+            await asyncio.sleep(BEAT)
 
     def send(self, reply: Reply) -> None:
         """Send a message to the parent, if it still exists."""
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(reply))
             sys.stdout.buffer.flush()
+
+
+class CommandErrors:
+    """The pipe that `dask blackbox run` has for the standard error of its command.
+
+    As long as this process has it open as well, the command does not fail because
+    that process was killed and nobody reads any more.
+
+    Args:
+        wrapper: Process id of `dask blackbox run`.
+        command: Process id of the command.
+    """
+
+    def __init__(self, wrapper: int, command: int) -> None:
+        self._pipe: int | None = None
+        with contextlib.suppress(OSError):
+            pipe = os.open(f"/proc/{command}/fd/2", os.O_RDONLY | os.O_NONBLOCK)
+            if _is_read_by(wrapper, os.fstat(pipe)):
+                self._pipe = pipe
+            else:  # a terminal, a file, or a pipe of another process
+                os.close(pipe)
+
+    def discard(self) -> None:
+        """Read from now on what the command writes, as nobody else does."""
+        if self._pipe is not None:
+            asyncio.get_running_loop().add_reader(self._pipe, self._read, self._pipe)
+
+    def _read(self, pipe: int) -> None:
+        try:
+            got = os.read(pipe, _PIPE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            got = b""
+        if not got:
+            asyncio.get_running_loop().remove_reader(pipe)
+            os.close(pipe)
+            self._pipe = None
+
+
+def _is_read_by(pid: int, status: os.stat_result) -> bool:
+    """Return whether a process has the reading end of a pipe."""
+    if not stat.S_ISFIFO(status.st_mode):
+        return False
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            there = each.stat()
+            same = (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino)
+            # As for any file that it has open: who may read it and who may write it.
+            if same and each.lstat().st_mode & stat.S_IRUSR:
+                return True
+    return False
 
 
 class CommandProcesses:

@@ -25,15 +25,18 @@ from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
 from dask_blackbox.events import event_rows
+from dask_blackbox.formatting import signal_name
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
+    LEFT,
     LONGEST_LINE,
     Answer,
     Attach,
     Config,
     Drain,
     End,
+    Left,
     Mask,
     MasksSent,
     OwnedScheduler,
@@ -60,8 +63,10 @@ from dask_blackbox.recorder.orphaned_clusters import (
     until_closed,
 )
 from dask_blackbox.recorder.parent_process import (
+    CommandErrors,
     CommandProcesses,
     KernelKills,
+    OtherProcess,
     ParentProcess,
 )
 from dask_blackbox.recorder.progress import (
@@ -116,7 +121,7 @@ _EXPLAINED = ("worker-exit-report", "nanny-lost", "nanny-responded")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-exit-report", "worker-restarted-for-memory", "graph-failed",
      "scheduler-lost", "scheduler-unresponsive", "scheduler-closing", "driver-exception",
-     "driver-lost", "stall")
+     "driver-lost", "wrapper-lost", "stall")
 )  # fmt: skip
 
 
@@ -163,6 +168,12 @@ class Recorder:
         self._last_row = time.monotonic()
         self._end: End | None = None
         self._kernel = KernelKills()
+        # Of the command of `dask blackbox run`: itself, its processes that have made a
+        # client, and those that have said that they exit.
+        self._command: OtherProcess | None = None
+        self._errors: CommandErrors | None = None
+        self._client_owners: dict[int, OtherProcess] = {}
+        self._exiting: set[int] = set()
         self._ended = asyncio.Event()
         self._masks = MaskConfirmations()
         self._command_processes = CommandProcesses(self._handle_order, self._masks)
@@ -174,7 +185,7 @@ class Recorder:
         self._host_tasks = HostTasks()
         self._at_gateways = GatewayClusters()
         self._owned: dict[str, OwnedScheduler] = {}
-        self._orphaned = False
+        self._orphaned = self._wrapper_lost = False
         self._updates = (
             DriverUpdates(self._progress) if config.progress_interval else None
         )
@@ -323,7 +334,7 @@ class Recorder:
         async for line in self._parent.lines():
             await self._handle_order(line, answer)
         self._masks.left(answer)
-        if self._end is None:
+        if self._end is None and not self._wrapper_lost:
             await self._continue_without_parent()
 
     async def _handle_order(self, line: bytes, answer: Answer) -> None:
@@ -334,27 +345,45 @@ class Recorder:
             return
         # Not found waits: what comes next may be the exception that ends the process.
         if isinstance(order, Attach):
+            own = order.by_task or order.pid == self._parent.pid
+            if not own and order.pid not in self._client_owners:
+                self._client_owners[order.pid] = OtherProcess(order.pid)
             self._begin(self._attach(order), self._attaching)
-        elif isinstance(order, OwnedScheduler):
-            self._owned[order.scheduler] = order
         elif isinstance(order, Rows):
             self._drivers[order.source] = _counted(
                 self._drivers.get(order.source, SourceAccount()), order
             )
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
             self._spooled.setdefault(answer, {})[order.source] = order.seq
+        elif isinstance(order, Drain):
+            self._begin(self._drain_on_request(order, answer), self._draining)
+        elif isinstance(order, End):
+            await self._handle_end(order, answer)
+        else:
+            self._note_order(order, answer)
+
+    def _note_order(
+        self, order: OwnedScheduler | Mask | MasksSent | Left, answer: Answer
+    ) -> None:
+        if isinstance(order, OwnedScheduler):
+            self._owned[order.scheduler] = order
         elif isinstance(order, Mask):
             self._mask(order.values, answer)
         elif isinstance(order, MasksSent):
             self._masks.confirmed(answer, order.number)
-        elif isinstance(order, Drain):
-            self._begin(self._drain_on_request(order, answer), self._draining)
-        elif self._end is None:
-            self._masks.left(answer)
-            if rows := self._kernel.rows(order):
-                self._take_own(rows)
-            self._end = order
-            self._ended.set()
+        else:
+            self._exiting.add(order.pid)
+
+    async def _handle_end(self, end: End, answer: Answer) -> None:
+        if self._end is not None or self._wrapper_lost:
+            return
+        self._masks.left(answer)
+        if await self._owner_continues(end):
+            return
+        if rows := self._kernel.rows(end):
+            self._take_own(rows)
+        self._end = end
+        self._ended.set()
 
     def _mask(self, values: tuple[str, ...], driver: Answer) -> None:
         self._redactor.mask(values)
@@ -441,10 +470,8 @@ class Recorder:
                     self._unreported.discard(subject)
             elif kind == "worker-unresponsive":
                 self._silent.add(subject)
-            elif kind == "driver-attached":
-                self._look_up_code(detail)
-            elif kind == "host-stopped":
-                self._prepare()  # its host waits for seconds
+            else:
+                self._note_driver(kind, detail)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
@@ -454,6 +481,16 @@ class Recorder:
         self._bundles.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
+
+    def _note_driver(self, kind: str, detail: str) -> None:
+        """Note what an event says of the driver, or of the command that is it."""
+        if kind == "driver-attached":
+            self._look_up_code(detail)
+        elif kind == "command-started":
+            self._command = OtherProcess(json.loads(detail)["pid"])
+            self._errors = CommandErrors(self._parent.pid, self._command.pid)
+        elif kind == "host-stopped":
+            self._prepare()  # its host waits for seconds
 
     def _take_own(self, rows: RowsByKind) -> None:
         """Take rows that this process reports itself."""
@@ -541,8 +578,76 @@ class Recorder:
         """The parent is gone without a message: record what still happens, then end."""
         code = await self._parent.exit_code()
         facts = {"pid": self._config.parent, "how": self._parent.exit_text}
-        facts |= self._kernel.fields()
-        self._report_event("driver-lost", "driver", facts | {"exit_code": code})
+        facts |= self._kernel.fields() | {"exit_code": code}
+        if (living := self._living_processes()) and self._end is None:
+            facts["command"] = living[0].pid
+            self._report_event("wrapper-lost", "driver", facts)
+            self._wrapper_lost = True
+            await self._continue_without_wrapper()
+            return
+        self._report_event("driver-lost", "driver", facts)
+        await self._abandoned(code)
+
+    def _living_processes(self) -> list[OtherProcess]:
+        """Return the processes of a command that do its work, and whose end can be seen."""
+        known = [*filter(None, (self._command,)), *self._client_owners.values()]
+        return [each for each in known if each.can_be_watched and each.is_alive()]
+
+    async def _owner_continues(self, end: End) -> bool:
+        """Return whether a signal ended only the command, and not its process with the client.
+
+        That is one that the command had started, such as the program of `timeout 1h …`.
+        Then the driver gets a card of what is known, and the run is recorded to its end.
+        """
+        command, owners = self._command, self._client_owners
+        if (end.exit_code or 0) >= 0 or command is None or command.pid in owners:
+            return False
+        if not (living := [each for each in owners.values() if each.is_alive()]):
+            return False
+        owner, code = living[0].pid, end.exit_code
+        facts = {"pid": command.pid, "how": "the command ended", "exit_code": code}
+        self._report_event("wrapper-lost", "driver", facts | {"command": owner})
+        name = signal_name(code)
+        run, links = self._config.manifest, {"spool": self._config.spool}
+        card = RunCard(
+            job=run.job,
+            run_id=run.run_id,
+            attempt=run.attempt,
+            state="running",
+            headline=(
+                f"{name} ended the command, but process {owner}, which has the Dask "
+                "client, continues and is recorded"
+            ),
+            completeness={"recorded": True, "kept": "store", "complete": False},
+            links=self._opening.links if self._opening is not None else links,
+        )
+        raw = msgspec.Raw(msgspec.json.encode(card))
+        self._parent.send(Reply(what="final", card=raw))
+        self._wrapper_lost = True
+        self._begin(self._continue_without_wrapper(), self._draining)
+        return True
+
+    async def _continue_without_wrapper(self) -> None:
+        """Record the command, of which `dask blackbox run` reports nothing any more, to its end."""
+        if self._errors is not None:
+            self._errors.discard()
+        command = self._living_processes()[0]  # the command itself, if it lives
+        while living := self._living_processes():
+            await living[0].wait_until_exit()
+        await self._command_processes.wait_until_closed(_CLOSE_TIMEOUT)
+        code = await command.exit_code()
+        if (code is None and command.pid not in self._exiting) or (code or 0) < 0:
+            facts = {"pid": command.pid, "how": "its process is gone"}
+            facts |= self._kernel.fields() | {"exit_code": code}
+            self._report_event("driver-lost", "driver", facts)
+            await self._abandoned(code)
+            return
+        state = LEFT if code is None else "failed" if code else "succeeded"
+        self._end = End(state=state, exit_code=code)
+        self._ended.set()
+
+    async def _abandoned(self, code: int | None) -> None:
+        """Record what still happens on the clusters of a driver that is gone, then end."""
         deadline = time.monotonic() + _ABANDONED_TIMEOUT
         while time.monotonic() < deadline:
             quiet = time.monotonic() - self._last_row > _QUIET
@@ -733,7 +838,7 @@ class Recorder:
             loading.finaliser(), self._config, opening, outcome, send
         )
         self._reported = reported[-1] if reported else None
-        if self._orphaned:
+        if self._orphaned or self._wrapper_lost:
             await self._finalise_for_host()
 
     async def _owner_was_killed(self) -> bool:

@@ -93,8 +93,9 @@ class RunEndResolver:
     def resolve(self, end: End) -> End:
         """Return how the run ended, with what else is known of it."""
         if end.state == LEFT:
+            failed = self._failed or (self._exception and not self._of_child)
             end = msgspec.structs.replace(
-                end, state="failed" if self._failed else "succeeded"
+                end, state="failed" if failed else "succeeded"
             )
         known = self._stopped
         # A host's answer may come while the run ends, when it has been reported that it

@@ -38,6 +38,7 @@ from dask_blackbox.events import (
     WorkerHeartbeatTimedOut,
     WorkerRestartedForMemory,
     WorkersRetired,
+    WrapperLost,
 )
 from dask_blackbox.formatting import count, counted, duration, plain
 from dask_blackbox.report.axis import Axis, micros_since
@@ -421,6 +422,7 @@ _MARKED: dict[type[Event], tuple[str, str]] = {
     SchedulerUnresponsive: ("warning", "the scheduler did not answer"),
     SchedulerResponded: ("warning", "the scheduler answered again"),
     DriverRaised: ("failure", "the driver raised"),
+    WrapperLost: ("warning", "the process of `dask blackbox run` was lost"),
     DriverLost: ("failure", "the driver was lost"),
     DriverEnded: ("end", "the driver ended"),
     DriverWarning: ("warning", "the driver was warned"),

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.card import RunCard
+from dask_blackbox.card import RunCard, not_stored
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
 from dask_blackbox.formatting import (
     count,
@@ -204,11 +204,8 @@ def missing_data(card: RunCard) -> list[str]:
         for source, sentences in facts.get("missing", {}).items()
         for sentence in sentences
     ]
-    if not facts.get("recorded", True):
-        return [
-            f"This run was not recorded: {reason or 'the reason is unknown'}",
-            *parts,
-        ]
+    if (gone := not_stored(card)) is not None:
+        return [f"This run was {plain(gone)}", *parts]
     if not parts and facts.get("complete") is False and card.state != "running":
         parts = ["The recording is not complete" + (f": {reason}" if reason else "")]
     return parts

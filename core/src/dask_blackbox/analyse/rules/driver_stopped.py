@@ -175,8 +175,9 @@ def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str
     if both:
         return (
             "Neither the driver nor its recorder reported an exit: the machine, pod or "
-            f"container that ran both was stopped. Their last sign of life came {after} after "
-            "the start, so it was stopped then or later."
+            "container that ran both was stopped, or could not reach the store any more. "
+            f"Their last sign of life came {after} after the start, so this happened then "
+            "or later."
         )
     ended = f"was ended by {by}" if by else f"ended{itself}"
     return (

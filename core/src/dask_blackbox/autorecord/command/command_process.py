@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 from dask_blackbox.autorecord.command import (
     CONTROL,
     PROCESSES,
@@ -45,7 +47,7 @@ from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, ask_for_recorder, call_recorder
-from dask_blackbox.protocol.messages import Attach, Drain
+from dask_blackbox.protocol.messages import Attach, Drain, Left
 from dask_blackbox.settings import setting, setting_seconds
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ _CALLING = 5.0
 _FINDING = 90.0  # longer than the longest pause before another recorder starts
 _FINAL_EVENTS = 5.0
 _POLLING = 0.01
+_UNANSWERED = 0.5
+"""Seconds after which the process that starts recorders looks whether this one still works."""
 
 _lock = threading.RLock()  # a handler of a signal may exit while this thread holds it
 _attached: dict[str, Attach] = {}
@@ -139,6 +143,7 @@ def leave() -> None:
                 break
             time.sleep(_POLLING)
             link = _link.own or link  # another recorder may have taken over
+        link.order(Left(pid=os.getpid()))
         link.leave()
 
 
@@ -293,6 +298,7 @@ async def client_connected(client: Client) -> None:
     with guard("a client of the command", on_error=_failed):
         link = await asyncio.to_thread(_shared_link)
         order = await install(client, os.environ[RECORDING])
+        order = msgspec.structs.replace(order, by_task=_is_a_worker())
         _attached[client.id] = order
         link.order(order)
         facts = {"pid": os.getpid(), "client": client.id}
@@ -321,6 +327,7 @@ def _drain(address: str) -> None:
 def _until_drained(address: str) -> Iterator[None]:
     """Yield until a recorder has pulled what a scheduler holds, but not for long."""
     asked: Link | None = None
+    unanswered_at = 0.0
     deadline = time.monotonic() + _FINAL_EVENTS
     while time.monotonic() < deadline:
         link = _shared_link()
@@ -330,9 +337,12 @@ def _until_drained(address: str) -> Iterator[None]:
         elif link is not asked:
             link.forget("drained")
             link.order(Drain(address=address))
-            asked = link
+            asked, unanswered_at = link, time.monotonic() + _UNANSWERED
         elif link.reported("drained") is not None:
             return
+        elif time.monotonic() > unanswered_at:
+            ask_for_recorder(os.environ[CONTROL])
+            unanswered_at = deadline
         yield
 
 
