@@ -134,6 +134,8 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for found in pool.map(features_of, asked.archives):
             features |= found
+    if unknown := set(asked.keep) - set(features):
+        parser.error(f"--keep: no archive has {', '.join(sorted(unknown))}")
     every, shown = frozenset[Feature]().union(*features.values()), set[Feature]()
     for name, gain in chosen(features, asked.most, asked.keep):
         shown |= features[name]
