@@ -48,7 +48,8 @@ format: .venvs/lint/.synced  ## Format, and apply automatic fixes
 environments: .venvs/core/.synced .venvs/airflow/.synced .venvs/prefect/.synced .venvs/lint/.synced  ## Install all environments
 
 # The two hosts cannot live in one environment (docs/decisions/0001), so there is one each.
-.venvs/core/.synced: package = --package dask-blackbox --group dev
+# Ten processes of tests begin with the core's at once: each would compile all that it imports.
+.venvs/core/.synced: package = --package dask-blackbox --group dev --compile-bytecode
 .venvs/airflow/.synced: package = --package airflow-provider-dask-blackbox --group dev
 .venvs/prefect/.synced: package = --package prefect-dask-blackbox --group dev
 .venvs/lint/.synced: package = --group lint

@@ -82,6 +82,7 @@ class AirflowHost:
         progress: Callable[[str], None] | None = None,
         prefix: str = "",
         users: Mapping[str, str] | None = None,
+        patience: float = 1.0,
     ) -> None:
         """Prepare an Airflow.
 
@@ -94,8 +95,11 @@ class AirflowHost:
             prefix: Path before all of its addresses, such as `/airflow`.
             users: Names and roles of those who may log in, each with the name as
                 password, the first being `admin`; None: nobody has to.
+            patience: How many times longer than usual anything may take, on a machine
+                that is busy.
         """
         self._users = dict(users or {})
+        self._patience = patience
         self._folder = Path(folder).resolve()
         self._airflow = str(Path(commands).absolute() / "airflow")
         self._progress = progress or (lambda _text: None)
@@ -280,7 +284,9 @@ class AirflowHost:
             url, data, headers, method=method
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            with urllib.request.urlopen(  # noqa: S310 - our own server
+                request, timeout=30 * self._patience
+            ) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace")
@@ -320,6 +326,7 @@ class AirflowHost:
         return False
 
     def _until(self, done: Callable[[], bool], timeout: float, doing: str) -> None:
+        timeout *= self._patience
         began = reported = time.monotonic()
         while not done():
             for name, process in self._processes.items():

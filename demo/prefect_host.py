@@ -70,6 +70,7 @@ class PrefectHost:
         *,
         python: str | Path = sys.executable,
         progress: Callable[[str], None] | None = None,
+        patience: float = 1.0,
     ) -> None:
         """Prepare a server.
 
@@ -77,7 +78,10 @@ class PrefectHost:
             folder: Where Prefect keeps its database and its log.
             python: Of the environment that Prefect is installed in.
             progress: Called every few seconds with what is being waited for.
+            patience: How many times longer than usual anything may take, on a machine
+                that is busy.
         """
+        self._patience = patience
         self._folder = Path(folder).resolve()
         # Not resolved: the link is what shows Python its environment.
         self._python = str(Path(python).absolute())
@@ -167,6 +171,7 @@ class PrefectHost:
             RuntimeError: if it did not end in time, or no flow run came of it; what it
                 printed is in the message.
         """
+        timeout *= self._patience
         before = {run.id for run in self.flow_runs()}
         command = [self._python, str(script)]
         with subprocess.Popen(  # noqa: S603 - the caller's own script
@@ -224,10 +229,12 @@ class PrefectHost:
             data=data,
             headers={"Content-Type": "application/json"},
         )
-        deadline = time.monotonic() + _LOCKED
+        deadline = time.monotonic() + _LOCKED * self._patience
         while True:
             try:
-                with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+                with urllib.request.urlopen(  # noqa: S310 - our own server
+                    request, timeout=30 * self._patience
+                ) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
                 # Its SQLite was locked: it has done nothing, and asks to be asked again.
@@ -241,6 +248,7 @@ class PrefectHost:
         return self._folder / "server.log"
 
     def _wait_until_it_answers(self) -> None:
+        limit = _START * self._patience
         began = reported = time.monotonic()
         while True:
             now = time.monotonic()
@@ -251,8 +259,8 @@ class PrefectHost:
             else:
                 return
             ended = self._process is None or self._process.poll() is not None
-            if ended or now - began > _START:
-                why = "ended at once" if ended else f"gave no answer in {_START:.0f} s"
+            if ended or now - began > limit:
+                why = "ended at once" if ended else f"gave no answer in {limit:.0f} s"
                 raise RuntimeError(
                     f"the Prefect server {why}. {self._log} says:\n"
                     f"{_tail(self._log.read_bytes())}"

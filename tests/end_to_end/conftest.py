@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conditions import LOAD_FACTOR, scaled
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 DAGS = Path(__file__).with_name("airflow_dags")
 CHROMIUM = "/usr/bin/chromium"
-PATIENCE = 120_000
-"""Milliseconds, as slow as the machine is."""
+PATIENCE = scaled(120_000)
+"""Milliseconds."""
 
 
 def _demo(name: str) -> Any:
@@ -70,6 +71,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
         environ=environ,
         prefix="/airflow",
         users={"ada": "admin", "vera": "viewer"},
+        patience=LOAD_FACTOR,
     ) as host:
         yield host
 

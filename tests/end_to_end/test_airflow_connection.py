@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conditions import scaled
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
-expect.set_options(timeout=120_000)  # as slow as the machine is
+expect.set_options(timeout=scaled(120_000))
 
 pytestmark = [
     pytest.mark.nightly,

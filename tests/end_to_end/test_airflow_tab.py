@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conditions import flag_of, until
+from conditions import flag_of, scaled, until
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 CHROMIUM = "/usr/bin/chromium"
 SIZES = ((1280, 720), (1500, 1000), (1920, 1080))
-PATIENCE = 120_000
-expect.set_options(timeout=PATIENCE)  # as slow as the machine is
+PATIENCE = scaled(120_000)
+expect.set_options(timeout=PATIENCE)
 
 pytestmark = [
     pytest.mark.nightly,

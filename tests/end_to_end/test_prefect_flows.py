@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conditions import scaled
+from conditions import LOAD_FACTOR, scaled
 
 pytest.importorskip("prefect_dask_blackbox")
 
@@ -64,7 +64,8 @@ def s3() -> Iterator[EmbeddedS3]:
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[Any]:
     """A Prefect server whose flows are recorded in the bucket."""
-    with _demo("prefect_host").PrefectHost(tmp_path_factory.mktemp("prefect")) as host:
+    folder = tmp_path_factory.mktemp("prefect")
+    with _demo("prefect_host").PrefectHost(folder, patience=LOAD_FACTOR) as host:
         data = tmp_path_factory.mktemp("orders")
         _demo("data").make_orders(data)
         host.environ.update(
