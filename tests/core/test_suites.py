@@ -145,19 +145,31 @@ def test_every_file_of_tests_belongs_to_one_suite(
     assert sorted(files) == sorted(everything)
 
 
-def test_what_runs_scenarios_is_marked_as_waiting_for_processes(
-    monkeypatch: pytest.MonkeyPatch,
+def test_what_runs_scenarios_waits_for_processes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    from suites import SUITES
+    import suites
 
-    [computing] = [suite for suite in SUITES if suite.name == "core"]
-    runs_them = {"import run_scenario", "begin_command", "homes: "}
-    unmarked = [
-        file
-        for file in computing.test_files()
-        if file != "tests/core/test_suites.py"
-        and any(each in (ROOT / file).read_text() for each in runs_them)
-    ]
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    files = {
+        "test_marked.py": "pytestmark = pytest.mark.processes\n",
+        "test_first_of_marks.py": "pytestmark = [\n    pytest.mark.kills,\n]\n",
+        "test_scenario.py": "from scenario_runs import Home\n",
+        "test_computes.py": "import polars\n",
+    }
+    (tmp_path / "tests" / "core").mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / "tests" / "core" / name).write_text(text)
 
-    assert unmarked == []
+    found = {
+        suite.name: [Path(file).name for file in suite.test_files()]
+        for suite in suites.SUITES
+        if suite.files == "tests/core"
+    }
+
+    assert found == {
+        "core": ["test_computes.py"],
+        "processes": ["test_marked.py", "test_scenario.py"],
+        "kills": ["test_first_of_marks.py"],
+    }
