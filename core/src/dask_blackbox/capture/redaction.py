@@ -8,14 +8,16 @@ plain regular expressions (`shapes`).
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
-from typing import Any, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 BLANK = "[redacted]"
 
+_SHORTEST_ENCODED = 8
 _SHORTEST = 5  # characters: a shorter value occurs by chance in ordinary text
 MOST_VALUES = 2_000
 _LONGEST_VALUE = 20_000
@@ -48,24 +50,31 @@ class _Pattern:
 # A name that holds one of these stands for a secret wherever it occurs.  `tokenize` and
 # `TokenizationError` do not.
 _STEM = (
-    r"secret|passw(?:or)?d|pass[-_]?(?:phrase|code)|token(?!i[sz])|credential"
+    r"secret|passw(?:or)?d|passwort|kennwort|mot[ _-]de[ _-]passe|contrase(?:ñ|n)a|senha\b|wachtwoord"
+    r"|l(?:ö|o)senord|has(?:ł|l)o\b|пароль|密码|密碼|パスワード|heslo\b|salasana|adgangskode"
+    r"|pass[-_]?(?:phrase|code)|token(?!i[sz])|credential"
     r"|(?:api|access|private|account|sign(?:ing|ature)|encrypt(?:ion)?|master|shared|service"
-    r"|fernet|webhook|license|storage|subscription|client|auth|ssh|session|deploy)[-_. ]?key"
+    r"|fernet|webhook|license|storage|subscription|client|auth|ssh|session|deploy|consumer|ingest(?:ion)?"
+    r"|integration|hmac|(?<![a-z])(?:app(?:lication)?|aes|write))[-_. ]?key"
     r"|authorization|cookie|conn(?:ection)?[-_. ]?str(?:ing)?|sql_alchemy_conn|jwt|bearer"
 )
 # These are ordinary words or syllables elsewhere: they count as a whole part of a name.
-_SHORT = r"pwd|pass|pw|sig|signature|auth|sas|psk|otp"
+# What follows some of them says that it is something else: `auth_method`, `sig_figs`.
+_SHORT = r"pwd|pass|psk|otp|(?:pw|sig|signature|auth|sas)(?![_-](?!\d|value|str|text|raw|plain|hash|b64|base64|hex|enc|new|old|prod|dev|test|header|db))"
 _NAMES = _Pattern(
     rf"(?:{_STEM})|(?<![a-z])(?:{_SHORT})(?![a-z])",
     re.IGNORECASE,
 )
 # Cheap tests before any pattern of names is tried: most lines hold none of these.
 _STEMS = ("secret", "passw", "passphrase", "passcode", "token", "credential", "authorization",
-          "cookie", "sql_alchemy_conn", "jwt", "bearer")  # fmt: skip
+          "cookie", "sql_alchemy_conn", "jwt", "bearer", "kennwort", "passwort", "de passe", "de_passe",
+          "de-passe", "contrase", "senha", "wachtwoord", "senord", "hasło", "haslo", "пароль",
+          "密码", "密碼", "パスワード", "heslo", "salasana", "adgangskode")  # fmt: skip
 _KINDS_OF_KEY = ("api", "access", "private", "account", "sign", "encrypt", "master", "shared",
                  "service", "fernet", "webhook", "license", "storage", "subscription", "client",
-                 "auth", "ssh", "session", "deploy")  # fmt: skip
-_SHORT_NAMES = _Pattern(rf"(?<![a-z])(?:{_SHORT})(?![a-z])")
+                 "auth", "ssh", "session", "deploy", "consumer", "ingest", "integration", "hmac",
+                 "app", "aes", "write")  # fmt: skip
+_SHORT_NAMES = _Pattern(rf"(?<![a-z])(?:{_SHORT}|pin)(?![a-z])")
 
 # Each of these patterns takes time that grows as the text: repeats that can be followed by a
 # failure have a bound, or end where the pattern could begin again.  No possessive repeats:
@@ -82,7 +91,11 @@ _QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\{0,31}[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)
 _BRACKETS = r"(?:\[[^\]\n]{0,4000}\]|\([^)\n]{0,4000}\)|\{[^}\n]{0,4000}\})"
 # Without quotes, a value continues until white space, a quote, or a separator that is
 # followed by what cannot belong to it: `password=a,b;c user=me`.
-_BARE = r"(?:[^\s\"'\\]+?(?=$|[\s\"'\\]|%26|[,;&)}\]>]{1,8}(?:$|[\s\"'\\]|[\w.-]{1,60}\s{0,20}[=:])))"
+_STOP = r"(?:$|[\s\"']|\\(?:[nrt\"'\\]|$))"
+_BARE = (
+    rf"(?:(?:[^\s\"'\\]|\\(?![nrt\"'\\]))+?"
+    rf"(?={_STOP}|%26|[,;&)}}\]>]{{1,8}}(?:{_STOP}|[\w.-]{{1,60}}\s{{0,20}}[=:])))"
+)
 _ASSIGNED = _Pattern(
     rf"(?P<name>{_NAME}(?:{_Q}|[\])]){{0,3}}\s*(?:=>|:=|={{1,3}}|:(?!//|:)|%3[AaDd])\s*)"
     rf"{_NOTHING}(?P<value>{_QUOTED}|{_BRACKETS}|{_BARE})",
@@ -118,6 +131,32 @@ _SPOKEN = _Pattern(
     r"[A-Za-z0-9_.~!@#$%^&*+=-]{8,}(?:\\*[\"'])?)(?=$|[\s,;)\]}])",
     re.IGNORECASE,
 )
+# A word that is no word of a sentence: it holds a digit, a sign or a capital letter.
+_ODD = r"(?=[^\s,;]{0,60}?(?:\d|[!@#$%^&*+=~_]|(?-i:[a-z][A-Z])|\w-\w))(?!\[redacted\]|https?:|/)"
+# `The password for etl_rw is s3cr3t (rotate it)`, `login etl -> pass s3cr3t accepted`.
+_SENTENCE = _Pattern(
+    rf"(?P<name>(?:(?:{_STEM}|\bpass|\bpin)(?:\s(?:for|of|to|von|für|de|pour|para)\s\S{{1,60}}){{1,2}}\s(?:is|was|ist|lautet|est|es)"
+    rf"|(?:{_STEM})\s(?:is|was|ist|lautet|est|es|set\sto|changed\sto)(?:\snow)?"
+    r"|\b(?:log(?:ged)?[- _]?in|user(?:name)?)\b[^\n]{0,80}?\b(?:pass|pwd|pw))"
+    rf"\s{{1,3}}){_ODD}(?P<value>\S{{4,200}}?)(?=[\s,;)\"'\]]|[.!?](?:\s|$)|$)",
+    re.IGNORECASE,
+)
+_PIN = _Pattern(
+    r"(?P<name>\b(?:PIN|[Pp]in)(?:[ _-]?(?:code|number|no))?\s{0,3}(?:[:=]|is)\s{0,3})(?P<value>\d{4,8})\b"
+)
+# `scott/tiger@db.internal:1521/x`, `connect("scott/tiger@tns")`, `jdbc:oracle:thin:scott/tiger@…`
+_ORACLE = _Pattern(
+    r"(?i)(?P<name>(?:connect\w{0,20}\(\s{0,3}[\"']|oracle:\w{1,10}:|(?<![\w/.@:-]))[\w$#]{1,128}/)"
+    r"(?P<value>[^\s@/\"'()]{3,128})"
+    r"(?=@(?:(?<=[^.]@)[\w.-]{1,200}:\d{2,5}[/:]\w|//\w|\(description|\w{1,60}_(?:high|medium|low|tp)\b))"
+)
+_ORACLE_CALL = _Pattern(
+    r"(?i)(?P<name>(?:connect\w{0,20}\(\s{0,3}[\"']|oracle:\w{1,10}:)[\w$#]{1,128}/)(?P<value>[^\s@/\"'()]{3,128})(?=@\w)"
+)
+# JSON in base64: it begins with `{"`, `{ "`, `{\n`, `[{"`.
+_ENCODED = _Pattern(
+    r"(?<![A-Za-z0-9+/_-])(?:eyJ|eyAi|ewo|W3si)[A-Za-z0-9+/_-]{20,20000}={0,2}"
+)
 # `curl -u me:s3cr3t`, `mysql -ps3cr3t`, `docker login -p s3cr3t`, `AZURE_PAT=s3cr3t…`
 _LOGIN = _Pattern(
     r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]{1,20}[^\s:]{1,200}:|\bmysql\w*\b[^\n;|&]{0,300}?\s-p"
@@ -131,6 +170,7 @@ _LOGIN = _Pattern(
     r"|\b(?:sqlplus|sqlldr|rman|expdp|impdp|conn(?:ect)?)\s(?:[^\n;|&]{0,300}?\s)?[\w$#]{1,128}/(?=[^\s@/]{1,200}@))"
     r"(?P<value>[^\s@|]{4,})"
 )
+_CALLS = (".login", "uth", "redential", "ign")
 _LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat", "zip",
            "7z", "ldap", " -U", "net use", "htpasswd", "sqlplus", "sqlldr", "rman", "expdp",
            "impdp", "conn ", "connect ")  # fmt: skip
@@ -141,7 +181,7 @@ _PIPED = _Pattern(
 )
 # `smtp.login("me@example.org", "s3cr3t")`, `auth=HTTPBasicAuth("me", "s3cr3t")`
 _CALL = _Pattern(
-    rf"(?P<name>(?:\.login|\b\w*(?:[Bb]asic|[Dd]igest)_?[Aa]uth)\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
+    rf"(?P<name>(?:\.login|\b\w{{0,40}}(?:[Aa]uthenticat(?:ion|or|e)|[Aa]uth(?:Provider)?|[Cc]redentials?|[Ss]ign_?[Ii]n))\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
     rf"(?P<value>{_QUOTED})"
 )
 # `CREATE USER me IDENTIFIED BY 's3cr3t'`
@@ -213,6 +253,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("SK", "AC"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
     # A client secret of Azure, and addresses that are secrets as a whole.
     (("Q~",), r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
+    (("NRAL",), r"\b[0-9a-f]{36}NRAL\b"),
     (("/webhooks/",), r"(?<=/webhooks/)\d+/[^\s\"'<>]{8,}"),
     (("/webhookb2/",), r"(?<=/webhookb2/)[^\s\"'<>]{8,}"),
     ((":AA",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}"),
@@ -356,12 +397,10 @@ class Redaction:
     def mask(self, values: Iterable[str]) -> None:
         """Blank out these values, too, in every form in which they are printed."""
         for value in values:
-            if len(self._values) < 4 * MOST_VALUES:
-                forms = (value, repr(value)[1:-1], json.dumps(value)[1:-1])
-                self._values.update(dict.fromkeys((*forms, quote(value, safe=""))))
+            if len(self._values) < 16 * MOST_VALUES:
+                self._values.update(dict.fromkeys(filter(None, _encodings(value))))
         if self._values:
-            longest_first = sorted(self._values, key=len, reverse=True)
-            self._masked = re.compile("|".join(map(re.escape, longest_first)))
+            self._masked = _one_of(self._values)
 
     def text(self, text: str, *, names: bool = True) -> str:
         """Return `text` without secrets.
@@ -370,19 +409,47 @@ class Redaction:
             names: Whether what follows a secret name is one: not where names of modules
                 and functions are listed (`my_secrets:load`).
         """
-        if len(text) < _SHORTEST:
-            return self._by_the_user(text)
-        if self._masked is not None:
-            text = self._masked.sub(BLANK, text)
-        if "PRIVATE KEY" in text:
-            text = _PEM.sub(BLANK, text)
+        for _, clean in self._steps(text, names=names):
+            text = clean(text)
+        return text
+
+    def rules_for(self, text: str) -> list[str]:
+        """Return which rules blank out something in a text."""
+        found = []
+        for rule, clean in self._steps(text, names=True):
+            before, text = text, clean(text)
+            if text != before:
+                found.append(rule)
+        return found
+
+    def _steps(
+        self, text: str, *, names: bool
+    ) -> Iterator[tuple[str, Callable[[str], str]]]:
+        """Yield the rules, in their order, and what applies each of them."""
+        if len(text) >= _SHORTEST:
+            yield "a known value", self._known
+            yield "a private key", self._keys
+            yield "the password or the token of an address", self._addresses
+            yield "an argument of a command, a call or a statement", self._logins
+            if names:
+                yield "a name", self._assigned
+                if "\n" in text:
+                    yield "a name in a line before", lambda each: Rows().text(each)
+            yield "the shape of a token", self._tokens
+        yield "a pattern of `blackbox.redact`", self._by_the_user
+
+    def _known(self, text: str) -> str:
+        return text if self._masked is None else self._masked.sub(BLANK, text)
+
+    @staticmethod
+    def _keys(text: str) -> str:
+        return _PEM.sub(BLANK, text) if "PRIVATE KEY" in text else text
+
+    @staticmethod
+    def _addresses(text: str) -> str:
         if "://" in text and "@" in text:
-            text = _USERINFO.sub(BLANK, text)
-            text = _TOKEN_AS_USER.sub(BLANK, text)
-        text = self._logins(text)
-        if names and _names_a_secret(text.lower()):
-            text = self._assigned(text)
-        return self._by_the_user(self._tokens(text))
+            text = _TOKEN_AS_USER.sub(BLANK, _USERINFO.sub(BLANK, text))
+        return text
 
     @staticmethod
     def _logins(text: str) -> str:
@@ -391,8 +458,10 @@ class Redaction:
             text = _LOGIN.sub(_blank_named, text)
         if "echo " in text and "|" in text:
             text = _PIPED.sub(_blank_piped, text)
-        if ".login(" in text or "uth(" in text:
+        if "(" in text and any(each in text for each in _CALLS):
             text = _CALL.sub(_blank_named, text)
+        if "@" in text and "/" in text:
+            text = _ORACLE_CALL.sub(_blank_named, _ORACLE.sub(_blank_named, text))
         if "identified" in text.lower():
             text = _SQL.sub(_blank_named, text)
         return text
@@ -403,6 +472,8 @@ class Redaction:
             for anchors, shape in self._shapes:
                 if any(anchor in text for anchor in anchors):
                     text = shape.sub(_blank_token, text)
+        if "ey" in text or "ewo" in text or "W3si" in text:
+            text = _ENCODED.sub(_blank_encoded, text)
         if _OPAQUE.search(text):
             for rule in self._scanned:
                 text = rule.sub(_blank_token, text)
@@ -418,6 +489,8 @@ class Redaction:
     @staticmethod
     def _assigned(text: str) -> str:
         low = text.lower()
+        if not _names_a_secret(low):
+            return text
         if "authorization" in low:
             text = _SIGNED.sub(lambda m: m["scheme"] + m["gap"] + BLANK, text)
         if any(each in low for each in ("authorization", "cookie", "phrase", "x-")):
@@ -427,6 +500,8 @@ class Redaction:
         text = _PAIR.sub(_blank_named, text)
         text = _ELEMENT.sub(_blank_named, text)
         text = _OPTION.sub(lambda m: m["name"] + m["gap"] + BLANK, text)
+        text = _SENTENCE.sub(_blank_named, text)
+        text = _PIN.sub(_blank_named, text)
         return _SPOKEN.sub(_blank_named, text)
 
     def lines(self, lines: Iterable[str]) -> list[str]:
@@ -435,15 +510,137 @@ class Redaction:
         return [state.line(each, self) for each in lines]
 
 
+class Rows:
+    """Follows what several lines say together: a table, a name and then its value."""
+
+    def __init__(self) -> None:
+        self._named = False
+        self._split: Any = None
+        self._secret: list[int] = []
+        self._header: list[str] = []
+        self._left = 0
+
+    def text(self, text: str) -> str:
+        """Return the next text without the values that lines before it name."""
+        if "\n" not in text:
+            return self.line(text)
+        return "\n".join([self.line(each) for each in text.split("\n")])
+
+    def line(self, line: str) -> str:
+        """Return the next line without the values that lines before it name."""
+        if self._secret:
+            masked = self._row(line)
+            if masked is not None:
+                return masked
+        if self._named and line.strip():
+            self._named = False
+            found = _VALUE_LINE.match(line)
+            if found and found["value"].lower() not in _NO_VALUES:
+                return found["indent"] + BLANK + found["end"]
+        if len(line) <= _LONGEST_HEADER and _names_a_secret(line.lower()):
+            self._named = _NAME_LINE.match(line) is not None
+            self._begin(line)
+        return line
+
+    def _begin(self, line: str) -> None:
+        """Take a line as the header of a table, if it is one."""
+        for split in (_BARS, _COMMAS, _SEMICOLONS, _TABS, _GAPS):
+            cells = [each.strip(" \t\"'") for each in split.split(line.strip("| \t"))]
+            if split is _GAPS and len(cells) == 1 and line.startswith("  "):
+                cells = line.split()  # of a DataFrame, whose index has no name
+            names = all(_HEADER_CELL.match(each) for each in cells)
+            if len(cells) > 1 and names:
+                secret = [n for n, each in enumerate(cells) if is_secret_name(each)]
+                if secret:
+                    self._secret = [n - len(cells) for n in secret]
+                    self._header = cells
+                    self._split = split
+                    self._left = _LONGEST_TABLE
+                return
+
+    def _row(self, line: str) -> str | None:
+        """Return a row without its secrets; None: the table has ended."""
+        self._left -= 1
+        if not line.strip(" -+=|:\t"):
+            return line
+        if self._split is _GAPS:
+            parts = _BLANKS.split(line)
+        else:
+            parts = _SEPARATORS[self._split].split(line)
+        filled = [n for n, each in enumerate(parts) if n % 2 == 0]
+        if self._split in (_BARS, _GAPS):
+            filled = [n for n in filled if parts[n].strip()]
+        # A DataFrame has an index in front.
+        if self._left < 0 or len(filled) not in (
+            len(self._header),
+            len(self._header) + 1,
+        ):
+            self._secret = []
+            return None
+        for cell in self._secret:
+            n = filled[cell]
+            plain = parts[n].strip(" \t\"'")
+            if plain.lower() not in _NO_VALUES and not _is_count(
+                self._header[cell], plain
+            ):
+                parts[n] = parts[n].replace(plain, BLANK)
+        return "".join(parts)
+
+
+_LONGEST_HEADER, _LONGEST_TABLE = 1_000, 5_000  # characters, lines
+_NO_VALUES = frozenset(
+    (
+        "none",
+        "null",
+        "nan",
+        "true",
+        "false",
+        "-",
+        "…",
+        "...",
+        "na",
+        "",
+        "[",
+        "{",
+        "(",
+        BLANK,
+        "{}",
+        "[]",
+    )
+)
+_HEADER_CELL = _Pattern(r"[^\W\d][\w.]{0,60}$")
+_BARS, _COMMAS, _SEMICOLONS = _Pattern(r"\|"), _Pattern(","), _Pattern(";")
+_TABS, _GAPS = _Pattern(r"\t"), _Pattern(r"(?<! ) {2,200}(?! )")
+_SEPARATORS = {
+    each: _Pattern(f"({text})")
+    for each, text in (
+        (_BARS, r"\|"),
+        (_COMMAS, ","),
+        (_SEMICOLONS, ";"),
+        (_TABS, r"\t"),
+    )
+}
+_BLANKS = _Pattern(r"((?<!\s)\s{1,500}(?!\s)|^\s{1,500}(?!\s))")
+# `DB_PASSWORD`, `"password":`, `export TOKEN=\\`: the value is on the next line.
+_NAME_LINE = _Pattern(
+    rf"\s{{0,100}}(?:[\[{{(,]\s{{0,20}})?[\"']?[\w.-]{{0,40}}?{_NAME}[\"']?\s{{0,20}}(?:[:=]\s{{0,20}}\\?)?\s{{0,20}}$",
+    re.IGNORECASE,
+)
+_VALUE_LINE = _Pattern(
+    r"(?P<indent>\s{0,200}[\"']?)(?P<value>[^\s\"',]{4,4000})(?P<end>[\"']?,?\s{0,200}[\]})]?,?)$"
+)
+
+
 class PemState:
-    """Follows a private key that is printed line by line."""
+    """Follows a private key, a table, or a name and its value, printed line by line."""
 
     def __init__(self) -> None:
         self._left = 0
+        self._rows = Rows()
 
     def line(self, line: str, redaction: Redaction) -> str:
         """Return the next line without secrets."""
-        clean = redaction.text(line)
+        clean = self._rows.text(redaction.text(line))
         begins, ends = _PEM_BEGIN.search(line), _PEM_END.search(line)
         if begins and not ends:
             self._left = _LONGEST_PEM
@@ -504,6 +701,54 @@ def _blank_token(match: re.Match[str]) -> str:
     begin = len(token) - len(token.lstrip(" \t\n=:\"'"))
     end = len(token) - len(token.rstrip(" \t\n\"'"))
     return token[:begin] + BLANK + token[len(token) - end :]
+
+
+def _blank_encoded(match: re.Match[str]) -> str:
+    """Mask JSON in base64 that holds a secret by its name."""
+    plain = match[0].rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        text = base64.b64decode(plain + "=" * (-len(plain) % 4)).decode(
+            "utf-8", "replace"
+        )
+    except ValueError:
+        return match[0]
+    named = _names_a_secret(text.lower()) and _ASSIGNED.search(text) is not None
+    return BLANK if named else match[0]
+
+
+def _encodings(value: str) -> Iterator[str]:
+    """Yield a secret as programs print it: quoted, escaped, in other letters, encoded."""
+    yield from (
+        value,
+        repr(value)[1:-1],
+        json.dumps(value)[1:-1],
+        quote(value, safe=""),
+    )
+    if len(value) < _SHORTEST_ENCODED:
+        return
+    yield from (value.upper(), value.lower(), value[::-1], " ".join(value))
+    raw = value.encode("utf-8", "replace")
+    yield from (raw.hex(), raw.hex().upper())
+    # Within a longer text, it begins at any of three places of a group of four letters.
+    for before in range(3):
+        letters = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        whole = letters[(0, 2, 3)[before] :]
+        if (before + len(raw)) % 3:
+            whole = whole[:-1]
+        yield from (whole, whole.replace("+", "-").replace("/", "_"))
+
+
+def _one_of(texts: Iterable[str]) -> re.Pattern[str]:
+    """Return what matches any of these texts, the longest first, by their first letters."""
+    by_letter: dict[str, list[str]] = {}
+    for text in sorted(texts, key=len, reverse=True):
+        by_letter.setdefault(text[0], []).append(re.escape(text[1:]))
+    return re.compile(
+        "|".join(
+            f"{re.escape(letter)}(?:{'|'.join(rest)})"
+            for letter, rest in by_letter.items()
+        )
+    )
 
 
 def _blank_random(match: re.Match[str]) -> str:

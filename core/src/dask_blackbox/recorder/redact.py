@@ -16,7 +16,7 @@ import pkgutil
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 
@@ -131,6 +131,24 @@ class Redactor:
                 self.left_out,
             )
             return NOT_CHECKED
+
+    def pairs(self, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield each line of one source, in order, and the same without secrets."""
+        state = PemState()
+        for line in lines:
+            text = line.rstrip("\r\n")
+            yield text, self._checked(partial(state.line, text, self._redaction), text)
+
+    def rules_for(self, text: str) -> list[str]:
+        """Return which rules blank out something in a text."""
+        found: list[str] = []
+
+        def look() -> str:
+            found.extend(self._redaction.rules_for(text))
+            return text
+
+        self._checked(look, text)
+        return found
 
     def key(self, key: str) -> str:
         """Return the key, prefix or group of a task without secrets.
