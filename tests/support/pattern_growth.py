@@ -331,7 +331,7 @@ def patterns_of(
             with suppress(re.error, OverflowError):
                 pattern = compiled(pattern_text)
                 key = pattern.pattern, pattern.flags
-                if all(known != pattern.pattern for known, _ in found):
+                if not {pattern.pattern, pattern_text} & {known for known, _ in found}:
                     found[key] = Found(f"{name}:{line}", pattern, "finditer")
     return list(found.values())
 

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.signatures import data_libraries as lines
 from dask_blackbox.analyse.signatures import services
 from dask_blackbox.patterns import bounded
 
-_FIELD = bounded(r"^\s*(?P<name>[^\s:][^:\n]*): (?P<type>[^\n]+)$", re.MULTILINE)
+_FIELD = bounded(r"^[ \t]*(?P<name>[^\s:][^:\n]*): (?P<type>[^\n]+)$", re.MULTILINE)
 _ONE_SCHEMA = (
     "Write every file with one schema (`to_parquet(…, schema=…)`), or convert the column "
     "after reading, partition by partition."
