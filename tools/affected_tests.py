@@ -135,7 +135,6 @@ def _sources_of(test: str) -> frozenset[str]:
             stem = module.partition(".")[0]
             waiting += [
                 ROOT / "tests" / "support" / f"{stem}.py",
-                ROOT / "tests" / "recordings" / f"{stem}.py",
                 file.parent / f"{stem}.py",
             ]
     return frozenset(found)
@@ -190,7 +189,6 @@ def _test_files() -> tuple[Path, ...]:
         each
         for folder in ("tests", "failure_benchmark/tests")
         for each in (ROOT / folder).rglob("test_*.py")
-        if "recordings" not in each.parts
     )
 
 

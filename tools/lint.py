@@ -26,7 +26,6 @@ TYPED = {
         "tests/core",
         "tests/install",
         "tests/support",
-        "tests/recordings",
         "tests/end_to_end/test_airflow_*.py",
         "tests/end_to_end/test_core_*.py",
     ],

@@ -25,9 +25,9 @@ from dask_blackbox.reader import Run
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import with_known_columns
 
-__all__ = ["answer", "run_of"]
+__all__ = ["TABLES", "answer", "recorded_in", "run_of"]
 
-_TABLES = ("tasks", "errors", "logs", "metrics", "events")
+TABLES = ("tasks", "errors", "logs", "metrics", "events")
 
 
 def run_of(folder: Path) -> RunTables:
@@ -43,13 +43,13 @@ def run_of(folder: Path) -> RunTables:
             name: with_known_columns(
                 name, pl.read_ipc((folder / f"{name}.arrow").read_bytes())
             )
-            for name in _TABLES
+            for name in TABLES
         },
         last_heartbeat=reported.get("heartbeat"),
     )
 
 
-def _recorded(folder: Path) -> RunTables:
+def recorded_in(folder: Path) -> RunTables:
     """Return the recording of a script that has just run; of several, the script's own."""
     opened = [Run.open(each) for each in folder.glob("runs/job=*/run=*/attempt=*")]
     if not opened:
@@ -91,7 +91,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "run" in request:
-            run = _recorded(Path(request["run"]))
+            run = recorded_in(Path(request["run"]))
         else:
             run = run_of(Path(request["recording"]))
         print(json.dumps(answer(card_of(run, findings_in(run)))), flush=True)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-COPIED = ("core/src", "tests/recordings/scripts")
+COPIED = ("core/src", "failure_benchmark/open", "failure_benchmark/src")
 
 _STEP = re.compile(
     r"^\d\. (?P<what>New file|Append to|Insert into) `(?P<path>[^`]+)`"
@@ -37,7 +37,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for each in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / each, copy / each, ignore=ignored)
-    (copy / "tests" / "core").mkdir()
+    (copy / "tests" / "core").mkdir(parents=True)
     for step in _STEP.finditer(PAGE):
         path, text = copy / step["path"], f"{step['text']}\n"
         assert path.exists() == (step["what"] != "New file"), step["path"]
@@ -72,23 +72,34 @@ def test_the_examples_pass_their_own_tests(followed: Path) -> None:
     }
 
 
-def test_the_example_of_a_case_has_an_expected_verdict(followed: Path) -> None:
+def test_the_example_of_a_case_is_recorded_and_right(followed: Path) -> None:
+    code = f"""if True:
+        import sys
+        sys.path.insert(0, {str(ROOT / "failure_benchmark" / "tools")!r})
+        from pathlib import Path
+        from record import record
+        print(record("division_by_zero", place=Path("failure_benchmark/open")))
+    """
+
     done = subprocess.run(
-        [sys.executable, "-c", "import run; print(*run.load_cases())"],
-        cwd=followed / "tests" / "recordings" / "scripts",
+        [sys.executable, "-c", code],
+        cwd=followed,
         capture_output=True,
         text=True,
         check=False,
     )
 
     assert done.returncode == 0, done.stderr
-    assert "division_by_zero" in done.stdout
+    assert done.stdout.startswith("right   division_by_zero: task-exception"), (
+        done.stdout
+    )
+    assert (followed / "failure_benchmark/open/recordings/division_by_zero").is_dir()
 
 
 def test_every_kind_of_addition_has_an_example() -> None:
     paths = [step["path"] for step in _STEP.finditer(PAGE)]
 
-    for part in ("analyse/findings", "recordings/scripts", "/events/", "/store/"):
+    for part in ("analyse/findings", "benchmark/open/scripts", "/events/", "/store/"):
         assert any(part in path for path in paths), part
 
 

@@ -14,15 +14,22 @@ from conditions import scaled
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "core" / "src" / "dask_blackbox"
-SCRIPT = ROOT / "tests" / "recordings" / "cards.py"
+_CARDS = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+from kept_recordings import diagnosed, names
+for of, name in names():
+    card = diagnosed(of, name).card.to_json()
+    print(of, name, hashlib.sha256(card).hexdigest())
+"""
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)  # all kept recordings, twice
+@pytest.mark.timeout(900)  # all kept recordings, twice
 def test_two_processes_make_the_same_cards() -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, str(SCRIPT)],
+            [sys.executable, "-c", _CARDS, str(ROOT / "tests" / "support")],
             env=os.environ | {"PYTHONHASHSEED": seed},
             stdout=subprocess.PIPE,
             text=True,
@@ -30,11 +37,11 @@ def test_two_processes_make_the_same_cards() -> None:
         for seed in ("1", "2")
     ]
     first, second = (
-        each.communicate(timeout=scaled(1700))[0].splitlines() for each in processes
+        each.communicate(timeout=scaled(800))[0].splitlines() for each in processes
     )
 
     assert [each.returncode for each in processes] == [0, 0]
-    assert len(first) > 400
+    assert len(first) > 100
     assert [
         pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]
     ] == []

@@ -16,9 +16,6 @@ SOURCES = [
     ROOT / "airflow_provider" / "src",
     ROOT / "prefect_collection" / "src",
 ]
-LAB_NOTES = {"diagnosis.md"}
-"""A record of what was done; it is not rewritten."""
-
 PAGES = sorted(
     page
     for page in [
@@ -27,7 +24,7 @@ PAGES = sorted(
         *ROOT.glob("*/README.md"),
         *(path for source in SOURCES for path in source.rglob("*.md")),
     ]
-    if page.name not in LAB_NOTES and page.parent.name != "decisions"
+    if page.parent.name != "decisions"
 )
 MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 TEMPLATES = sorted(path for source in SOURCES for path in source.rglob("*.html"))

@@ -1,4 +1,4 @@
-"""A few of the cases of tests/recordings, reported on real clusters; make.py runs all of them."""
+"""Runs of every kind on real clusters: what is reported of them is true."""
 
 from __future__ import annotations
 
@@ -7,34 +7,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from conditions import scaled
 
-pytestmark = [pytest.mark.processes, pytest.mark.nightly]
+sys.path.insert(0, str(Path(__file__).with_name("scenarios")))
 
-MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
+import real_runs
+
+pytestmark = pytest.mark.nightly
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "healthy_restart",
-        "exception_in_delayed",
-        "memory_limit_with_innocents",
-        "segfault_in_delayed",
-        "os_exit_0",
-        "driver_fails",
-        "nested_client",
-        "nobody_has_the_resource",
-        "lock_as_dependency",
-    ],
-)
-def test_what_is_reported_of_a_real_run_is_true(case: str, tmp_path: Path) -> None:
-    reported = subprocess.run(
-        [sys.executable, str(MAKE), case, "--store", str(tmp_path)],
+@pytest.mark.parametrize("name", real_runs.RUNS)
+def test_what_is_reported_of_a_real_run_is_true(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, real_runs.__file__, str(tmp_path), name],
         capture_output=True,
         text=True,
-        timeout=scaled(150),
+        timeout=280,
         check=False,
     )
 
-    assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert done.returncode == 0, done.stdout + done.stderr

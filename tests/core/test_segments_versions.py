@@ -9,7 +9,7 @@ from dask_blackbox.segments import SegmentWriter, open_segment, read_segment
 from dask_blackbox.segments.batch import Coding
 from dask_blackbox.segments.coding import encode_columns
 
-WRITTEN = Path(__file__).parents[1] / "recordings" / "segments" / "format-1.0.seg"
+WRITTEN = Path(__file__).with_name("data") / "format-1.0.seg"
 
 HASH = "0123456789abcdef0123456789abcdef"
 

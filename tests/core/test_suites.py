@@ -140,7 +140,6 @@ def test_every_file_of_tests_belongs_to_one_suite(
         str(file.relative_to(ROOT))
         for folder in ("tests", "failure_benchmark/tests")
         for file in (ROOT / folder).rglob("test_*.py")
-        if "recordings" not in file.relative_to(ROOT).parts
     }
     assert sorted(files) == sorted(everything)
 

@@ -130,12 +130,14 @@ def read_archive(archive: Path) -> Iterator[tuple[str, RunTables]]:
     blobs: dict[str, dict[str, bytes]] = {}
     with tarfile.open(archive, "r:xz") as tar:
         for member in tar:
-            case, _, name = member.name.partition("/")
+            *folders, case, name = member.name.split("/")
             file = tar.extractfile(member)
-            if file is not None:
+            # A set of the benchmark has its recordings in a folder.
+            if file is not None and folders[1:] in ([], ["recordings"]):
                 blobs.setdefault(case, {})[name] = file.read()
     for case, of in blobs.items():
-        yield case, _run_of(of)
+        if "run.json" in of:
+            yield case, _run_of(of)
 
 
 def _run_of(blobs: dict[str, bytes]) -> RunTables:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 __all__ = ["CAUSES", "GROUPS", "HEALTHY", "NOT_VISIBLE", "UNKNOWN", "group_of"]
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "code that raised": ("task-exception", "driver-exception"),
+    "code that raised": ("task-exception", "driver-exception", "silent-empty-input"),
     "memory": (
         "worker-memory-limit",
         "task-memory-error",
@@ -15,6 +15,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "kernel-oom",
         "worker-job-memory",
         "workers-paused",
+        "memory-leak",
     ),
     "workers that ended": (
         "worker-segfault",
@@ -30,6 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "actor-lost",
         "data-lost",
         "cluster-lost-worker",
+        "workers-died",
     ),
     "driver or scheduler that ended": (
         "driver-killed",

@@ -56,12 +56,13 @@ class FailureSet:
     """A set, read into memory: the largest has 25 MB.
 
     Attributes:
+        files: All of its files, by path.
         info: Name and title.
         cases: The cases, by name.
     """
 
     def __init__(self, files: Mapping[str, bytes], origin: Path) -> None:
-        self._files = files
+        self.files = files
         for needed in (_INFO, _EXPECTED):
             if needed not in files:
                 raise BadSetError(origin, f"it has no {needed}")
@@ -98,7 +99,7 @@ class FailureSet:
     @cached_property
     def answers(self) -> dict[str, Any]:
         """The first answers of dask-blackbox, by case; empty if none were kept."""
-        blob = self._files.get(_ANSWERS, b"{}")
+        blob = self.files.get(_ANSWERS, b"{}")
         found: dict[str, Any] = msgspec.json.decode(blob).get("answers", {})
         return found
 
@@ -106,7 +107,7 @@ class FailureSet:
     def recorded(self) -> tuple[str, ...]:
         """The names of the cases that have a recording, in the order of the cases."""
         there = {
-            name.split("/")[1] for name in self._files if name.startswith("recordings/")
+            name.split("/")[1] for name in self.files if name.startswith("recordings/")
         }
         return tuple(name for name in self.cases if name in there)
 
@@ -125,7 +126,7 @@ class FailureSet:
 
     def unpack(self, folder: Path) -> None:
         """Write all files of the set into a folder."""
-        _write(self._files, folder)
+        _write(self.files, folder)
 
     def unpack_recording(self, case: str, folder: Path) -> None:
         """Write the files of a recording into a folder."""
@@ -138,12 +139,12 @@ class FailureSet:
     def _below(self, folder: str) -> dict[str, bytes]:
         return {
             name.removeprefix(folder): blob
-            for name, blob in self._files.items()
+            for name, blob in self.files.items()
             if name.startswith(folder)
         }
 
     def _scripts_of(self, case: str) -> Iterator[tuple[str, bytes]]:
-        for name, blob in self._files.items():
+        for name, blob in self.files.items():
             _, _, path = name.partition("scripts/")
             if name.startswith("scripts/") and path.startswith(
                 (f"{case}.", f"{case}/")

@@ -381,7 +381,7 @@ def with_doubt(case: Case, verdict: Finding) -> Finding:
 
     The exception says what was not there.  Where that came from other tasks, why it was not
     there may be found in them, though none of them raised: of such verdicts in the sets of
-    scripts from outside, two in three named the root (docs/diagnosis.md).
+    scripts from outside, two in three named the root (history of the benchmark).
     """
     of_symptom = _ended_with(case, is_symptom) or _ended_with(case, is_refusal)
     if verdict.rule not in _RAISED or verdict.confidence != "high" or not of_symptom:

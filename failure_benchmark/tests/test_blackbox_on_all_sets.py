@@ -1,0 +1,42 @@
+"""What the current rules of dask-blackbox answer about every recording is right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.card import card_of
+from dask_failures import Answer, all_sets, judge
+from dask_failures.scored import chosen
+from dask_failures.sets import ARCHIVES
+from kept_recordings import odd_words, wrong_chain
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "diagnosers"))
+
+import blackbox
+
+OPEN = Path(__file__).parents[1] / "open"
+SETS = sorted(each.name.removesuffix(".tar.xz") for each in ARCHIVES.glob("*.tar.xz"))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", [*SETS, str(OPEN)], ids=[*SETS, "open"])
+def test_every_answer_is_right(name: str, tmp_path: Path) -> None:
+    [found] = all_sets([name])
+    problems = {}
+    for case in chosen(found, (), run=False):
+        folder = tmp_path / case
+        found.unpack_recording(case, folder)
+        run = blackbox.run_of(folder)
+        card = card_of(run, findings_in(run))
+        answer = msgspec.convert(blackbox.answer(card), Answer)
+        problem = judge(found.cases[case], answer).problem
+        odd = [problem, *odd_words(run, card), *wrong_chain(card)]
+        if any(odd):
+            problems[case] = [each for each in odd if each]
+
+    assert problems == {}

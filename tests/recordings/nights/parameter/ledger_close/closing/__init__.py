@@ -1,1 +1,0 @@
-"""Day-end closing of the ledger."""

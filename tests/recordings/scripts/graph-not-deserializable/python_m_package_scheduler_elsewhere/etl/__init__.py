@@ -1,1 +1,0 @@
-"""Nightly ETL."""
