@@ -50,7 +50,7 @@ def _prefect() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        harness = prefect_test_harness(server_startup_timeout=scaled(600))
+        harness = prefect_test_harness(server_startup_timeout=int(scaled(600)))
         # Heartbeats cost every flow run a second; Prefect 3.4 has none.
         heartbeat = getattr(settings, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY", None)
         off: Any = {} if heartbeat is None else {heartbeat: None}
