@@ -10,6 +10,7 @@ the tab's pages), and with `--end-to-end` the ones with a scheduler and a browse
     python3 tools/airflow_version.py 3.1.1
     python3 tools/airflow_version.py 3.1.1 --keep /tmp/airflow-3.1.1 --end-to-end
     python3 tools/airflow_version.py 3.1.1 --names    # what it exports
+    python3 tools/airflow_version.py newest    # of all on the index, pre-releases too
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -93,6 +95,9 @@ def main() -> int:
     )
     parser.add_argument("tests", nargs="*", help="for pytest; default: all")
     asked = parser.parse_intermixed_args()
+    if asked.version == "newest":
+        asked.version = newest()
+        print(f"Airflow {asked.version}", file=sys.stderr)
     with folder(asked.keep) as environment:
         bin_folder = environment / "bin"
         if not (bin_folder / "airflow").exists():
@@ -151,11 +156,18 @@ def make(environment: Path, version: str, constraints: str | None) -> None:
     if "://" in where and not reachable(where):
         limit = as_of(released(version))
         print(f"{where} is out of reach: {' '.join(limit)} instead", file=sys.stderr)
-    install(environment, *limit, f"apache-airflow=={version}")
+    install(environment, *limit, f"apache-airflow=={version}", *pre_releases(version))
     frozen = subprocess.check_output(
         [UV, "pip", "freeze", "--python", str(environment)], text=True
     )
     (environment / "constraints.txt").write_text(frozen)
+
+
+def pre_releases(version: str) -> list[str]:
+    """Return requirements that allow pre-releases of Airflow's own packages, and no others."""
+    if version.replace(".", "").isdigit():
+        return []
+    return [f"apache-airflow-core=={version}", "apache-airflow-task-sdk>=1.0.0a0"]
 
 
 def install_ours(environment: Path) -> None:
@@ -211,17 +223,37 @@ def as_of(moment: datetime) -> list[str]:
     return ["--exclude-newer", general, *(word for pair in each for word in pair)]
 
 
+def newest(project: str = "apache-airflow") -> str:
+    """Return the highest version on the index, pre-releases included."""
+    wheels = [each["filename"] for each in files_of(project)]
+    versions = {name.split("-")[1] for name in wheels if name.endswith(".whl")}
+    return max(versions, key=_order)
+
+
+def _order(version: str) -> tuple[list[int], bool, str]:
+    release = re.match(r"[\d.]*\d", version)
+    number = release[0] if release else "0"
+    return [int(part) for part in number.split(".")], number == version, version
+
+
 def released(version: str, project: str = "apache-airflow") -> datetime:
     """Return when a version of Airflow, or of another project, came out, by the index."""
+    name = f"{project.replace('-', '_')}-{version}-py3-none-any.whl"
+    (found,) = [
+        each["upload-time"] for each in files_of(project) if each["filename"] == name
+    ]
+    return datetime.fromisoformat(found)
+
+
+def files_of(project: str) -> list[dict[str, str]]:
+    """Return the files of a project on the index."""
     request = urllib.request.Request(  # noqa: S310 - the package index
         INDEX.format(project=project),
         headers={"Accept": "application/vnd.pypi.simple.v1+json"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        files = json.load(answer)["files"]
-    name = f"{project.replace('-', '_')}-{version}-py3-none-any.whl"
-    (found,) = [each["upload-time"] for each in files if each["filename"] == name]
-    return datetime.fromisoformat(found)
+        files: list[dict[str, str]] = json.load(answer)["files"]
+    return files
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
+from airflow_dask_blackbox.unavailable import value_or, why
 
 __all__ = ["get_provider_info"]
 
@@ -63,7 +63,24 @@ _OPTIONS = {
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Tell Airflow what this provider brings (its entry point `apache_airflow_provider`)."""
+    """Tell Airflow what this provider brings (its entry point `apache_airflow_provider`).
+
+    Airflow calls it in every process, and ends with what it raises: nothing.
+    """
+    return value_or(_name_only, "what Airflow's pages know of it", _provider_info)
+
+
+def _name_only(error: Exception) -> dict[str, Any]:
+    return {
+        "package-name": _DISTRIBUTION,
+        "name": "Dask black box",
+        "description": f"Could not be loaded: {why(error)}",
+    }
+
+
+def _provider_info() -> dict[str, Any]:
+    from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
+
     return {
         "package-name": _DISTRIBUTION,
         "name": "Dask black box",

@@ -11,6 +11,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from airflow.configuration import conf
 
+from airflow_dask_blackbox.unavailable import PREFIX
+
 __all__ = [
     "PREFIX",
     "ROUTE",
@@ -21,9 +23,6 @@ __all__ = [
     "page_of",
     "tab_of",
 ]
-
-PREFIX: Final = "/dask-blackbox"
-"""Below which Airflow's API server serves our pages."""
 
 ROUTE: Final = "dask-run"
 """The tab of a task instance, as Airflow's pages name it in their addresses."""

@@ -1,7 +1,8 @@
 """The plugin that Airflow loads: the tab "Dask run" and the pages behind it.
 
 Airflow imports this module in every one of its processes, tasks included, and asks for the
-applications in its API server only: they are made when they are asked for.
+applications in its API server only: they are made when they are asked for.  Whatever of ours
+fails then is replaced (`unavailable`): Airflow would not start otherwise.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ try:
 except ImportError:  # Airflow 3.1 and 3.2
     from airflow.plugins_manager import AirflowPlugin  # type: ignore[assignment]
 
-from airflow_dask_blackbox.addresses import PREFIX, ROUTE, base_path
+from airflow_dask_blackbox.unavailable import PREFIX, page_that_says, value_or
 
 __all__ = ["DaskBlackboxPlugin"]
+
+_TAB = 'the tab "Dask run"'
 
 
 class DaskBlackboxPlugin(AirflowPlugin):
@@ -27,10 +30,9 @@ class DaskBlackboxPlugin(AirflowPlugin):
 
     @cached_property
     def fastapi_apps(self) -> list[object]:  # type: ignore[override]
-        """The application that serves the pages."""
-        from airflow_dask_blackbox.tab.app import create_app
-
-        return [{"app": create_app(), "url_prefix": PREFIX, "name": "Dask runs"}]
+        """The application that serves the pages, or one that says why they are not there."""
+        app = value_or(page_that_says, _TAB, _application)
+        return [{"app": app, "url_prefix": PREFIX, "name": "Dask runs"}]
 
     @cached_property
     def listeners(self) -> list[Any]:  # type: ignore[override]
@@ -39,43 +41,49 @@ class DaskBlackboxPlugin(AirflowPlugin):
         Without that setting there is none: wherever any plugin has a listener, Airflow
         refuses DAGs whose tasks end in the triggerer.
         """
-        from airflow_dask_blackbox.plain_tasks import is_switched_on
-
-        if not is_switched_on():
-            return []
-        from airflow_dask_blackbox import listener
-
-        return [listener]
+        return value_or(lambda _: [], "recording every Dask client", _listeners)
 
     @cached_property
     def external_views(self) -> list[Any]:  # type: ignore[override]
         """The tabs."""
-        dag = f"{base_path()}{PREFIX}/dags/{{DAG_ID}}"
-        icon = f"{base_path()}{PREFIX}/static/mark.svg"
-        task = "run_id={RUN_ID}&task_id={TASK_ID}&map_index={MAP_INDEX}"
-        tabs = (
-            ("Dask run", "task_instance", ROUTE, f"{dag}/task?{task}"),
-            (
-                "Dask runs",
-                "dag_run",
-                "dask-runs-of-run",
-                f"{dag}/runs?run_id={{RUN_ID}}",
-            ),
-            ("Dask runs", "dag", "dask-runs", f"{dag}/runs"),
-            (
-                "Dask runs",
-                "task",
-                "dask-runs-of-task",
-                f"{dag}/runs?task_id={{TASK_ID}}",
-            ),
-        )
-        return [
-            {
-                "name": name,
-                "destination": destination,
-                "url_route": route,
-                "href": href,
-                "icon": icon,
-            }
-            for name, destination, route, href in tabs
-        ]
+        return value_or(lambda _: [], _TAB, _views)
+
+
+def _application() -> Any:
+    from airflow_dask_blackbox.tab.app import create_app
+
+    return create_app()
+
+
+def _listeners() -> list[Any]:
+    from airflow_dask_blackbox.plain_tasks import is_switched_on
+
+    if not is_switched_on():
+        return []
+    from airflow_dask_blackbox import listener
+
+    return [listener]
+
+
+def _views() -> list[Any]:
+    from airflow_dask_blackbox.addresses import ROUTE, base_path
+
+    dag = f"{base_path()}{PREFIX}/dags/{{DAG_ID}}"
+    icon = f"{base_path()}{PREFIX}/static/mark.svg"
+    task = "run_id={RUN_ID}&task_id={TASK_ID}&map_index={MAP_INDEX}"
+    tabs = (
+        ("Dask run", "task_instance", ROUTE, f"{dag}/task?{task}"),
+        ("Dask runs", "dag_run", "dask-runs-of-run", f"{dag}/runs?run_id={{RUN_ID}}"),
+        ("Dask runs", "dag", "dask-runs", f"{dag}/runs"),
+        ("Dask runs", "task", "dask-runs-of-task", f"{dag}/runs?task_id={{TASK_ID}}"),
+    )
+    return [
+        {
+            "name": name,
+            "destination": destination,
+            "url_route": route,
+            "href": href,
+            "icon": icon,
+        }
+        for name, destination, route, href in tabs
+    ]

@@ -10,6 +10,7 @@ print(rec.card.headline)
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,9 @@ __all__ = [
 
 if "dask.config" in sys.modules:
     # Else they are registered with the first use: a file of DAGs need not import Dask.
-    import dask_blackbox.settings as _settings  # noqa: F401
+    # What fails here fails again there, where a guard reports it: a preload imports this.
+    with suppress(Exception):
+        import dask_blackbox.settings as _settings  # noqa: F401
 
 _HOMES = {
     "Case": "analyse.case",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
-from airflow.models.taskinstancehistory import TaskInstanceHistory
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.links import RECORDING_KEY
+from airflow_dask_blackbox.tab.tries import (
+    belongs_to_instance,
+    earlier_tries,
+    is_instance,
+)
 
 __all__ = ["Announced", "TaskSeen", "TrySeen", "announced_in", "task_seen"]
 
@@ -107,12 +110,6 @@ class Announced(NamedTuple):
 def task_seen(key: TaskKey) -> TaskSeen | None:
     """Return what Airflow knows of a task instance; None if there is no such thing."""
     of = TaskInstance
-    wanted = (
-        of.dag_id == key.dag_id,
-        of.run_id == key.run_id,
-        of.task_id == key.task_id,
-        of.map_index == key.map_index,
-    )
     with create_session() as session:
         found = session.execute(
             select(
@@ -122,12 +119,13 @@ def task_seen(key: TaskKey) -> TaskSeen | None:
                 of.try_number,
                 of.start_date,
                 of.end_date,
-            ).where(*wanted)
+            ).where(is_instance(of, key))
         ).first()
         if found is None:
             return None
         state, operator, custom, number, started, ended = found
-        tries = {each.number: each for each in _earlier(session, key)}
+        earlier = session.execute(earlier_tries(key))
+        tries = {row[0]: _try(*row) for row in earlier}
         if state in _BEGUN or started is not None:
             tries[number] = _try(number, state, started, ended)
         announced, others = _announced(session, key)
@@ -139,20 +137,6 @@ def task_seen(key: TaskKey) -> TaskSeen | None:
             announced=announced,
             others=others,
         )
-
-
-def _earlier(session: Any, key: TaskKey) -> Iterator[TrySeen]:
-    of = TaskInstanceHistory
-    rows = session.execute(
-        select(of.try_number, of.state, of.start_date, of.end_date).where(
-            of.dag_id == key.dag_id,
-            of.run_id == key.run_id,
-            of.task_id == key.task_id,
-            of.map_index == key.map_index,
-        )
-    )
-    for row in rows:
-        yield _try(*row)
 
 
 def _try(
@@ -175,11 +159,9 @@ def _announced(
     of = XComModel
     reported = session.execute(
         select(of.key, of.value)
+        .join(TaskInstance, belongs_to_instance(of))
         .where(
-            of.dag_id == key.dag_id,
-            of.run_id == key.run_id,
-            of.task_id == key.task_id,
-            of.map_index == key.map_index,
+            is_instance(TaskInstance, key),
             of.key.startswith(RECORDING_KEY, autoescape=True),
         )
         .order_by(of.timestamp.desc())
@@ -192,13 +174,11 @@ def _announced(
 
 def _given(session: Any, key: TaskKey) -> dict[str, Any]:
     """Return what the task's operator was given, if it is one of ours."""
+    of = RenderedTaskInstanceFields
     fields = session.scalar(
-        select(RenderedTaskInstanceFields.rendered_fields).where(
-            RenderedTaskInstanceFields.dag_id == key.dag_id,
-            RenderedTaskInstanceFields.run_id == key.run_id,
-            RenderedTaskInstanceFields.task_id == key.task_id,
-            RenderedTaskInstanceFields.map_index == key.map_index,
-        )
+        select(of.rendered_fields)
+        .join(TaskInstance, belongs_to_instance(of))
+        .where(is_instance(TaskInstance, key))
     )
     given = _as_dict(fields)
     if "store_conn_id" not in given:  # another operator's
@@ -222,12 +202,6 @@ def announced_in(
         most: How many to look at.
     """
     xcom, ti = XComModel, TaskInstance
-    same = (
-        (ti.dag_id == xcom.dag_id)
-        & (ti.run_id == xcom.run_id)
-        & (ti.task_id == xcom.task_id)
-        & (ti.map_index == xcom.map_index)
-    )
     asked = (
         select(
             xcom.run_id,
@@ -240,7 +214,7 @@ def announced_in(
             xcom.key,
             xcom.value,
         )
-        .join(ti, same)
+        .join(ti, belongs_to_instance(xcom))
         .where(
             xcom.dag_id == dag_id,
             xcom.key.startswith(RECORDING_KEY, autoescape=True),

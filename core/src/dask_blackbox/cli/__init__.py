@@ -50,6 +50,18 @@ def _host_commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=COMMANDS)}
 
 
+def _loaded(point: EntryPoint) -> click.Command:
+    try:
+        command: click.Command = point.load()
+    except Exception as error:
+        package = point.dist.name if point.dist else point.module
+        raise click.ClickException(
+            f"{package} cannot be loaded ({type(error).__name__}: {error}); install a version "
+            f"of it that supports the installed version of {point.name}"
+        ) from error
+    return command
+
+
 EXAMPLES = (
     "run --store ./runs -- python nightly.py",
     "why --store ./runs",
@@ -64,8 +76,7 @@ class _Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in (hosts := _host_commands()):
-            theirs: click.Command = hosts[cmd_name].load()
-            return theirs
+            return _loaded(hosts[cmd_name])
         if cmd_name not in VERBS:
             return None
         module = import_module(f"dask_blackbox.cli.{cmd_name}")

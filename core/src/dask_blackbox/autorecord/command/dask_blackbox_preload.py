@@ -11,10 +11,12 @@ import time
 from typing import Any
 
 
-def _report_missing_package() -> None:
+def _report_missing_package(why: Exception) -> None:
     """Report to user and recorder that this Python lacks dask-blackbox; imports nothing of it."""
     control = os.environ["DASK_BLACKBOX_CONTROL"]
     error = "dask-blackbox is not installed for %s" % sys.executable
+    if getattr(why, "name", None) != "dask_blackbox":
+        error = "dask-blackbox cannot be loaded by %s (%r)" % (sys.executable, why)
     sys.stderr.write("%s, its Dask clients are not recorded\n" % error)
     detail = {"doing": "the command's Dask clients", "error": error}
     now = time.time()
@@ -62,12 +64,12 @@ if vars(sys).setdefault("_dask_blackbox_quiet", False) is False:
 command_process: Any = None
 try:
     from dask_blackbox.autorecord.command import command_process
-except ImportError:
+except Exception as why:
     # Dask imports its preloads more than once; say it once.
     if vars(sys).setdefault("_dask_blackbox_missing", __name__) == __name__:
         vars(sys)["_dask_blackbox_missing"] = None
         with contextlib.suppress(KeyError):
-            _report_missing_package()
+            _report_missing_package(why)
 
 if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
     command_process.watch()  # from here on: a client may never connect

@@ -246,12 +246,15 @@ def _watch_tests() -> None:
 
 
 if os.environ.get("DASK_BLACKBOX_CONTROL"):
-    _above = os.environ.get(_PROCESSES, "")
-    os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
-    _watch()
-    _send_the_last_lines()
-    _watch_programs()
-    _watch_tests()
+    try:
+        _above = os.environ.get(_PROCESSES, "")
+        os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
+        _watch()
+        _send_the_last_lines()
+        _watch_programs()
+        _watch_tests()
+    except Exception as error:
+        sys.stderr.write("dask-blackbox does not watch this process: %r\n" % error)
 try:
     _hand_on()
 except Exception as error:  # as site.py does for the one that we hide
