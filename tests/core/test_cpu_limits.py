@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import time
 
+import dask
 import pytest
 from dask_blackbox.analyse import Budget, findings_in
 from dask_blackbox.analyse.rules.worker_deaths import WORKER_MEMORY_LIMIT
 from dask_blackbox.capture.redaction import BLANK
 from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
 from dask_blackbox.driver.run_end import unrecorded_card
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Ending
 from dask_blackbox.recorder.redact import NOT_CHECKED, Redactor, exception_in_host
+from dask_blackbox.settings import setting_patterns
 from runs_from_rows import a_run, an_exception, failed_with
 
 EXPONENTIAL = r"(?:a|a)*b"
@@ -80,3 +83,23 @@ def test_the_card_of_a_run_without_a_recorder_asks_no_rule() -> None:
     assert card.verdict is not None
     assert card.verdict.rule == "unknown"
     assert card.verdict.title.startswith("RuntimeError: bad input")
+
+
+@pytest.mark.parametrize(
+    "pattern", [EXPONENTIAL, r"(\w+)+$", r"(x+x+)+y", r"(?:\s*\s*)*;"]
+)
+def test_an_exponential_pattern_is_refused_when_it_is_configured(pattern: str) -> None:
+    with (
+        dask.config.set({"blackbox.redact": [r"badge \d+", pattern]}),
+        pytest.raises(ConfigurationError, match="doubles with each letter"),
+    ):
+        setting_patterns("redact")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"badge \d+", r".*secret.*", r"(?i)\b(?:foo|bar)[\w-]+=\S+", r"(\w+\s)+x"],
+)
+def test_other_patterns_are_taken(pattern: str) -> None:
+    with dask.config.set({"blackbox.redact": [pattern]}):
+        assert setting_patterns("redact") == (pattern,)

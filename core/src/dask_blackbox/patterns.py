@@ -7,6 +7,7 @@ the text, which takes minutes for 30 kB: each repeat therefore has a bound.
 from __future__ import annotations
 
 import re
+import time
 from functools import lru_cache
 
 MOST = 500
@@ -42,3 +43,30 @@ def _with_bound(atom: re.Match[str]) -> str:
     if atom["repeat"] is None or atom["end"] is not None:
         return atom[0]
     return f"{{{int(atom['repeat'] == '+')},{MOST}}}{atom['how']}"
+
+
+_TRIED, _TOO_LONG = (6, 9, 12, 15, 18), 0.004
+"""Letters, and CPU seconds: a pattern that is not exponential takes some microseconds."""
+
+
+def is_exponential(pattern: re.Pattern[str]) -> bool:
+    """Return whether a pattern of the user's takes very long for a short text.
+
+    It is tried on repetitions of each letter that it names and of a few others.
+    """
+    letters = dict.fromkeys((*pattern.pattern, *"a0 -_./"))
+    some = [*letters][:_MOST_LETTERS]
+    texts = (letter * number + "\0" for number in _TRIED for letter in some)
+    return any(_takes_long(pattern, text) for text in texts)
+
+
+_MOST_LETTERS = 60
+
+
+def _takes_long(pattern: re.Pattern[str], text: str) -> bool:
+    for _ in range(2):  # something else may have taken the time
+        begun = time.thread_time()
+        pattern.search(text)
+        if time.thread_time() - begun < _TOO_LONG:
+            return False
+    return True

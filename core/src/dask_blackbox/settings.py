@@ -20,6 +20,7 @@ import yaml
 from dask.utils import parse_bytes, parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import is_exponential
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -93,12 +94,16 @@ def setting_patterns(name: str) -> tuple[str, ...]:
     """Return a setting that is a list of regular expressions.
 
     Raises:
-        ConfigurationError: if one of them is none.
+        ConfigurationError: if one of them is none, or takes exponential time.
     """
     patterns = tuple(setting(name))
     for each in patterns:
         try:
-            re.compile(each)
+            if is_exponential(re.compile(each)):
+                raise ConfigurationError(
+                    f"blackbox.{name}: {each!r} takes time that doubles with each letter of a "
+                    "text; write it without a repeat inside of a repeat"
+                )
         except re.error as error:
             raise ConfigurationError(
                 f"blackbox.{name}: {each!r} is not a regular expression: {error}"
