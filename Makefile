@@ -1,7 +1,7 @@
 # Python 3.11+, git and make are enough; everything else comes into .tools/ and .venvs/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test snapshots test-all test-changed lint metrics docs screenshots format environments clean
+.PHONY: help demo test snapshots test-all test-changed lint metrics docs audit sbom screenshots format environments clean
 
 UV := tools/uv
 
@@ -35,6 +35,25 @@ metrics: .venvs/lint/.synced  ## Print lines, modules, functions, Any and import
 docs: .venvs/docs/.synced  ## Build the documentation into .site/; a broken link is an error
 	.venvs/docs/bin/mkdocs build --quiet --strict
 
+# What users install, with all versions that the lock has; `testing` and `demo` are for tests.
+PUBLISHED := dask-blackbox airflow-provider-dask-blackbox prefect-dask-blackbox
+export = $(UV) export --quiet --locked --no-dev --extra s3 --extra serve --package
+
+audit: .venvs/audit/.synced  ## Check the workflows, and the locked dependencies for known vulnerabilities
+	.venvs/audit/bin/zizmor --no-online-audits .github
+	@mkdir -p .audit
+	@for each in $(PUBLISHED); do \
+		echo "pip-audit $$each"; \
+		$(export) $$each --no-emit-workspace --format requirements.txt --output-file .audit/$$each.txt >.audit/log && \
+		.venvs/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement .audit/$$each.txt || exit 1; \
+	done
+
+sbom: uv.lock  ## Write what each distribution brings with it (CycloneDX) into .sbom/
+	@mkdir -p .sbom
+	@for each in $(PUBLISHED); do \
+		$(export) $$each --preview-features sbom-export --format cyclonedx1.5 --output-file .sbom/$$each.cdx.json >.sbom/log || exit 1; \
+	done
+
 screenshots: environments  ## Make the pictures of the README in docs/images (starts Airflow, Prefect and Chromium)
 	.venvs/core/bin/python tools/screenshot.py
 	.venvs/prefect/bin/python tools/prefect_screenshots.py --readme
@@ -54,6 +73,7 @@ environments: .venvs/core/.synced .venvs/airflow/.synced .venvs/prefect/.synced 
 .venvs/prefect/.synced: package = --package prefect-dask-blackbox --group dev
 .venvs/lint/.synced: package = --group lint
 .venvs/docs/.synced: package = --group docs
+.venvs/audit/.synced: package = --group audit
 
 .venvs/%/.synced: uv.lock pyproject.toml core/pyproject.toml airflow_provider/pyproject.toml prefect_collection/pyproject.toml failure_benchmark/pyproject.toml
 	@echo "environment $*"
@@ -61,5 +81,5 @@ environments: .venvs/core/.synced .venvs/airflow/.synced .venvs/prefect/.synced 
 	@touch $@
 
 clean:  ## Remove generated files
-	rm -rf .venvs .tools .demo .site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venvs .tools .demo .site .audit .sbom dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

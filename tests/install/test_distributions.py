@@ -82,6 +82,7 @@ def project_of(member: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", MEMBERS.values())
 def test_a_wheel_has_its_metadata_and_the_license(built: Path, name: str) -> None:
+    [member] = [each for each in MEMBERS if MEMBERS[each] == name]
     wheel = wheel_of(built, name)
     reported = metadata_of(wheel)
     urls = " ".join(reported.get_all("Project-URL") or [])
@@ -90,6 +91,8 @@ def test_a_wheel_has_its_metadata_and_the_license(built: Path, name: str) -> Non
         names = archive.namelist()
         [license_file] = [n for n in names if n.endswith("/LICENSE")]
         assert archive.read(license_file) == (ROOT / "LICENSE").read_bytes()
+        [notice] = [n for n in names if n.endswith("/NOTICE")]
+        assert archive.read(notice) == (ROOT / member / "NOTICE").read_bytes()
     assert any(n.endswith("/py.typed") for n in names)
     assert reported["License-Expression"] == "Apache-2.0"
     assert {"Homepage", "Documentation", "Changelog", "Issues"} <= set(
@@ -108,6 +111,7 @@ def test_an_sdist_holds_what_builds_it_and_nothing_else(built: Path, name: str) 
 
     assert tops - {".gitignore"} == {
         "LICENSE",
+        "NOTICE",
         "PKG-INFO",
         "README.md",
         "pyproject.toml",
