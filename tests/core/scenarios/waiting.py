@@ -26,7 +26,12 @@ def hang() -> None:
 
 
 def run_scenario(client: Client, store: str) -> None:
-    with recording(client, store=store, job="waiting", run_id="killed") as rec:
+    with recording(
+        client,
+        store=store,
+        job=os.environ.get("DASK_BLACKBOX__JOB", "waiting"),
+        run_id="killed",
+    ) as rec:
         client.gather(client.map(work, range(20)))
         hanging = client.submit(hang, pure=False)
         Event("hanging").wait(timeout=60)

@@ -17,7 +17,7 @@ import click
 
 from dask_blackbox.cli.options import Verb, screen, store_option, versions
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, StoreError
-from dask_blackbox.formatting import duration
+from dask_blackbox.formatting import counted, duration
 
 if TYPE_CHECKING:
     from dask_blackbox.store import Store
@@ -32,6 +32,7 @@ _SIGNS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "wrong": ("✖", "
         "doctor",
         "doctor --store ./runs",
         "doctor --scheduler tcp://127.0.0.1:8786",
+        "doctor --recorders",
         "doctor --json",
     ],
 )
@@ -41,18 +42,29 @@ _SIGNS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "wrong": ("✖", "
     metavar="ADDRESS",
     help="Also check this cluster: whether it can be recorded, and its clock.",
 )
+@click.option(
+    "--recorders",
+    is_flag=True,
+    help="Only check this machine's recorders and spool, and exit with 1 on a warning, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def doctor(*, store_url: str | None, scheduler: str | None, as_json: bool) -> None:
+def doctor(
+    *, store_url: str | None, scheduler: str | None, recorders: bool, as_json: bool
+) -> None:
     """Check versions, settings, store, credentials, permissions, clock and cluster.
 
     Each line shows a check and its result; a problem is followed by an arrow and its fix.
     In the store, it writes a small blob, reads it, lists and deletes it. Exits with 1 if
     there is a problem; a warning (!) does not count.
+
+    For monitoring: with --recorders, it exits with 1 if a recording waits in this machine's
+    spool, or if a recorder continues without its driver.
     """
     shown_on = screen()
     wrong = False
-    for each in checks(store_url, scheduler):
-        wrong = wrong or each.state == "wrong"
+    found = _of_this_machine() if recorders else checks(store_url, scheduler)
+    for each in found:
+        wrong = wrong or each.state == "wrong" or (recorders and each.state != "ok")
         if as_json:
             click.echo(json.dumps(each._asdict(), ensure_ascii=False))
             continue
@@ -95,10 +107,55 @@ def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
     """Yield the checks, each as soon as its result is known."""
     yield from _versions()
     yield from _settings()
-    yield from _spool()
+    yield from _of_this_machine()
     yield from _store(store_url)
     if scheduler is not None:
         yield from _cluster(scheduler)
+
+
+def _of_this_machine() -> Iterator[Check]:
+    yield from _recorders()
+    yield from _spool()
+
+
+def _recorders() -> Iterator[Check]:
+    """Look for recorders that continue without the process that started them."""
+    left = [*_recorders_without_driver()]
+    for pid, cpu in left:
+        yield Check(
+            "recorders",
+            "warning",
+            f"recorder {pid} continues without its driver; it has used "
+            f"{duration(cpu)} of CPU time",
+            f"wait for it, or `kill {pid}`: its recording remains in the spool",
+        )
+    if not left:
+        yield Check("recorders", "ok", "every recorder has its driver")
+
+
+_RECORDER = "dask_blackbox.recorder"
+_CPU = slice(11, 13)  # user and system time in what follows the name
+
+
+def _recorders_without_driver() -> Iterator[tuple[int, float]]:
+    """Yield process ids and seconds of CPU time; none where the system does not list processes."""
+    from dask_blackbox.capture.process import stat_fields
+
+    ticks = os.sysconf("SC_CLK_TCK")
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (each / "cmdline").read_bytes().decode(errors="replace")
+            owner = each.stat().st_uid
+        except OSError:  # it has just ended
+            continue
+        # A recorder that is a fork has its name in one piece.
+        words = command.replace("\0", " ").split()
+        if _RECORDER not in words or owner != os.getuid():
+            continue
+        driver = words[words.index(_RECORDER) + 1 :][:1]
+        fields = stat_fields(each.name)
+        if fields and driver and driver[0].isdigit() and not stat_fields(driver[0]):
+            yield int(each.name), sum(map(int, fields[_CPU])) / ticks
 
 
 def _versions() -> Iterator[Check]:
@@ -153,7 +210,14 @@ def _spool() -> Iterator[Check]:
             "set blackbox.spool to a shorter one",
         )
     free = shutil.disk_usage(there).free
-    waiting = len(spooled_in(spool).ready)
+    ready = spooled_in(spool).ready
+    waiting = len(ready)
+    for each in ready:
+        if each.attempts:
+            name = f"{each.manifest.job}/{each.manifest.run_id}"
+            tried = counted(each.attempts, "attempt")
+            yield Check("spool", "warning", f"{tried} to finish {name} ended early",
+                        f"look at its data in {each.folder}")  # fmt: skip
     if waiting:
         n = f"{waiting} recording{'s' if waiting > 1 else ''}"
         yield Check("spool", "warning", f"{n} in {spool} did not reach the store",

@@ -19,7 +19,7 @@ from dask_blackbox.capture.masked_values import masked_values
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.protocol.messages import Config
+from dask_blackbox.protocol.messages import Config, Limits
 from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
     setting,
@@ -81,6 +81,7 @@ def config_of(
         link_expires=setting_seconds("store.link-expires"),
         viewer=setting("viewer"),
         overview=overview,
+        limits=limits_set(),
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
         bundles=int(
@@ -91,6 +92,19 @@ def config_of(
 
 
 logger = logging.getLogger("dask_blackbox")
+
+
+def limits_set() -> Limits:
+    """Return what a process that finalises may use, as the settings have it.
+
+    Raises:
+        ConfigurationError: if one of them cannot be read.
+    """
+    return Limits(
+        cpu=setting_seconds("recorder.finalise-cpu"),
+        memory=setting_bytes("recorder.finalise-memory"),
+        time=setting_seconds("recorder.finalise-time"),
+    )
 
 
 def _rules_asked(*, required: bool) -> dict[str, Any]:

@@ -28,6 +28,20 @@ LONGEST_LINE = 64 * 2**20
 """Bytes of a line; who says a longer one is hung up on, so a batch must never come near."""
 
 
+class Limits(msgspec.Struct, kw_only=True, frozen=True):
+    """What a process may use for one recording; 0: no limit.
+
+    Attributes:
+        cpu: Seconds of CPU time.
+        memory: Bytes of address space beyond what it has at the beginning.
+        time: Seconds.
+    """
+
+    cpu: float = 0.0
+    memory: int = 0
+    time: float = 0.0
+
+
 class Config(msgspec.Struct, kw_only=True, frozen=True):
     """The first line of standard input: what to record, and where to.
 
@@ -58,6 +72,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         thresholds: Numbers of rules that the user changed, by `<slug>.<name>`.
         rules_problem: What is wrong with the settings of the rules, or null.
         overview: Whether the host's page shows more than the card.
+        limits: What the process that finalises may use.
     """
 
     manifest: Manifest
@@ -83,6 +98,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     thresholds: dict[str, float] = {}
     rules_problem: str | None = None
     overview: bool = False
+    limits: Limits = Limits()
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

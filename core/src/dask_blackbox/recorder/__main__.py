@@ -60,6 +60,10 @@ def _record_one() -> None:
         from dask_blackbox.recorder.parent_process import ParentProcess
         from dask_blackbox.recorder.recorder import Recorder
 
+    from dask_blackbox.recorder.process_limits import offer_to_oom_killer
+
+    offer_to_oom_killer()
+
     async def record() -> None:
         parent = ParentProcess(config.parent, config.parent_handle)
         reporting = asyncio.create_task(parent.report_alive())

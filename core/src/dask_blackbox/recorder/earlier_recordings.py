@@ -34,6 +34,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     owned_clusters,
 )
+from dask_blackbox.recorder.process_limits import MOST_ATTEMPTS
 from dask_blackbox.recorder.spool_folder import Spooled, spooled_in
 from dask_blackbox.store import Store
 
@@ -56,7 +57,10 @@ def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:
         each
         for each in spooled_in(own.parent).ready
         # Its own is among them where nothing can be locked.
-        if each.folder != own and each.settings.get("url") == settings.get("url")
+        if each.folder != own
+        and each.settings.get("url") == settings.get("url")
+        # Else not even the attempt without a diagnosis was done.
+        and each.attempts <= MOST_ATTEMPTS
     ]
 
 

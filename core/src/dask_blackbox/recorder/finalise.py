@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.card import Overview, RunCard, card_of
+from dask_blackbox.card import Overview, RunCard, RunState, card_of
 from dask_blackbox.errors import BlackboxError
-from dask_blackbox.formatting import command, counted
+from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import command, counted, short
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
-from dask_blackbox.manifest import Completeness, Ending, Manifest, sealed
-from dask_blackbox.protocol.messages import Config, Reply
+from dask_blackbox.manifest import Completeness, Ending, Kept, Manifest, sealed
+from dask_blackbox.protocol.messages import Config, Limits, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
 from dask_blackbox.recorder.opening import (
     Opening,
@@ -43,6 +45,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 _TIMEOUT = 20.0
 _SPACE_FOR_PAGES = 10
 _AT_ONCE = 6  # requests
+_LONGEST = 120
 
 
 def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
@@ -54,10 +57,15 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
     """
     # They import Dask, which a recorder at the end of its own run can do without.
     from dask_blackbox.analyse.rule_settings import asking_or_default
-    from dask_blackbox.settings import setting, setting_seconds
+    from dask_blackbox.settings import setting, setting_bytes, setting_seconds
 
     asked = asking_or_default()
     return Config(
+        limits=Limits(
+            cpu=setting_seconds("recorder.finalise-cpu"),
+            memory=setting_bytes("recorder.finalise-memory"),
+            time=setting_seconds("recorder.finalise-time"),
+        ),
         manifest=manifest,
         spool=spool,
         link_expires=setting_seconds("store.link-expires"),
@@ -70,7 +78,11 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
 
 
 def finalise(
-    config: Config, opening: Opening, outcome: Outcome, send: Callable[[Reply], None]
+    config: Config,
+    opening: Opening,
+    outcome: Outcome,
+    send: Callable[[Reply], None],
+    undiagnosed: str | None = None,
 ) -> None:
     """Make tables, verdict, reports and card from the spool; store them and report them.
 
@@ -78,6 +90,7 @@ def finalise(
         opening: The result of opening the store.
         outcome: How it ended, and what became of the segments.
         send: Says something to the parent.
+        undiagnosed: Why no verdict and no pages are made; None: they are.
     """
     reason = _reason(config, opening, outcome)
     stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
@@ -85,10 +98,22 @@ def finalise(
     links = spooled = {"spool": config.spool}
     history = None
     if reason is None and opening.store is not None:
-        history = earlier_runs(opening.store, run.manifest)
+        if undiagnosed is None:
+            history = earlier_runs(opening.store, run.manifest)
         # Signed again: the credentials of the beginning may have expired since.
         links = opening_of(config, opening.store, opening.manifest).links
-    card = _card(config, run, links, reason, history)
+
+    def card_with(
+        links: dict[str, str], reason: str | None, *, spooled: bool = True
+    ) -> RunCard:
+        if undiagnosed is not None:
+            kept: Kept = "store" if reason is None else "spool" if spooled else "none"
+            return _undiagnosed_card(
+                run, ending, undiagnosed, links=links, reason=reason, kept=kept
+            )
+        return _card(config, run, links, reason, history, spooled=spooled)
+
+    card = card_with(links, reason)
     send(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:
         try:
@@ -96,16 +121,16 @@ def finalise(
             _store(config, opening, run, ending, card)
         except (BlackboxError, OSError) as error:
             reason = f"the store failed at the end: {error}; {_waiting(config)}"
-            card = _card(config, run, spooled, reason, history)
+            card = card_with(spooled, reason)
     if reason is not None:
         if (lost := _keep(config, run, ending, card)) is not None:
             if reason.endswith(advice := _advice(config)):
                 reason = reason.removesuffix(advice).rpartition("; ")[0]
             reason = f"{reason}; nothing could be kept in {config.spool} ({lost})"
-            card = _card(config, run, {}, reason, history, spooled=False)
+            card = card_with({}, reason, spooled=False)
     else:
         forget(Path(config.spool))
-    overview = _overview(config, run, card)
+    overview = None if undiagnosed else _overview(config, run, card)
     raw = msgspec.Raw(msgspec.json.encode(card))
     send(Reply(what="final", card=raw, overview=overview))
 
@@ -209,6 +234,47 @@ def _advice(config: Config) -> str:
     return f"; `{again}` uploads the recording"
 
 
+def _undiagnosed_card(
+    run: RunTables,
+    ending: Ending,
+    undiagnosed: str,
+    *,
+    links: dict[str, str],
+    reason: str | None,
+    kept: Kept,
+) -> RunCard:
+    """Return a card of what is known without any rule."""
+    manifest, state = run.manifest, msgspec.convert(ending.state, RunState)
+    title = f"The run could not be diagnosed, because {undiagnosed}"
+    completeness: Completeness = {
+        "recorded": kept == "store",
+        "kept": kept,
+        "complete": False,
+        "missing": {"card": [f"could not be diagnosed, because {undiagnosed}"]},
+    }
+    if reason is not None:
+        completeness["reason"] = reason
+    verdict = Finding(
+        rule="unknown",
+        title=short(title, _LONGEST),
+        cause=f"{title}. Its tables can be read all the same.",
+        severity="failure",
+        confidence="low",
+        remedy="Look for what is extraordinary in its messages, in its numbers of rows, "
+        "and in rules of your own (`blackbox.rules.mute` switches one off).",
+    )
+    return RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state=state,
+        headline=short(f"{state.capitalize()}; could not be diagnosed", _LONGEST),
+        verdict=None if state == "succeeded" else verdict,
+        completeness=completeness,
+        links=links,
+    )
+
+
 def _card(
     config: Config,
     run: RunTables,
@@ -304,6 +370,11 @@ def _pages(
 ) -> Iterator[tuple[str, tuple[bytes, str]]]:
     # The copy in the store is sealed: without `complete.json` it vouches for itself.
     yield "card.json", (sealed(card), "application/json")
+    if "card" in card.completeness.get("missing", {}):  # it could not be diagnosed
+        for name in ("report.html", "performance_report.html"):
+            page = f"<!doctype html><p>{escape(card.headline)}"
+            yield name, (page.encode(), "text/html; charset=utf-8")
+        return
     on_demand = card.numbers.get("duration", 0.0) < config.performance_report
     for name, renderer in (
         ("report.html", "html"),

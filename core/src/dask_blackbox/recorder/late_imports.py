@@ -87,20 +87,6 @@ def security() -> type[Security]:
     return Security
 
 
-def spool_uploader() -> Callable[..., None]:
-    """Return the function that uploads recordings waiting in the spool."""
-    from dask_blackbox.recorder.sync import upload_waiting_recordings
-
-    return upload_waiting_recordings
-
-
-def unfinished_run_finisher() -> Callable[..., None]:
-    """Return the function that finishes lost recordings."""
-    from dask_blackbox.recorder.unfinished_runs import finish_lost_runs
-
-    return finish_lost_runs
-
-
 def finaliser() -> Callable[..., None]:
     """Return the function that finalises, with the modules loaded that make the card."""
     with without_collections():

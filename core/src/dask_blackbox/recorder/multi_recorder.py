@@ -12,7 +12,7 @@ import logging
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ import msgspec
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.protocol.messages import (
     Config,
+    Limits,
     Reply,
     ReplyOf,
     decode_parcel,
@@ -27,6 +28,7 @@ from dask_blackbox.protocol.messages import (
 )
 from dask_blackbox.recorder import late_imports as loading
 from dask_blackbox.recorder.parent_process import ParentProcess
+from dask_blackbox.recorder.process_limits import offer_to_oom_killer
 from dask_blackbox.recorder.recorder import Recorder
 from dask_blackbox.recorder.run_ending import Outcome
 
@@ -151,6 +153,14 @@ class _SharedRecorder(Recorder):
         # While the scheduler runs, the rings are also used by later runs.
         return self._rings() if self._lost_scheduler() else None
 
+    async def _yield_when_alone(self) -> None:
+        pass  # the process has the other recordings, too
+
+    @contextlib.contextmanager
+    def _limited(self, limits: Limits) -> Iterator[None]:
+        # The kernel would end the process, with the other recordings.
+        yield
+
     async def _finalise(self, outcome: Outcome) -> None:
         async with self._turn:
             await super()._finalise(outcome)
@@ -166,6 +176,7 @@ def record_all(parent: int, log: Path, topic: str) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    offer_to_oom_killer()
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     logging.basicConfig(
         filename=log,

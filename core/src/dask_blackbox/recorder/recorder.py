@@ -11,9 +11,10 @@ import itertools
 import json
 import logging
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,7 @@ from dask_blackbox.protocol.messages import (
     Drain,
     End,
     Left,
+    Limits,
     Mask,
     MasksSent,
     OwnedScheduler,
@@ -46,6 +48,7 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
+from dask_blackbox.recorder.adopting import adopt
 from dask_blackbox.recorder.earlier_recordings import (
     close_clusters_of,
     earlier_attempts,
@@ -69,6 +72,7 @@ from dask_blackbox.recorder.parent_process import (
     OtherProcess,
     ParentProcess,
 )
+from dask_blackbox.recorder.process_limits import limited, lower_priority, put_aside
 from dask_blackbox.recorder.progress import (
     DriverUpdates,
     KeptProgress,
@@ -79,7 +83,12 @@ from dask_blackbox.recorder.progress import (
 from dask_blackbox.recorder.redact import MaskConfirmations, Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
-from dask_blackbox.recorder.spool_folder import Claim, note_beginning
+from dask_blackbox.recorder.spool_folder import (
+    Claim,
+    begin_attempt,
+    end_attempt,
+    note_beginning,
+)
 from dask_blackbox.recorder.task_bundles import TaskBundles
 from dask_blackbox.recorder.unread_rings import last_lines
 from dask_blackbox.recorder.uploading import Uploader
@@ -221,6 +230,7 @@ class Recorder:
                 )
                 await self._ended.wait()
                 preparing = self._prepare()
+                yielding = asyncio.create_task(self._yield_when_alone())
                 outcome = await self._shut_down()
                 ticking.cancel()
                 if self._updates is not None and reporting is not None:
@@ -233,6 +243,8 @@ class Recorder:
                 with contextlib.suppress(Exception):
                     await asyncio.gather(warming, preparing)
             await self._finalise(outcome)
+            await self._stop_bringing()
+            yielding.cancel()
             logger.info("done")
         finally:
             with contextlib.suppress(OSError):
@@ -284,25 +296,33 @@ class Recorder:
     async def _upload_waiting_recordings(self) -> None:
         """Upload and finish what earlier recordings could not; quietly, aside."""
 
-        def bring() -> list[RunAddress]:
-            own, settings = Path(self._config.spool), self._config.store_settings
-            if waiting := waiting_beside(own, settings):
-                loading.spool_uploader()(waiting, settings, self._ended.is_set)
-            opening = self._opening
-            if opening is None or opening.store is None or opening.error is not None:
-                return []
-            return list(silent_runs(opening.store, opening.address))
+        def silent_ones(store: Store, own: RunAddress) -> list[RunAddress]:
+            return list(silent_runs(store, own))
 
-        def adopt(store: Store) -> None:
-            work = loading.unfinished_run_finisher()
-            work(self._config, store, silent, self._ended.is_set)
-
+        config, opening = self._config, self._opening
+        assert opening is not None  # noqa: S101 - there is no error
         with contextlib.suppress(Exception):
-            silent = await asyncio.to_thread(bring)
-            opening = self._opening
-            if silent and opening is not None and opening.store is not None:
-                await self._close_clusters_of(opening.store, silent, seconds=0.0)
-                await asyncio.to_thread(adopt, opening.store)
+            own, settings = Path(config.spool), config.store_settings
+            if await asyncio.to_thread(waiting_beside, own, settings):
+                await adopt(config)
+            if opening.store is None:
+                return
+            store, address = opening.store, opening.address
+            silent = await asyncio.to_thread(silent_ones, store, address)
+            if silent:
+                await self._close_clusters_of(store, silent, seconds=0.0)
+                await adopt(config, silent)
+
+    async def _yield_when_alone(self) -> None:
+        """Let other processes go first once the driver has ended: nobody waits any more."""
+        await self._parent.wait_until_exit()
+        lower_priority()
+
+    async def _stop_bringing(self) -> None:
+        """End the process that finishes earlier recordings: this one has ended."""
+        if self._bringing is not None:
+            self._bringing.cancel()
+            await asyncio.wait((self._bringing,), timeout=_STOPPING)
 
     async def _close_clusters_of(
         self, store: Store, runs: list[RunAddress], **seconds: float
@@ -834,12 +854,25 @@ class Recorder:
             reported.append(reply)
             self._parent.send(reply)
 
-        await asyncio.to_thread(
-            loading.finaliser(), self._config, opening, outcome, send
-        )
+        folder, limits = Path(self._config.spool), self._config.limits
+        attempts = begin_attempt(folder)
+        undiagnosed = put_aside(attempts, limits)
+        with self._limited(limits):
+            await asyncio.to_thread(
+                loading.finaliser(), self._config, opening, outcome, send, undiagnosed
+            )
+        end_attempt(folder)
         self._reported = reported[-1] if reported else None
         if self._orphaned or self._wrapper_lost:
             await self._finalise_for_host()
+
+    @contextlib.contextmanager
+    def _limited(self, limits: Limits) -> Iterator[None]:
+        """Let the kernel end this process at its limits, and SIGTERM at any moment."""
+        before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with limited(limits):
+            yield
+        signal.signal(signal.SIGTERM, before)
 
     async def _owner_was_killed(self) -> bool:
         """Return whether a signal ended the driver, which had said its end."""

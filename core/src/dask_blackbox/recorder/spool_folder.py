@@ -37,6 +37,7 @@ from dask_blackbox.store.options import CREDENTIALS
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _END = "end.json"
+_ATTEMPTS = "attempts"
 _RESERVE = "reserve"
 _RESERVED = 8 * 2**10
 """Bytes that are kept free for what is written last, on a disk that is nearly full."""
@@ -55,6 +56,7 @@ class Spooled:
         settings: How to reach its store, without credentials.
         segments: Its segments, oldest first.
         left: How it ended by the driver, whose recorders had all died; None: not known.
+        attempts: How many processes have begun to finish it, and were not done.
     """
 
     folder: Path
@@ -63,6 +65,7 @@ class Spooled:
     settings: dict[str, object]
     segments: list[Path]
     left: Left | None = None
+    attempts: int = 0
 
 
 class Left(msgspec.Struct, kw_only=True, frozen=True):
@@ -170,6 +173,35 @@ def note_end(folder: Path, end: End, reason: str) -> None:
         logger.warning("the spool cannot be written: %s", error)
 
 
+def begin_attempt(folder: Path) -> int:
+    """Note that a process begins to finish a recording; return how many have by now.
+
+    One that ends before it is done says nothing: its attempt stays counted.
+    """
+    number = attempts_at(folder) + 1
+    with contextlib.suppress(OSError):
+        (folder / _ATTEMPTS).write_text(str(number))
+    return number
+
+
+def end_attempt(folder: Path) -> None:
+    """Note that a process that finishes a recording has ended as it should."""
+    number = attempts_at(folder) - 1
+    with contextlib.suppress(OSError):
+        if number > 0:
+            (folder / _ATTEMPTS).write_text(str(number))
+        else:
+            (folder / _ATTEMPTS).unlink(missing_ok=True)
+
+
+def attempts_at(folder: Path) -> int:
+    """Return how many processes have begun to finish a recording and were not done."""
+    try:
+        return int((folder / _ATTEMPTS).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
 def forget(folder: Path) -> None:
     """Remove a recording that is safe in its store."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -216,7 +248,8 @@ def _read(folder: Path) -> Spooled:
     with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
         left = _decode_left((folder / _END).read_bytes())
     segments = sorted((folder / "segments").glob("*.seg"))
-    return Spooled(folder, manifest, ending, settings, segments, left)
+    attempts = attempts_at(folder)
+    return Spooled(folder, manifest, ending, settings, segments, left, attempts)
 
 
 def default_spool() -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,13 +13,20 @@ import msgspec
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import SPOOL, Ending, SourceAccount
-from dask_blackbox.protocol.messages import End, Reply
+from dask_blackbox.protocol.messages import Config, End, Limits, Reply
 from dask_blackbox.reader.damaged_documents import end_in_segments
 from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.opening import Opening, open_recording
+from dask_blackbox.recorder.process_limits import EXPECTED, limited, put_aside
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
-from dask_blackbox.recorder.spool_folder import Claim, Spooled, had_no_space
+from dask_blackbox.recorder.spool_folder import (
+    Claim,
+    Spooled,
+    begin_attempt,
+    end_attempt,
+    had_no_space,
+)
 from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
@@ -34,13 +41,13 @@ def upload_recording(
     spooled: Spooled,
     *,
     settings: Mapping[str, object] | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    limits: Limits | None = None,
 ) -> RunCard | None:
     """Upload a recording and finalise it; the spool forgets it if that worked.
 
     Args:
         settings: Goes before its own settings of the store, and holds the credentials.
-        stop: Asked between two uploads; true ends it with `StoreError`.
+        limits: What this process may use for it; None: as the settings have it.
 
     Returns:
         Its card; None if another process has brought it home, or is about to.
@@ -53,45 +60,48 @@ def upload_recording(
     try:
         if not claim.ours or not (spooled.folder / "run.json").is_file():
             return None
-        return _brought(spooled, settings or {}, stop)
+        config = settings_for(
+            spooled.manifest,
+            spool=str(spooled.folder),
+            store_settings={**spooled.settings, **(settings or {})},
+        )
+        attempts = begin_attempt(spooled.folder)
+        try:
+            with limited(limits := limits or config.limits):
+                card = _brought(spooled, config, put_aside(attempts, limits))
+        except EXPECTED:
+            end_attempt(spooled.folder)
+            raise
+        # One that is killed, or fails in another way, stays counted.
+        end_attempt(spooled.folder)
+        return card
     finally:
         claim.release()
 
 
-def _brought(
-    spooled: Spooled, settings: Mapping[str, object], stop: Callable[[], bool]
-) -> RunCard:
-    config = settings_for(
-        spooled.manifest,
-        spool=str(spooled.folder),
-        store_settings={**spooled.settings, **settings},
-    )
+def _brought(spooled: Spooled, config: Config, undiagnosed: str | None) -> RunCard:
     opening = open_recording(config)
     if opening.error is not None:
         raise opening.error
-    uploaded = _uploaded(spooled, opening, stop)
+    uploaded = _uploaded(spooled, opening)
     cards: list[RunCard] = []
 
     def keep(reply: Reply) -> None:
         if reply.what == "final":
             cards.append(RunCard.from_json(bytes(reply.card)))
 
-    finalise(config, opening, _outcome(spooled, uploaded), keep)
+    finalise(config, opening, _outcome(spooled, uploaded), keep, undiagnosed)
     if not cards[-1].completeness.get("recorded"):
         raise StoreError(str(cards[-1].completeness.get("reason")))
     return cards[-1]
 
 
-def _uploaded(
-    spooled: Spooled, opening: Opening, stop: Callable[[], bool]
-) -> dict[str, str]:
+def _uploaded(spooled: Spooled, opening: Opening) -> dict[str, str]:
     """Upload the segments that are here; return them, with those of before."""
     assert opening.store is not None  # noqa: S101 - there is no error
     put = RetryingPut(opening.store, _TIMEOUT)
     uploaded = dict(spooled.ending.segments) if spooled.ending is not None else {}
     for path in spooled.segments:
-        if stop():
-            raise StoreError("stopped part-way; the rest remains in the spool")
         blob = path.read_bytes()
         put(f"{opening.address.folder}segments/{path.name}", blob)
         uploaded[path.name] = checksum(blob)
@@ -150,14 +160,16 @@ def _batches(segments: list[Path]) -> Iterator[Batch]:
 
 
 def upload_waiting_recordings(
-    waiting: Iterable[Spooled], settings: Mapping[str, object], stop: Callable[[], bool]
+    waiting: Iterable[Spooled], settings: Mapping[str, object], limits: Limits
 ) -> None:
-    """Upload what earlier recordings of this machine left for the same store."""
+    """Upload what earlier recordings of this machine left for the same store.
+
+    Args:
+        limits: What this process may use for each of them.
+    """
     for spooled in waiting:
-        if stop():
-            return
         try:
-            card = upload_recording(spooled, settings=settings, stop=stop)
+            card = upload_recording(spooled, settings=settings, limits=limits)
             if card is not None:
                 logger.info("uploaded %s/%s", card.job, card.run_id)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:

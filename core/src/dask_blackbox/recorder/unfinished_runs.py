@@ -7,16 +7,17 @@ without a request.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
-from dask_blackbox.errors import BlackboxError
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.protocol.messages import Config, End, Reply
@@ -25,11 +26,18 @@ from dask_blackbox.recorder.earlier_recordings import SILENT
 from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
 from dask_blackbox.recorder.opening import opening_of
+from dask_blackbox.recorder.process_limits import (
+    EXPECTED,
+    MOST_ATTEMPTS,
+    limited,
+    put_aside,
+)
 from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.store import Store
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
+_ATTEMPTS = "attempts"
 _MOST_SEGMENTS = 200  # larger ones are diagnosed when they are opened
 
 
@@ -37,7 +45,6 @@ def finish_lost_runs(
     config: Config,
     store: Store,
     silent: Iterable[RunAddress],
-    stop: Callable[[], bool],
 ) -> None:
     """Finish recordings that no other process finishes.
 
@@ -45,11 +52,10 @@ def finish_lost_runs(
         config: Of the recording that this process makes.
     """
     for address in silent:
-        if stop():
-            return
         try:
             if _few_segments(store, address):
-                finish_lost_run(store, address, config)
+                with limited(config.limits):
+                    finish_lost_run(store, address, config)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:
             logger.warning("%s remains lost: %s", address.folder, error)
 
@@ -57,6 +63,36 @@ def finish_lost_runs(
 def _few_segments(store: Store, address: RunAddress) -> bool:
     names = store.names(f"{address.folder}segments/", limit=_MOST_SEGMENTS)
     return len(list(names)) < _MOST_SEGMENTS
+
+
+def _begin_attempt(store: Store, address: RunAddress) -> int:
+    """Note in the store that a process begins to finish a recording; return how many have."""
+    try:
+        before = int(store.get(f"{address.folder}{_ATTEMPTS}"))
+    except (BlobNotFoundError, ValueError):
+        before = 0
+    store.put(f"{address.folder}{_ATTEMPTS}", str(before + 1).encode())
+    return before + 1
+
+
+@contextlib.contextmanager
+def _counted(store: Store, address: RunAddress, attempts: int) -> Iterator[None]:
+    """Count the attempt no more when it ends as it should; one that is killed stays counted."""
+    try:
+        yield
+    except EXPECTED:
+        _end_attempt(store, address, attempts)
+        raise
+    _end_attempt(store, address, 1)
+
+
+def _end_attempt(store: Store, address: RunAddress, attempts: int) -> None:
+    with contextlib.suppress(BlackboxError):
+        name = f"{address.folder}{_ATTEMPTS}"
+        if attempts > 1:
+            store.put(name, str(attempts - 1).encode())
+        else:
+            store.delete(name)
 
 
 def finish_lost_run(
@@ -93,12 +129,19 @@ def finish_lost_run(
     if run.ending is not None and run.ending_whole:
         end = End.of(run.ending)
     outcome = Outcome(end=end, ended=seen, sources={})
-    with tempfile.TemporaryDirectory(prefix="dbb-") as folder:
+    attempts = _begin_attempt(store, address)
+    if attempts > MOST_ATTEMPTS + 1:  # not even without a diagnosis
+        return False
+    undiagnosed = put_aside(attempts, config.limits)
+    with (
+        _counted(store, address, attempts),
+        tempfile.TemporaryDirectory(prefix="dbb-") as folder,
+    ):
         theirs = msgspec.structs.replace(
             config, manifest=run.manifest, spool=str(Path(folder) / "spool"), socket=""
         )
         messages: list[Reply] = []
-        finalise(theirs, lost, outcome, messages.append)
+        finalise(theirs, lost, outcome, messages.append, undiagnosed)
     if messages:
         card = RunCard.from_json(bytes(messages[-1].card))
         tasks = run.of(TaskNamed)
