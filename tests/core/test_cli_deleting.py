@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import blackbox
-from dask_blackbox.layout import RunAddress
+from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.reader.deletion import Deletion
 from dask_blackbox.reader.earlier_runs import write_sketch
+from dask_blackbox.testing import a_log
 from stored_runs import Shelf
 
 DAY = 24 * 3600.0
@@ -144,3 +147,58 @@ def test_an_age_that_is_none_is_refused(shelf: Shelf, tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "'7 days'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("prune", "--older-than", "90", "--yes"),
+        ("prune", "--older-than", " 1.5 ", "--yes"),
+        ("ls", "--since", "90"),
+        ("reap", "--since", "90"),
+        ("logs", "--since", "90"),
+        ("logs", "--until", "-90"),
+    ],
+)
+def test_a_number_without_a_unit_is_refused_by_every_command(
+    full: Shelf, words: tuple[str, ...]
+) -> None:
+    full.record("nightly", "logged", a_log("hello"), started=time.time())
+    before = list(full.store.names())
+
+    result = typed(*words, "--store", full.url)
+
+    assert result.exit_code == 2
+    assert "has no unit; give one like" in result.stderr
+    assert list(full.store.names()) == before
+
+
+def test_what_is_deleted_is_listed_with_its_age(full: Shelf) -> None:
+    result = typed("prune", "--older-than", "30d", "--yes", "--store", full.url)
+
+    assert "nightly/old/1" in result.stdout
+    assert "100 d" in result.stdout
+    assert " old  " in result.stdout
+
+
+def test_each_deletion_leaves_a_line_that_no_later_one_removes(full: Shelf) -> None:
+    typed("rm", "nightly/old", "--yes", "--store", full.url)
+    typed("prune", "--older-than", "30d", "--yes", "--store", full.url)
+    typed("prune", "--older-than", "1s", "--dry-run", "--store", full.url)
+    typed("rm", "--job", "nightly", "--yes", "--store", full.url)
+
+    names = list(full.store.names("audit/"))
+    lines = [
+        msgspec.json.decode(line, type=Deletion)
+        for name in names
+        for line in full.store.get(name).splitlines()
+    ]
+    assert len(names) == 3
+    assert sorted(each.run for each in lines) == [
+        "nightly/new/1",
+        "nightly/old/1",
+        f"{safe('week/ly')}/old/1",
+    ]
+    assert {each.command.split()[-1] for each in lines} == {"rm", "prune"}
+    assert all(each.user and each.host and each.blobs > 0 for each in lines)
+    assert all(abs(each.at - time.time()) < DAY for each in lines)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -294,26 +295,38 @@ def test_serve_prints_where_it_listens_and_ends_with_ctrl_c(shelf: Shelf) -> Non
     environ = os.environ | {"PYTHONUNBUFFERED": "1"}
 
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environ
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environ,
     ) as process:
         rescue = threading.Timer(60, process.kill)
         rescue.start()
         assert process.stdout is not None
-        match = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        match = re.search(r"http://127\.0\.0\.1:\d+/\S*", process.stdout.readline())
         assert match is not None
-        with urllib.request.urlopen(match[0], timeout=scaled(30)) as answer:
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(match[0].partition("?")[0], timeout=scaled(30))
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(match[0], timeout=scaled(30)) as answer:
             page = answer.read().decode()
+            assert "token" not in answer.url
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=scaled(30))
+        _, logged = process.communicate(timeout=scaled(30))
         rescue.cancel()
 
     assert "nightly" in page
     assert process.returncode == 0
+    token = match[0].partition("token=")[2]
+    assert token not in logged
+    assert re.search(r'127\.0\.0\.1 "GET /" 403 \d+ ms', logged)
+    assert re.search(r'127\.0\.0\.1 "GET /" 200 \d+ ms', logged)
 
 
 def test_serve_to_others_warns_that_there_is_no_login(shelf: Shelf) -> None:
     # An address for documentation, which no machine has: it warns, and cannot listen.
-    result = typed("serve", "--store", shelf.url, "--host", "192.0.2.1")
+    result = typed("serve", "--store", shelf.url, "--host", "192.0.2.1", "--no-token")
 
     assert result.exit_code == 2
     assert "There is no login: anyone who can reach 192.0.2.1" in result.stderr

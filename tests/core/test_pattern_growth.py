@@ -14,15 +14,8 @@ from dask_blackbox.patterns import MOST, bounded, bounded_text
 from dask_blackbox.recorder.redact import scanner_shapes
 from pattern_growth import LONG, MEDIUM, Found, growth_of, patterns_of
 
-# They read our own patterns, pages and modules, or what Bokeh wrote: no text of a run.
-_OF_OURS = (
-    "report.performance._SCRIPT",
-    "patterns._ATOM",
-    "capture.shipping._IMPORT",
-    "signature._TOKEN",
-    "patterns:16",
-    "rule._PAGE",
-)
+# They read what we or Bokeh wrote, never a text of a run.
+_OF_OURS = ("report.performance._SCRIPT", "patterns._ATOM", "capture.shipping._IMPORT")
 
 
 def _compiled(text: str) -> re.Pattern[str]:

@@ -46,7 +46,7 @@ class Served:
 
 def _read(answer: Any) -> Answer:
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    return Answer(answer.status, headers, answer.read().decode())
+    return Answer(answer.status, headers, answer.read().decode(errors="replace"))
 
 
 @contextmanager

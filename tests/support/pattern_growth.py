@@ -258,7 +258,7 @@ def _accepts(op: Any, argument: Any, letter: str) -> bool:
     if op is ops.ANY:
         return letter != "\n"
     negated = argument[0][0] is ops.NEGATE
-    return bool(negated) != any(_holds(kind, part, letter) for kind, part in argument)
+    return negated != any(_holds(*each, letter) for each in argument)
 
 
 _CATEGORIES = {
@@ -273,9 +273,9 @@ _CATEGORIES = {
 
 def _holds(op: Any, argument: Any, letter: str) -> bool:
     if op is ops.LITERAL:
-        return bool(chr(argument) == letter)
+        return chr(argument) == letter
     if op is ops.RANGE:
-        return bool(argument[0] <= ord(letter) <= argument[1])
+        return argument[0] <= ord(letter) <= argument[1]
     if op is ops.CATEGORY:
         return re.match(_CATEGORIES[argument], letter) is not None
     return False

@@ -55,9 +55,15 @@ _OPTIONS = {
         "float", "60", "300",
     ),
     "tab_stores": _Option(
-        'Comma-separated URL prefixes of the stores that the tab "Dask run" may read. Empty: '
-        "every store that a task uses.",
-        "string", "s3://dask-runs,/shared/recordings", "",
+        'Comma-separated URL prefixes of the stores that the tab "Dask run" may read, each '
+        "optionally followed by endpoint=URL and region=NAME that tasks may choose there. "
+        "Empty: every store that a task uses, with the API server's own endpoint.",
+        "string", "s3://dask-runs,s3://lab endpoint=https://minio:9000", "",
+    ),
+    "tab_connections": _Option(
+        'Comma-separated ids of the connections that the tab "Dask run" may use for a store '
+        "if a task names them. Empty: none but store_conn_id.",
+        "string", "dask_runs,dask_lab", "",
     ),
 }  # fmt: skip
 

@@ -64,7 +64,7 @@ def card_of_failed_try(
         attempt: Which try; None: this one.
     """
     from dask_blackbox.card import RunCard
-    from dask_blackbox.errors import BlobNotFoundError
+    from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
     from dask_blackbox.layout import RunAddress
     from dask_blackbox.store import open_store
 
@@ -76,7 +76,8 @@ def card_of_failed_try(
     )
     try:
         return RunCard.from_json(place.get(f"{address.folder}card.json"))
-    except BlobNotFoundError:  # not recorded, or its recorder is not through with it
+    # Not recorded, its recorder is not through with it, or it is damaged.
+    except (BlobNotFoundError, MalformedRecordingError):
         return None
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
+from dask_blackbox.decoding import checked
 from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
 from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import Completeness
+from dask_blackbox.patterns import bounded
 
 if TYPE_CHECKING:
     from dask_blackbox.analyse.case import Case
@@ -118,7 +121,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         """Read a card.
 
         Raises:
-            msgspec.ValidationError: if the JSON does not follow the contract.
+            MalformedRecordingError: if the JSON does not follow the contract.
         """
         return _decode(text)
 
@@ -129,8 +132,33 @@ def _rendering(name: str) -> Callable[..., str]:
     return found
 
 
+_SIGNED = bounded(r"[?&](?:X-Amz-)?Signature=")
+
+
+def is_presigned(url: str) -> bool:
+    """Return whether a URL opens for everyone who has it."""
+    return _SIGNED.search(url) is not None
+
+
+def without_presigned_links(card: RunCard) -> RunCard:
+    """Return a card with the store's addresses in place of presigned links.
+
+    Those open without a login, so that they do not belong into logs.
+    """
+    folder = card.links.get("recording", "").rstrip("/")
+    links = {
+        name: f"{folder}/{urlsplit(url).path.rpartition('/')[2]}"
+        if is_presigned(url)
+        else url
+        for name, url in card.links.items()
+    }
+    return msgspec.structs.replace(card, links=links)
+
+
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-_decode = msgspec.json.Decoder(RunCard).decode
+_decode: Callable[[bytes | str], RunCard] = checked(
+    msgspec.json.Decoder(RunCard).decode
+)
 NON_RETRYABLE: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
 """Advice that says: not before something is fixed."""
 

@@ -12,6 +12,7 @@ BlackboxError
 │   ├── RunNotFoundError        nothing recorded under that name
 │   ├── AmbiguousRunError       several recordings could be meant
 │   ├── MalformedRecordingError not a recording, or a damaged one
+│   │   └── OverLimitError      larger than anything that dask-blackbox writes
 │   └── FutureFormatError       written by a newer version
 └── RecorderError               the recorder process did not start, or exited
 """
@@ -28,6 +29,7 @@ __all__ = [
     "ConfigurationError",
     "FutureFormatError",
     "MalformedRecordingError",
+    "OverLimitError",
     "RecorderError",
     "RecordingError",
     "RunNotFoundError",
@@ -144,6 +146,13 @@ class AmbiguousRunError(RecordingError):
 
 class MalformedRecordingError(RecordingError):
     """Bytes that are not a recording, or are damaged."""
+
+
+class OverLimitError(MalformedRecordingError):
+    """A part of a recording that is larger than what is read."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name} was left out, because {why}")
 
 
 class FutureFormatError(RecordingError):

@@ -96,14 +96,22 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+_LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+def utc(at: float) -> datetime:
+    """Return a moment in epoch seconds; one that has no date becomes the nearest that has."""
+    return datetime.fromtimestamp(max(0.0, min(at, _LAST_MOMENT)), UTC)
+
+
 def moment(at: float) -> str:
     """Return a moment, given in epoch seconds, as date and time in UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{utc(at):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def clock(at: float) -> str:
     """Return the time of day (UTC, milliseconds) of a moment in epoch seconds."""
-    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3]
+    return f"{utc(at):%H:%M:%S.%f}"[:-3]
 
 
 def need(number: float) -> str:
@@ -310,6 +318,7 @@ def age_of(typed: str, option: str) -> float:
     """
     from dask.utils import parse_timedelta
 
+    refuse_bare_number(typed, option)
     weeks = _WEEKS.fullmatch(typed.strip())
     try:
         found = float(weeks[1]) * _WEEK if weeks else float(parse_timedelta(typed))
@@ -318,6 +327,23 @@ def age_of(typed: str, option: str) -> float:
     if found < 0:
         raise _wrong(typed, option)
     return found
+
+
+_BARE_NUMBER = bounded(r"[+-]?\d{1,30}(?:\.\d{0,30})?")
+
+
+def refuse_bare_number(typed: str, option: str) -> None:
+    """Refuse a number without a unit: Dask takes it for seconds, people mean days.
+
+    Raises:
+        ConfigurationError: if it is one.
+    """
+    number = typed.strip()
+    if _BARE_NUMBER.fullmatch(number):
+        raise ConfigurationError(
+            f"{option} {typed!r} has no unit; give one like '{number.lstrip('+-')}d' "
+            f"(days) or '{number.lstrip('+-')}h' (hours)"
+        )
 
 
 def moment_of(typed: str, option: str) -> float:

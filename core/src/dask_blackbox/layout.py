@@ -20,6 +20,8 @@ what they hold, so that a job's history is one listing as well.
 from __future__ import annotations
 
 import hashlib
+import time
+import uuid
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -172,6 +174,16 @@ class SketchName(NamedTuple):
     def stopped(self) -> bool:
         """Whether its host or a person ended it, which is no failure of its job."""
         return self.verdict == STOPPED_BY_HOST
+
+
+def audit_name(at: float) -> str:
+    """Return a name that no other line of the audit has, in the order of time.
+
+    Args:
+        at: Epoch seconds.
+    """
+    moment = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(at))
+    return f"audit/{moment}-{uuid.uuid4().hex[:12]}.jsonl"
 
 
 def sketch_folder(job: str) -> str:

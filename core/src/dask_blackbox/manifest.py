@@ -10,6 +10,8 @@ from typing import Literal, TypedDict
 
 import msgspec
 
+from dask_blackbox.decoding import checked
+
 FORMAT = 1
 """Version of everything a recording consists of (docs/format.md)."""
 
@@ -336,15 +338,15 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-decode_manifest = msgspec.json.Decoder(Manifest).decode
+decode_manifest = checked(msgspec.json.Decoder(Manifest).decode)
 """Return `run.json` as a `Manifest`."""
-decode_ending = msgspec.json.Decoder(Ending).decode
+decode_ending = checked(msgspec.json.Decoder(Ending).decode)
 """Return `complete.json` as an `Ending`."""
-decode_heartbeat = msgspec.json.Decoder(Heartbeat).decode
+decode_heartbeat = checked(msgspec.json.Decoder(Heartbeat).decode)
 """Return `heartbeat.json` as a `Heartbeat`."""
-decode_exception = msgspec.json.Decoder(DriverException).decode
+decode_exception = checked(msgspec.json.Decoder(DriverException).decode)
 """Return the particulars of a `driver-exception` event as a `DriverException`."""
-decode_stopped = msgspec.json.Decoder(Stopped).decode
+decode_stopped = checked(msgspec.json.Decoder(Stopped).decode)
 """Return the particulars of a `host-stopped` event as a `Stopped`."""
 
 

@@ -11,6 +11,7 @@ import zlib
 
 import msgspec
 
+from dask_blackbox.decoding import checked
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 
 SKETCH_FORMAT = 1
@@ -175,8 +176,8 @@ class _Format(msgspec.Struct):
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-_decode = msgspec.json.Decoder(Sketch).decode
-_decode_format = msgspec.json.Decoder(_Format).decode
+_decode = checked(msgspec.json.Decoder(Sketch).decode)
+_decode_format = checked(msgspec.json.Decoder(_Format).decode)
 
 
 def packed(sketch: Sketch) -> bytes:
@@ -223,14 +224,12 @@ def read_sketch(blob: bytes) -> Sketch:
         inflating = zlib.decompressobj(wbits=31)
         text = inflating.decompress(blob, _UNPACKED)
         if inflating.unconsumed_tail or not inflating.eof:
-            raise MalformedRecordingError(
-                "this sketch is truncated or too large; it is skipped"
-            )
+            raise MalformedRecordingError("it is truncated or too large")  # noqa: TRY301
         found = _decode_format(text).format
         if found > SKETCH_FORMAT:
             raise FutureFormatError(found=found, known=SKETCH_FORMAT)
         return _decode(text)
-    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (zlib.error, MalformedRecordingError) as error:
         raise MalformedRecordingError(
             f"this is not a sketch of a run ({error}); it is skipped"
         ) from error

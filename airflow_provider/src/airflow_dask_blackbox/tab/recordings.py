@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -10,30 +11,33 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 import msgspec
-from airflow.configuration import conf
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import (
     BlackboxError,
     BlobNotFoundError,
-    ConfigurationError,
     RecordingError,
 )
 from dask_blackbox.finding import Change, unusual
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress
 from dask_blackbox.manifest import Manifest, Progress
 from dask_blackbox.reader.documents import read_ending, read_heartbeat, read_manifest
+from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.store import Store, open_store, store_settings
 
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.tab.permitted import (
+    check_store,
+    permitted_connection,
+    permitted_settings,
+)
+
+_log = logging.getLogger(__name__)
 
 __all__ = ["STALE", "Place", "Recorded", "place_of", "recordings_of"]
 
 STALE: Final = 60.0
 """Seconds without a heartbeat after which nobody is believed to record any more."""
-
-_FROM_TASK: Final = ("endpoint", "region", "checksum")
-"""Settings of a store that a task may choose: none of them is a secret, or leads to one."""
 
 _IMPATIENT: Final = {"connect-timeout": "3s", "read-timeout": "10s", "attempts": 2}
 """People wait for these pages."""
@@ -116,19 +120,25 @@ def _opened(announced: Mapping[str, object]) -> tuple[Store, dict[str, object]]:
     chosen = {
         name: value
         for name, value in (given if isinstance(given, dict) else {}).items()
-        if name in _FROM_TASK and isinstance(value, str)
+        if isinstance(value, str)
     }
     url = configured_store(_text_of(announced, "store"))
-    conn_id = _text_of(announced, "conn_id") or _text_of(announced, "store_conn_id")
+    if url is not None:
+        check_store(url)
+    conn_id = permitted_connection(
+        _text_of(announced, "conn_id") or _text_of(announced, "store_conn_id")
+    )
     asked = msgspec.json.encode([url, conn_id, sorted(chosen.items())])
     with _lock:
         until, store, settings = _stores.get(asked, (0.0, None, {}))
     if store is not None and time.monotonic() < until:
         return store, settings
+    own = {**_IMPATIENT, **(store_settings_of(conn_id, None) or {})}
+    settings = store_settings(url, settings=own)
+    more = permitted_settings(url, chosen, settings)
     # The task's own choice gives way to this server's connection.
-    of_connection = store_settings_of(conn_id, None) or {}
-    settings = store_settings(url, settings={**_IMPATIENT, **chosen, **of_connection})
-    _refuse_others(str(settings["url"]))
+    settings = store_settings(url, settings=more | own)
+    check_store(str(settings["url"]))
     store = open_store(None, settings=settings)
     with _lock:
         _stores[asked] = (time.monotonic() + _STORE_KEPT_FOR, store, settings)
@@ -140,17 +150,6 @@ def _opened(announced: Mapping[str, object]) -> tuple[Store, dict[str, object]]:
 def _text_of(announced: Mapping[str, object], name: str) -> str | None:
     value = announced.get(name)
     return value if isinstance(value, str) and value else None
-
-
-def _refuse_others(url: str) -> None:
-    """Raise unless this server may read that store."""
-    reported = conf.get("dask_blackbox", "tab_stores", fallback="") or ""
-    allowed = [each.strip().rstrip("/") for each in reported.split(",") if each.strip()]
-    if allowed and not any(url == one or url.startswith(f"{one}/") for one in allowed):
-        raise ConfigurationError(
-            f"{url} is not among the stores that this page may read; they are listed "
-            "in option tab_stores, section [dask_blackbox] of Airflow's configuration"
-        )
 
 
 def recordings_of(place: Place, key: TaskKey) -> list[Recorded]:
@@ -192,14 +191,22 @@ def _is_of(manifest: Manifest, key: TaskKey) -> bool:
 
 
 def _recorded(store: Store, address: RunAddress) -> Recorded | None:
+    """Return a recording; None for one that cannot be read, which hides no other."""
+    try:
+        with reading(address):
+            return _read(store, address)
+    except (BlobNotFoundError, RecordingError) as error:
+        if not isinstance(error, BlobNotFoundError):
+            _log.warning("a recording was left out: %s", error)
+        return None
+
+
+def _read(store: Store, address: RunAddress) -> Recorded:
     with _lock:
         known = _ended.get((store.url, address))
     if known is not None:
         return known
-    try:
-        manifest = read_manifest(store, address.folder)
-    except (BlobNotFoundError, RecordingError):
-        return None
+    manifest = read_manifest(store, address.folder)
     number = manifest.host.get("try_number")
     found = Recorded(
         address=address,
@@ -237,5 +244,5 @@ def _is_stopped(card: RunCard) -> bool:
 def _card(store: Store, address: RunAddress) -> RunCard | None:
     try:
         return RunCard.from_json(store.get(f"{address.folder}card.json"))
-    except (BlackboxError, msgspec.MsgspecError, UnicodeDecodeError):
+    except BlackboxError:
         return None

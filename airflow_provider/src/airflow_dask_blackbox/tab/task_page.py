@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from dask_blackbox import formatting
+from dask_blackbox.decoding import checked
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.report import is_on_demand
 from dask_blackbox.serve.blobs import SANDBOX
@@ -26,6 +27,8 @@ from airflow_dask_blackbox.tab.tasks import TaskSeen, task_seen
 from airflow_dask_blackbox.tab.templating import answer
 
 __all__ = ["NoRecordingError", "dashboard", "page", "status", "stored"]
+
+_decode_card = checked(msgspec.json.Decoder(dict[str, Any]).decode)
 
 _POLLING: Final = 5
 """Seconds between two looks at what may change; as many as between two heartbeats."""
@@ -344,15 +347,16 @@ def linked_card(blob: bytes, key: TaskKey, number: int) -> bytes:
         key: Of which task instance.
         number: Of which of its tries.
     """
-    card = msgspec.json.decode(blob, type=dict[str, Any])
-    stored_links: dict[str, str] = card.get("links") or {}
+    card = _decode_card(blob)
+    found = card.get("links")
+    stored_links = found if isinstance(found, dict) else {}
     own = {
         "report": tab_of(key, number),
         "performance_report": page_of(
             key, "performance_report.html", try_number=number
         ),
     }
-    links = {name: own.get(name, url) for name, url in stored_links.items()}
+    links = {name: str(own.get(name, url)) for name, url in stored_links.items()}
     card["links"] = {n: url for n, url in links.items() if "Signature=" not in url}
     return msgspec.json.encode(card)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from dask_blackbox.analyse.signatures.python import (
     LOG_TIME,
     THREAD_FAILED,
 )
-from dask_blackbox.formatting import class_of
+from dask_blackbox.formatting import class_of, utc
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables, epoch
 
@@ -75,7 +74,7 @@ def last_error_before(run: RunTables, at: float, *, within: float) -> str | None
         at: Epoch seconds; later lines do not count.
         within: Seconds before it; earlier lines do not count.
     """
-    moment, since = (datetime.fromtimestamp(each, UTC) for each in (at, at - within))
+    moment, since = (utc(each) for each in (at, at - within))
     own = _own_lines(run).filter(
         (pl.col("logger") == "stderr") & pl.col("at").is_between(since, moment)
     )

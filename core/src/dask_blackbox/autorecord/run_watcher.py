@@ -36,6 +36,7 @@ from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import HostFact, Manifest, own_version, since_boot
 from dask_blackbox.patterns import bounded
+from dask_blackbox.private_files import make_private_folder
 from dask_blackbox.protocol.detached_process import (
     DetachedProcess,
     unrecorded_environment,
@@ -526,7 +527,7 @@ class RecorderConnection:
 
     def _start(self) -> None:
         self._started.append(time.monotonic())
-        self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._log.parent)
         command = [
             sys.executable,
             "-P",

@@ -21,6 +21,7 @@ from dask_blackbox.formatting import counted, duration
 
 if TYPE_CHECKING:
     from dask_blackbox.store import Store
+    from dask_blackbox.store.local import LocalStore
 
 
 _SIGNS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "wrong": ("✖", "red")}
@@ -231,6 +232,7 @@ def _spool() -> Iterator[Check]:
 
 def _store(url: str | None) -> Iterator[Check]:
     from dask_blackbox.store import open_store
+    from dask_blackbox.store.local import LocalStore
     from dask_blackbox.store.url import is_lost_with_container
 
     try:
@@ -252,8 +254,8 @@ def _store(url: str | None) -> Iterator[Check]:
         yield from _credentials(credentials)
     yield from _permissions(store)
     yield from _clock(store)
-    if folder is not None:
-        yield from _privacy(folder)
+    if isinstance(store, LocalStore):
+        yield from _privacy(store)
 
 
 def _where_from(url: str | None) -> str:
@@ -356,19 +358,65 @@ def _skew(whose: str, ahead: float, *, whole_seconds: bool = False) -> Check:
     return Check("clock", "ok", f"this machine and {whose} agree")
 
 
-def _privacy(folder: Path) -> Iterator[Check]:
+def _privacy(store: LocalStore) -> Iterator[Check]:
+    folder = store.folder
     if not folder.exists():
         return
-    mode = stat.S_IMODE(folder.stat().st_mode)
-    if mode & 0o077:
+    status = folder.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    if store.shared:
+        yield _sharing(folder, mode, status.st_gid)
+    elif mode & 0o077:
         yield Check(
             "privacy",
             "warning",
             f"other users can read {folder} (mode {mode:o})",
-            f"chmod 700 {folder}",
+            f"chmod 700 {folder}; if a team shares it, set blackbox.store.shared",
         )
     else:
         yield Check("privacy", "ok", f"only you can read {folder}")
+
+
+_TEAM = 0o2770
+
+
+def _sharing(folder: Path, mode: int, group: int) -> Check:
+    """Return whether a folder that a team shares has the group and the mode for it."""
+    from dask_blackbox.settings import setting
+
+    named = _group_name(group)
+    chosen = setting("store.shared")
+    if isinstance(chosen, str) and chosen != named:
+        return Check(
+            "privacy",
+            "wrong",
+            f"{folder} has group {named}, not {chosen} (blackbox.store.shared)",
+            f"chgrp -R {chosen} {folder}",
+        )
+    if mode & _TEAM != _TEAM:
+        return Check(
+            "privacy",
+            "wrong",
+            f"group {named} cannot share {folder} (mode {mode:o})",
+            f"chmod 2770 {folder}",
+        )
+    if mode & 0o007:
+        return Check(
+            "privacy",
+            "warning",
+            f"users outside of group {named} can read {folder} (mode {mode:o})",
+            f"chmod 2770 {folder}",
+        )
+    return Check("privacy", "ok", f"group {named} shares {folder}")
+
+
+def _group_name(group: int) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(group).gr_name
+    except KeyError:
+        return str(group)
 
 
 def _cluster(address: str) -> Iterator[Check]:

@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:  # heavy: the verbs import them when they run
+    from dask_blackbox.card import RunCard
     from dask_blackbox.reader import Run
     from dask_blackbox.store import Store
 
@@ -83,6 +84,32 @@ def job_option(command: _F) -> _F:
         help="Only runs of this job.",
         shell_complete=jobs_beginning,
     )(command)
+
+
+def links_option(command: _F) -> _F:
+    """Add the option `--links` to a command."""
+    return click.option(
+        "--links/--no-links",
+        default=None,
+        help="Print presigned links, which open without a login. Default: on a terminal "
+        "only (blackbox.print-links).",
+    )(command)
+
+
+def printable(card: RunCard, links: bool | None, *, terminal: bool) -> RunCard:  # noqa: FBT001
+    """Return a card as it may be printed: in logs, presigned links are for everyone.
+
+    Args:
+        links: What `--links` says; None: as the settings have it.
+        terminal: Whether it is printed to a terminal.
+    """
+    from dask_blackbox.card import without_presigned_links
+    from dask_blackbox.settings import setting
+
+    if links is None:
+        # At the end of a command, a mistake in a setting must not change its exit code.
+        links = {"terminal": terminal, "always": True}.get(str(setting("print-links")))
+    return card if links else without_presigned_links(card)
 
 
 def opened_store(url: str | None) -> Store:

@@ -15,7 +15,7 @@ from dask_blackbox.cli.options import (
     require_folder,
     store_option,
 )
-from dask_blackbox.formatting import age_of, counted, moment
+from dask_blackbox.formatting import age_of, counted, duration, moment
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.deletion import Erasure
@@ -49,9 +49,8 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
     if not going:
         click.echo(f"Nothing to delete in {store.url}.", err=True)
         return
-    if dry_run or not yes:
-        for each in going:
-            click.echo(f"{_shown(each)}  {counted(len(each.blobs), 'blob')}")
+    for each in going:
+        click.echo(f"{_shown(each)}  {counted(len(each.blobs), 'blob')}")
     blobs = sum(len(each.blobs) for each in going)
     what = f"{counted(len(going), 'run')} ({counted(blobs, 'blob')}) in {store.url}"
     if dry_run:
@@ -59,7 +58,7 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
         return
     if not yes:
         click.confirm(f"Delete {what}?", abort=True, err=True)
-    count = erase(store, going, report=lambda each: None)
+    count = erase(store, going, by=click.get_current_context().command_path)
     click.echo(
         f"Deleted {counted(len(going), 'run')} ({counted(count, 'blob')}) in {store.url}.",
         err=True,
@@ -67,7 +66,10 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
 
 
 def _shown(each: Erasure) -> str:
-    began = "" if each.started is None else f"  {moment(each.started)}"
+    began = ""
+    if each.started is not None:
+        age = duration(max(0.0, time.time() - each.started))
+        began = f"  {moment(each.started)}  {age} old"
     return f"{each.state:<9}  {each.address.name}{began}"
 
 

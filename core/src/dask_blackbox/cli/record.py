@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.options import Verb, store_option
+from dask_blackbox.cli.options import Verb, links_option, printable, store_option
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 
 if TYPE_CHECKING:  # it imports distributed
@@ -49,6 +50,7 @@ _GIVE_UP_AFTER = 10.0
     type=click.Path(exists=True, dir_okay=False),
     help="Key of the client certificate.",
 )
+@links_option
 @click.argument("address")
 def record(address: str, **chosen: Any) -> None:
     """Record the cluster at ADDRESS (tcp://host:port) for all its clients, until Ctrl-C.
@@ -76,7 +78,8 @@ def record(address: str, **chosen: Any) -> None:
     lost = _wait_for_the_end(scheduler)
     card = rec.finish(state="failed") if lost else rec.finish_attached()
     scheduler.close()
-    click.echo(text(card), err=True)
+    shown = printable(card, chosen["links"], terminal=sys.stderr.isatty())
+    click.echo(text(shown), err=True)
 
 
 def _security(chosen: dict[str, object]) -> Security:

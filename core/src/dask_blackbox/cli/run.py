@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import click
 
-from dask_blackbox.cli.options import Verb, store_option
+from dask_blackbox.cli.options import Verb, links_option, printable, store_option
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.card import RunCard
@@ -280,6 +280,7 @@ _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 @click.option(
     "--required", is_flag=True, help="Don't run the command if it cannot be recorded."
 )
+@links_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
     *,
@@ -290,6 +291,7 @@ def run(
     quiet: bool,
     only_on_failure: bool,
     required: bool,
+    links: bool | None,
     command: tuple[str, ...],
 ) -> None:
     """Record every Dask client that COMMAND makes, with no change to its code.
@@ -322,10 +324,11 @@ def run(
         lambda: _meanwhile(rec, shown=not quiet),
     )
     card = rec.finish_command(code)
-    _write(card, card_path)
+    _write(printable(card, links, terminal=False), card_path)
     fine = card.state == "succeeded" and card.completeness.get("recorded", False)
     if not (quiet or (only_on_failure and fine)):
-        _show(card)
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        _show(printable(card, links, terminal=terminal))
     _print("", newline=False)  # what is left of log lines
     gc.freeze()  # the rest goes with the process
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)

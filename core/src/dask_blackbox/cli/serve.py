@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import secrets
 import socket
 from contextlib import suppress
 from importlib.util import find_spec
+from urllib.parse import urlencode
 
 import click
 
 from dask_blackbox.cli.options import Verb, opened_store, store_option
 from dask_blackbox.errors import ConfigurationError
+
+_SHORTEST = 16
 
 
 @click.command(
@@ -31,8 +36,33 @@ from dask_blackbox.errors import ConfigurationError
     type=click.IntRange(0, 65535),
     help="Port to listen on; 0: any free port.",
 )
-def serve(*, store_url: str | None, host: str, port: int) -> None:
-    """Browse the runs of a store: their cards, reports and logs."""
+@click.option(
+    "--allow-host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Name under which browsers may ask for it, besides that of this machine "
+    "(repeatable).",
+)
+@click.option(
+    "--token/--no-token",
+    "with_token",
+    default=True,
+    help="Let only those in who have the printed URL (the default), or everyone.",
+)
+def serve(
+    *,
+    store_url: str | None,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    with_token: bool,
+) -> None:
+    """Browse the runs of a store: their cards, reports and logs.
+
+    The printed URL has a token, which is new at each start unless blackbox.serve-token
+    is set. Each request is logged on standard error.
+    """
     lacking = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if lacking:
         raise ConfigurationError(
@@ -46,27 +76,57 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
     store = opened_store(store_url)
     # What is wrong with the store is said now, not on the first page.
     next(iter(store.names("index/", limit=1)), None)
-    alone = _is_loopback(host)
-    if not alone:
+    token = _token() if with_token else None
+    if token is None and not _is_loopback(host):
         click.echo(
             f"There is no login: anyone who can reach {host} can read these "
             "recordings. Put it behind a server that authenticates users.",
             err=True,
         )
+    _log_requests()
     with _listening(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
-        click.echo(f"Runs of {store.url}: {url}  (end with Ctrl-C)")
-        names = ["127.0.0.1", "localhost", "[::1]", host] if alone else None
+        asked = "" if token is None else f"?{urlencode({'token': token})}"
+        click.echo(f"Runs of {store.url}: {url}{asked}  (end with Ctrl-C)")
+        hosts = ["localhost", host, socket.gethostname(), socket.getfqdn(), *names]
         settings = uvicorn.Config(
-            create_app(store, hosts=names),
+            create_app(store, hosts=hosts, token=token),
             http=RequestTimeoutProtocol,
             log_level="warning",
+            access_log=False,  # that one would log the token
             server_header=False,
         )
         # uvicorn ends in good order and then raises the Ctrl-C once more.
         with suppress(KeyboardInterrupt):
             uvicorn.Server(settings).run(sockets=[listener])
+
+
+def _token() -> str:
+    """Return the token of the settings, or a new one.
+
+    Raises:
+        ConfigurationError: if that of the settings is too short.
+    """
+    from dask_blackbox.settings import setting
+
+    chosen = setting("serve-token")
+    if chosen is None:
+        return secrets.token_urlsafe(24)
+    if not isinstance(chosen, str) or len(chosen) < _SHORTEST:
+        raise ConfigurationError(
+            f"blackbox.serve-token has to be a text of {_SHORTEST} characters or more"
+        )
+    return chosen
+
+
+def _log_requests() -> None:
+    lines = logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("dask_blackbox.serve")
+    logger.addHandler(lines)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 import click
 
 from dask_blackbox.cli.options import (
     Verb,
+    links_option,
     opened_run,
     opened_store,
     print_rendered,
+    printable,
     run_argument,
     store_option,
 )
@@ -33,7 +36,15 @@ from dask_blackbox.cli.options import (
     is_flag=True,
     help="Read the whole recording first; list damaged files and exit with 1.",
 )
-def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> None:
+@links_option
+def show(
+    *,
+    name: str,
+    store_url: str | None,
+    as_json: bool,
+    verify: bool,
+    links: bool | None,
+) -> None:
     """Show the card of RUN: why it failed, and what to do.
 
     For a run in progress, or one whose recorder was lost, it is built from the data in the
@@ -47,7 +58,9 @@ def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> No
     for blob, why in damage.items():  # first: what follows is only as good as that
         click.echo(f"damaged: {blob}: {why}", err=True)
     # Made again, so that it says what is damaged.
-    card = run.card() if damage else card_of_run(run)
+    card = printable(
+        run.card() if damage else card_of_run(run), links, terminal=sys.stdout.isatty()
+    )
     if as_json:
         click.echo(card.to_json())
     else:

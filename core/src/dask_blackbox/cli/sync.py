@@ -77,14 +77,12 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 
 def _uploaded(spooled: Spooled, store_url: str | None) -> str:
     """Upload a recording; return the state of its run, or that it was not uploaded."""
-    import msgspec
-
     from dask_blackbox.recorder.sync import upload_recording
 
     name = f"{spooled.manifest.job}/{spooled.manifest.run_id}"
     try:
         card = upload_recording(spooled, settings=_settings(spooled, store_url))
-    except (BlackboxError, OSError, msgspec.MsgspecError) as error:
+    except (BlackboxError, OSError) as error:
         click.echo(f"{name}: remains in {spooled.folder}: {error}", err=True)
         return _REMAINS
     if card is None:

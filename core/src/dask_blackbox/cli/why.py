@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from dask_blackbox.cli.options import (
     store_option,
 )
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import clock, plain
+from dask_blackbox.formatting import clock, plain, utc
 from dask_blackbox.report.text_card import Paper, whole_change
 from dask_blackbox.report.wording import (
     CONFIDENCE,
@@ -114,7 +113,7 @@ def _python(run: str, what: str) -> str:
 
 
 def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return utc(at).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 
 def why_as_dict(

@@ -34,6 +34,7 @@ from dask_blackbox.driver.relay import Relay
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
+from dask_blackbox.private_files import FILE, make_private_folder
 from dask_blackbox.protocol.connection import Link, is_recorder_asked_for
 from dask_blackbox.protocol.detached_process import (
     DetachedProcess,
@@ -145,8 +146,8 @@ def _errors(spool: Path) -> Iterator[IO[bytes]]:
     """Open the file for what a recorder writes to stderr before it can log."""
     path = spool / "recorder.err"
     try:
-        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.touch()
+        make_private_folder(spool)
+        path.touch(mode=FILE)
     except OSError as error:
         # It still records, as long as the store takes everything.
         logger.warning("the spool cannot be used: %s", error)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar
 
 import msgspec
+
+from dask_blackbox.formatting import utc
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def moment(self) -> datetime:
         """The moment as the tables have it."""
-        return datetime.fromtimestamp(self.at, UTC)
+        return utc(self.at)
 
 
 class UserCodeEvent(Event, frozen=True, kw_only=True):

@@ -89,7 +89,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     secrets: tuple[str, ...] = ()
     host_environment: dict[str, str] = {}
     progress_interval: float = 0.0
-    link_expires: float = 604_800.0
+    link_expires: float = 86_400.0
     viewer: str | None = None
     performance_report: float = 0.0
     bundles: int = 0

@@ -14,6 +14,7 @@ import msgspec
 
 from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
+from dask_blackbox.decoding import FAILURES
 from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
 from dask_blackbox.events import RunEnded
 from dask_blackbox.layout import RunAddress, index_names, read_index_name
@@ -28,7 +29,7 @@ from dask_blackbox.manifest import (
 from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.reader.recording_tables import checksum_fits
 from dask_blackbox.run_tables import RunTables
-from dask_blackbox.segments import Segment, read_segment
+from dask_blackbox.segments import Allowance, Segment, read_segment
 from dask_blackbox.store import Store
 
 _COMPLETE = "complete.json"
@@ -91,7 +92,7 @@ def end_in_segments(run: RunTables) -> Ending | None:
 def _converted(value: dict[str, object] | None, kind: type[_T]) -> _T | None:
     try:
         return None if value is None else msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+    except FAILURES:
         return None
 
 
@@ -121,12 +122,15 @@ def read_card(
     except BlobNotFoundError:
         damaged[name] = GONE
         return None
+    except MalformedRecordingError as error:
+        damaged[name] = str(error)
+        return None
     if not (seal_is_whole(blob) and checksum_fits(blob, crc)):
         damaged[name] = WRONG
         return None
     try:
         return RunCard.from_json(blob)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MalformedRecordingError as error:
         damaged[name] = str(error)
         return None
 
@@ -162,9 +166,10 @@ def manifest_by_other_evidence(store: Store, folder: str) -> Manifest | None:
 
 
 def _segments(store: Store, folder: str) -> Iterator[Segment]:
+    allowance = Allowance()
     for name in list(store.names(f"{folder}segments/")):
         try:
-            yield read_segment(store.get(name))
+            yield read_segment(store.get(name), allowance)
         except (BlobNotFoundError, MalformedRecordingError):
             continue
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -14,6 +17,7 @@ import msgspec
 from dask_blackbox.errors import BlobNotFoundError, RecordingError
 from dask_blackbox.layout import (
     RunAddress,
+    audit_name,
     index_names,
     read_index_name,
     read_sketch_name,
@@ -117,17 +121,21 @@ def old_erasures(
                 yield found._replace(started=started)
 
 
-def erase(
-    store: Store, erasures: Iterable[Erasure], *, report: Callable[[Erasure], None]
-) -> int:
+def erase(store: Store, erasures: Iterable[Erasure], *, by: str) -> int:
     """Delete runs; return how many blobs that were.
 
+    Before, a line for each is written into the store, below `audit/`: what is deleted,
+    by whom and when.  Nothing here ever deletes or replaces one.
+
     Args:
-        report: Is called for each run that is gone.
+        by: The command.
 
     Raises:
-        StoreError: if the store does not delete; a repetition continues where it stopped.
+        StoreError: if the store does not take that line, which deletes nothing, or does
+            not delete; a repetition continues where it stopped.
     """
+    erasures = list(erasures)
+    _write_audit(store, erasures, by)
     count = 0
     with ThreadPoolExecutor(_AT_ONCE) as workers:
         for each in erasures:
@@ -137,8 +145,56 @@ def erase(
             for name in last:
                 store.delete(name)
             count += len(each.blobs)
-            report(each)
     return count
+
+
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the audit: a run that was deleted.
+
+    Attributes:
+        at: When, in epoch seconds.
+        user: Name of the user of the operating system.
+        host: Name of the machine.
+        command: The command.
+        run: Job, run id and attempt in their safe forms.
+        state: How the run had ended.
+        started: When it had started, epoch seconds; null: unknown.
+        blobs: How many blobs it had.
+    """
+
+    at: float
+    user: str
+    host: str
+    command: str
+    run: str
+    state: str
+    started: float | None
+    blobs: int
+
+
+def _write_audit(store: Store, erasures: list[Erasure], command: str) -> None:
+    if not erasures:
+        return
+    at = time.time()
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # an arbitrary user id, as in some containers
+        user = str(os.getuid())
+    lines = [
+        Deletion(
+            at=at,
+            user=user,
+            host=socket.gethostname(),
+            command=command,
+            run=each.address.name,
+            state=each.state,
+            started=each.started,
+            blobs=len(each.blobs),
+        )
+        for each in erasures
+    ]
+    text = b"".join(msgspec.json.encode(each) + b"\n" for each in lines)
+    store.put(audit_name(at), text, content_type="application/jsonl")
 
 
 def _names_the_run(name: str) -> bool:
@@ -222,5 +278,5 @@ def _erasure(
 def _started(store: Store, address: RunAddress) -> float | None:
     try:
         return read_manifest(store, address.folder).started
-    except (BlobNotFoundError, RecordingError, msgspec.MsgspecError):
+    except (BlobNotFoundError, RecordingError):
         return None

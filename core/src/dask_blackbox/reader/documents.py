@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from dask_blackbox.decoding import checked
 from dask_blackbox.errors import (
     BlackboxError,
     BlobNotFoundError,
@@ -44,7 +45,7 @@ class _Format(msgspec.Struct):
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-_decode_format = msgspec.json.Decoder(_Format).decode
+_decode_format = checked(msgspec.json.Decoder(_Format).decode)
 
 
 def read_manifest(store: Store, folder: str) -> Manifest:
@@ -110,7 +111,7 @@ def read_heartbeat(store: Store, folder: str) -> Heartbeat | None:
     """Return the last heartbeat of a recorder; None if there is none, or it is damaged."""
     try:
         return decode_heartbeat(store.get(f"{folder}heartbeat.json"))
-    except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (BlobNotFoundError, MalformedRecordingError):
         return None
 
 
@@ -121,7 +122,7 @@ def _document(text: bytes, decode: Callable[[bytes], _T], name: str) -> _T:
         if found > FORMAT and whole:
             raise FutureFormatError(found=found, known=FORMAT)
         document = decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except MalformedRecordingError as error:
         raise _damaged(name, str(error)) from error
     if not whole:
         raise _damaged(name, WRONG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +13,7 @@ from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
 from dask_blackbox.manifest import Ending
 from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.documents import GONE, WRONG
-from dask_blackbox.segments import Batch, read_segment
+from dask_blackbox.segments import Allowance, Batch, OverAllowanceError, read_segment
 from dask_blackbox.store import Store
 from dask_blackbox.tables import frames_of_batches, read_table
 
@@ -67,7 +68,9 @@ class Frames(dict[str, pl.DataFrame]):
             if checksum_fits(table, noted.get(blob)):
                 return read_table(name, table)
             why = WRONG
-        except (BlobNotFoundError, ValueError) as error:
+        except OverAllowanceError as error:
+            why = f"left out, because {error}"
+        except (BlobNotFoundError, MalformedRecordingError, ValueError) as error:
             why = str(error)
         self._damaged[blob] = f"{why}; its rows were read from the segments"
         return None
@@ -81,22 +84,26 @@ class Frames(dict[str, pl.DataFrame]):
                 self._absent(name.removeprefix(folder) for name in names), GONE
             )
         )
+        allowance = Allowance()
         for name, blob in each_blob(self._store.get, names):
             short = name.removeprefix(folder)
             if blob is None:
                 self._damaged[short] = "it disappeared while it was read"
                 continue
+            if isinstance(blob, MalformedRecordingError):
+                self._damaged[short] = str(blob)
+                continue
             same = (zlib.crc32(blob), len(blob))
             if same in seen:  # a copy: most rows would count twice
                 continue
             seen.add(same)
-            batches.extend(self._batches(short, blob))
+            batches.extend(self._batches(short, blob, allowance))
         return frames_of_batches(batches)
 
-    def _batches(self, name: str, blob: bytes) -> list[Batch]:
+    def _batches(self, name: str, blob: bytes, allowance: Allowance) -> list[Batch]:
         """Return the undamaged batches of a segment; damage is noted."""
         try:
-            segment = read_segment(blob)
+            segment = read_segment(blob, allowance)
         except MalformedRecordingError as error:
             self._damaged[name] = str(error)
             return []
@@ -131,14 +138,25 @@ def checksum_fits(blob: bytes, crc: str | None) -> bool:
 
 def each_blob(
     get: Callable[[str], bytes], names: list[str]
-) -> Iterator[tuple[str, bytes | None]]:
-    """Yield each blob in the order of `names`; a few are fetched at once."""
+) -> Iterator[tuple[str, bytes | MalformedRecordingError | None]]:
+    """Yield each blob in the order of `names`, a few of them fetched ahead.
 
-    def got(name: str) -> bytes | None:
+    None stands for one that is not there, an error for one that is not read.
+    """
+
+    def got(name: str) -> bytes | MalformedRecordingError | None:
         try:
             return get(name)
         except BlobNotFoundError:
             return None
+        except MalformedRecordingError as error:
+            return error
 
     with ThreadPoolExecutor(_AT_ONCE) as fetching:
-        yield from zip(names, fetching.map(got, names), strict=True)
+        # Not `map`, which fetches all of them before the first one has been used.
+        ahead = deque(fetching.submit(got, name) for name in names[:_AT_ONCE])
+        for place, name in enumerate(names):
+            blob = ahead.popleft().result()
+            if place + _AT_ONCE < len(names):
+                ahead.append(fetching.submit(got, names[place + _AT_ONCE]))
+            yield name, blob

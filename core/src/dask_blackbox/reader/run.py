@@ -332,8 +332,11 @@ def _damage_in(
     )
     blobs = each_blob(store.get, [f"{folder}{name}" for name in wanted])
     for name, (_, blob) in zip(wanted, blobs, strict=True):
-        why = GONE if blob is None else _wrong_with(name, blob, noted.get(name))
-        if blob is not None and name in bundles:
+        if not isinstance(blob, bytes):
+            damage[name] = GONE if blob is None else str(blob)
+            continue
+        why = _wrong_with(name, blob, noted.get(name))
+        if name in bundles:
             same = hashlib.sha256(blob).hexdigest() == bundles[name]
             why = None if same else WRONG
         if why is not None:

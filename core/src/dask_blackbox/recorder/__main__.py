@@ -24,6 +24,8 @@ def main(parent: str, *many: str) -> None:
         parent: Process id of the driver, or of the scheduler whose runs are recorded.
         many: Arguments for the recorder of many recordings; none: of a single one.
     """
+    # All files of a recorder are for its own user, whatever the driver's mask is.
+    os.umask(0o077)
     # Before the imports that take time: until then, the driver has a child more.
     _detach()
     from dask_blackbox.recorder.late_imports import import_little_of_distributed
@@ -88,9 +90,11 @@ def _log_to(folder: str) -> None:
     import logging
     from pathlib import Path
 
+    from dask_blackbox.private_files import make_private_folder
+
     spool = Path(folder)
     try:
-        spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(spool)
         # No `FileHandler`: a host's package that configures logging, as Prefect does when it
         # is imported, closes those, and they open their file again in a folder that is gone.
         file = (spool / "recorder.log").open("a", encoding="utf-8")

@@ -37,7 +37,7 @@ from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_folder import forget, note_beginning, write_last
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run_tables import RunTables
-from dask_blackbox.segments import Batch, read_segment
+from dask_blackbox.segments import Allowance, Batch, read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 
 logger = logging.getLogger("dask_blackbox.recorder")
@@ -175,11 +175,12 @@ def _read_back(
 ) -> tuple[RunTables, Ending]:
     batches: list[Batch] = []
     damaged: dict[str, str] = {}
+    allowance = Allowance()
     uploaded = dict(outcome.uploaded)
     for name, read in sorted({**stored, **outcome.segments}.items()):
         try:
             blob = read()
-            segment = read_segment(blob)
+            segment = read_segment(blob, allowance)
         except (BlackboxError, OSError) as error:
             damaged[name] = str(error)
             continue

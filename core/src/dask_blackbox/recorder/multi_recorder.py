@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
+from dask_blackbox.private_files import make_private_folder
 from dask_blackbox.protocol.messages import (
     Config,
     Limits,
@@ -177,7 +178,7 @@ def record_all(parent: int, log: Path, topic: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     offer_to_oom_killer()
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(log.parent)
     logging.basicConfig(
         filename=log,
         level=logging.WARNING,

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from dask_blackbox.card import RunCard
-from dask_blackbox.errors import BlackboxError, BlobNotFoundError
+from dask_blackbox.errors import (
+    BlackboxError,
+    BlobNotFoundError,
+    MalformedRecordingError,
+)
 from dask_blackbox.layout import RunAddress, index_names
 from dask_blackbox.manifest import Manifest, decode_manifest, sealed
 from dask_blackbox.protocol.messages import Config
@@ -93,7 +97,7 @@ def _is_ours(store: Store, manifest: Manifest) -> bool:
     try:
         blob = store.get(f"{RunAddress.of_run(manifest).folder}run.json")
         return decode_manifest(blob).recording == manifest.recording
-    except (BlobNotFoundError, msgspec.MsgspecError):
+    except (BlobNotFoundError, MalformedRecordingError):
         return False
 
 

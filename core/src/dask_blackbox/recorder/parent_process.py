@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import select
+import socket
 import stat
+import struct
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -191,6 +194,24 @@ def _is_read_by(pid: int, status: os.stat_result) -> bool:
     return False
 
 
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_CREDENTIALS = struct.Struct("3i")  # process, user and group
+
+
+def _is_own_process(connection: socket.socket) -> bool:
+    """Return whether the other end is a process of this user, or of the superuser.
+
+    Where the system does not say, the mode of the socket has to do.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    found = connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(found)
+    return user in (os.getuid(), 0)
+
+
 class CommandProcesses:
     """Serves the connections of other processes of a recorded command.
 
@@ -211,6 +232,10 @@ class CommandProcesses:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Handle the requests of one process until it closes its connection."""
+        if not _is_own_process(writer.get_extra_info("socket")):
+            logger.warning("a process of another user was refused")
+            writer.close()
+            return
 
         def answer(reply: Reply) -> None:
             writer.write(msgspec.json.encode(reply) + b"\n")

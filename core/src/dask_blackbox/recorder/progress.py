@@ -13,6 +13,8 @@ from threading import Lock
 
 import msgspec
 
+from dask_blackbox.decoding import checked
+from dask_blackbox.errors import MalformedRecordingError
 from dask_blackbox.events import (
     COLUMNS,
     GraphUpdated,
@@ -66,7 +68,7 @@ class KeptProgress(msgspec.Struct, kw_only=True, frozen=True):
     batches: dict[str, int] = {}
 
 
-_KEPT = msgspec.json.Decoder(KeptProgress)
+_decode_kept = checked(msgspec.json.Decoder(KeptProgress).decode)
 
 
 class _Keys:
@@ -241,8 +243,8 @@ def keep_progress(folder: Path, kept: KeptProgress) -> None:
 
 def kept_progress(folder: Path) -> KeptProgress:
     """Return the counts of the previous recorder; empty if there was none."""
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
-        return _KEPT.decode((folder / _FILE).read_bytes())
+    with contextlib.suppress(OSError, MalformedRecordingError):
+        return _decode_kept((folder / _FILE).read_bytes())
     return KeptProgress()
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from dask_blackbox.errors import BlackboxError
+from dask_blackbox.decoding import checked
+from dask_blackbox.errors import BlackboxError, MalformedRecordingError
 from dask_blackbox.events import COLUMNS, Rows, event_rows
 from dask_blackbox.manifest import (
     DriverException,
@@ -36,7 +37,7 @@ class _Process(msgspec.Struct):
     parents: tuple[int, ...] = ()
 
 
-_PROCESS = msgspec.json.Decoder(_Process)
+_decode_process = checked(msgspec.json.Decoder(_Process).decode)
 
 
 class RunEndResolver:
@@ -72,7 +73,7 @@ class RunEndResolver:
             elif kind in _REPORTED and at <= self._lost_at:
                 # What its processes raise later, because their output is no longer read, for
                 # one, has not ended the run.
-                with contextlib.suppress(msgspec.MsgspecError):
+                with contextlib.suppress(MalformedRecordingError):
                     self._reported(at, kind, detail)
 
     def _reported(self, at: float, kind: str, detail: str) -> None:
@@ -81,7 +82,7 @@ class RunEndResolver:
             return
         exception = self._redact(decode_exception(detail))
         if kind == "driver-exception":
-            process = _PROCESS.decode(detail)
+            process = _decode_process(detail)
             # What raises after a process that has started it is a consequence: a worker of
             # its cluster, for one, that no longer finds a scheduler.
             if self._raised_by is None or self._raised_by not in process.parents:

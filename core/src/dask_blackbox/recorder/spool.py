@@ -29,6 +29,7 @@ from dask_blackbox import formatting
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import Rows
 from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.private_files import make_private_folder
 from dask_blackbox.segments import frame, open_segment, read_segment
 
 EVERYTHING, _EXPLAINING, LAST = 0, 1, 2
@@ -134,7 +135,7 @@ class Spool:
         self._least = EVERYTHING
         self._why: str | None = None
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self.folder)
             for path in sorted(self.folder.glob("*.seg")):  # of a recorder that died
                 self._closed[path.name] = time.monotonic()
                 self._sizes[path.name] = path.stat().st_size
@@ -273,7 +274,7 @@ class Spool:
         if self._size() >= self._quota:  # only what is never dropped comes this far
             return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self.folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             segment.file = os.open(segment.path, flags, 0o600)
             _write_all(segment.file, segment.data)
@@ -410,7 +411,7 @@ class Spool:
         for name, blob in list(self._held.items()):
             path = self.folder / name
             try:
-                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(self.folder)
                 path.write_bytes(blob)
             except OSError as error:
                 with contextlib.suppress(OSError):

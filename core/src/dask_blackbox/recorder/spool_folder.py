@@ -14,7 +14,6 @@ import contextlib
 import logging
 import os
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Mapping
@@ -23,13 +22,20 @@ from pathlib import Path
 
 import msgspec
 
-from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.decoding import checked
+from dask_blackbox.errors import ConfigurationError, MalformedRecordingError
 from dask_blackbox.manifest import (
     Ending,
     Manifest,
     decode_ending,
     decode_manifest,
     seal_is_whole,
+)
+from dask_blackbox.private_files import (
+    close_to_others,
+    is_own_folder,
+    make_private_folder,
+    write_private,
 )
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.store.options import CREDENTIALS
@@ -42,7 +48,7 @@ _RESERVE = "reserve"
 _RESERVED = 8 * 2**10
 """Bytes that are kept free for what is written last, on a disk that is nearly full."""
 _LEAST_FREE = 4 * _RESERVED
-_decode_settings = msgspec.json.Decoder(dict[str, object]).decode
+_decode_settings = checked(msgspec.json.Decoder(dict[str, object]).decode)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Left(msgspec.Struct, kw_only=True, frozen=True):
     at: float
 
 
-_decode_left = msgspec.json.Decoder(Left).decode
+_decode_left = checked(msgspec.json.Decoder(Left).decode)
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def note_beginning(
     """Write what identifies a recording and its store into its spool folder."""
     plain = {k: v for k, v in settings.items() if k not in CREDENTIALS}
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         # `run.json` last: with it, the folder is a recording.
         _write(folder / "store.json", msgspec.json.encode(plain))
         _write(folder / "run.json", msgspec.json.encode(manifest))
@@ -151,7 +157,7 @@ def _write(path: Path, blob: bytes) -> None:
         if path.read_bytes() == blob:
             return
     try:
-        path.write_bytes(blob)
+        write_private(path, blob)
     except OSError:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
@@ -230,7 +236,7 @@ def spooled_in(root: Path) -> Waiting:
                 broken.append((folder, f"{Path(str(error.filename)).name} is missing"))
         except OSError as error:
             broken.append((folder, error.strerror or str(error)))
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+        except (MalformedRecordingError, TypeError) as error:
             broken.append((folder, f"not written by this dask-blackbox: {error}"))
     return Waiting(tuple(ready), tuple(busy), tuple(broken))
 
@@ -242,10 +248,10 @@ def _read(folder: Path) -> Spooled:
     try:
         document = (folder / "complete.json").read_bytes()
         ending = decode_ending(document) if seal_is_whole(document) else None
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, MalformedRecordingError):
         pass  # then its end was not reported, and only its segments exist
     left = None
-    with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
+    with contextlib.suppress(FileNotFoundError, MalformedRecordingError):
         left = _decode_left((folder / _END).read_bytes())
     segments = sorted((folder / "segments").glob("*.seg"))
     attempts = attempts_at(folder)
@@ -256,8 +262,11 @@ def default_spool() -> Path:
     """Return the folder that holds the spools of this user's recordings."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
-    if _has_other_owner(folder):  # who might read its files
+    if not is_own_folder(folder):  # somebody else might read its files
         folder = Path("~/.cache/dask-blackbox").expanduser()
+    elif folder.exists():  # made by an earlier version, or with another mask
+        with contextlib.suppress(OSError):
+            close_to_others(folder)
     return folder / "spool"
 
 
@@ -275,15 +284,6 @@ def chosen_spool() -> Path:
             f"blackbox.spool is {chosen!r}; give the path of a folder"
         )
     return Path(chosen or default_spool())
-
-
-def _has_other_owner(folder: Path) -> bool:
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    return not (ours and stat.S_ISDIR(status.st_mode))
 
 
 _NAME = "recorder.pid"

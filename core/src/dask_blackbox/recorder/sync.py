@@ -172,5 +172,5 @@ def upload_waiting_recordings(
             card = upload_recording(spooled, settings=settings, limits=limits)
             if card is not None:
                 logger.info("uploaded %s/%s", card.job, card.run_id)
-        except (BlackboxError, OSError, msgspec.MsgspecError) as error:
+        except (BlackboxError, OSError) as error:
             logger.warning("%s remains in the spool: %s", spooled.folder, error)

@@ -22,6 +22,7 @@ from dask_blackbox.capture.worker.bundle_file import read_bundle
 from dask_blackbox.capture.worker.task_bundles import place_for
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import BundleAnnounced, Rows, event_rows, of_kind
+from dask_blackbox.private_files import make_private_folder
 from dask_blackbox.recorder.opening import Opening
 from dask_blackbox.recorder.spool import Take
 
@@ -290,7 +291,7 @@ async def _asking(holder: _Holder) -> AsyncIterator[Ask]:
 
 
 def _write(path: Path, blob: bytearray) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     part = path.with_suffix(".part")
     part.write_bytes(blob)
     part.replace(path)

@@ -56,7 +56,7 @@ def finish_lost_runs(
             if _few_segments(store, address):
                 with limited(config.limits):
                     finish_lost_run(store, address, config)
-        except (BlackboxError, OSError, msgspec.MsgspecError) as error:
+        except (BlackboxError, OSError) as error:
             logger.warning("%s remains lost: %s", address.folder, error)
 
 

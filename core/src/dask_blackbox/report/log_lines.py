@@ -14,7 +14,15 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.formatting import command, count, counted, plain, run_argument
+from dask_blackbox.formatting import (
+    command,
+    count,
+    counted,
+    plain,
+    refuse_bare_number,
+    run_argument,
+    utc,
+)
 from dask_blackbox.patterns import bounded
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
@@ -170,12 +178,13 @@ def _moment(run: RunTables, option: str, text: str) -> datetime:
     relative = bounded(r"([+-]?)(\d.*)").fullmatch(text)
     if relative and not bounded(r"\d{4}-").match(text):
         sign, length = relative.groups()
+        refuse_bare_number(text, f"--{option}")
         try:
             seconds = float(parse_timedelta(length))
         except (KeyError, ValueError) as error:
             raise _bad_moment(option, text) from error
         away = timedelta(seconds=seconds)
-        start = datetime.fromtimestamp(run.manifest.started, UTC)
+        start = utc(run.manifest.started)
         return start + away if sign == "+" else _end(run) - away
     try:
         moment = datetime.fromisoformat(text)
@@ -193,10 +202,10 @@ def _bad_moment(option: str, text: str) -> ConfigurationError:
 
 def _end(run: RunTables) -> datetime:
     if run.ending is not None:
-        return datetime.fromtimestamp(run.ending.ended, UTC)
+        return utc(run.ending.ended)
     last = run.logs["at"].max()
     if not isinstance(last, datetime):
-        return datetime.fromtimestamp(run.manifest.started, UTC)
+        return utc(run.manifest.started)
     return last
 
 

@@ -8,7 +8,6 @@ stored page has a signature.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
@@ -23,6 +22,7 @@ from dask_blackbox.formatting import (
     listed,
     moment,
     plain,
+    utc,
 )
 from dask_blackbox.job_history import EarlierRun, Past, Recurrence
 from dask_blackbox.patterns import bounded
@@ -373,7 +373,7 @@ def habits_text(past: Past) -> str:
 
 def day(at: float) -> str:
     """Return the day (UTC) of a moment in epoch seconds."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+    return f"{utc(at):%Y-%m-%d}"
 
 
 def _ordinal(number: int) -> str:

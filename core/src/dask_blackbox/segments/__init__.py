@@ -5,6 +5,7 @@ This package does not know where bytes go or come from.  docs/format.md describe
 
 from __future__ import annotations
 
+from dask_blackbox.segments.allowance import Allowance, OverAllowanceError
 from dask_blackbox.segments.batch import MOST_ROWS, Batch, Column
 from dask_blackbox.segments.format import (
     Segment,
@@ -16,8 +17,10 @@ from dask_blackbox.segments.format import (
 
 __all__ = [
     "MOST_ROWS",
+    "Allowance",
     "Batch",
     "Column",
+    "OverAllowanceError",
     "Segment",
     "SegmentWriter",
     "frame",

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from dask_blackbox.events import COLUMNS, Rows
+from dask_blackbox.segments.allowance import Allowance
 
 SCALARS = {type(None), bool, int, float, str, bytes}
 """What a row may hold."""
@@ -110,8 +111,37 @@ class _Payload(msgspec.Struct):
     rows: dict[str, tuple[int, list[list[object]]]]
 
 
+_LEAST_COLUMNS, _MOST_COLUMNS, _MOST_PARTS = 16, 64, 16
+# A table has its columns, however few of them are in a payload.
+_Parts = Annotated[list[msgspec.Raw], msgspec.Meta(max_length=_MOST_PARTS)]
+"""A coded column whose parts are still msgpack: its coding, numbers, bytes and lists."""
+
+_Values = Annotated[
+    list[str | int | float | bool | None], msgspec.Meta(max_length=MOST_ROWS)
+]
+
+
+class _Stored(msgspec.Struct):
+    """A payload as it is read: no column is decoded before its rows have been counted."""
+
+    source: str
+    seq: int | None
+    at: float
+    dropped: dict[str, int]
+    rows: dict[
+        str,
+        tuple[int, Annotated[list[_Parts], msgspec.Meta(max_length=_MOST_COLUMNS)]],
+    ]
+
+
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
-_decode_payload = msgspec.msgpack.Decoder(_Payload).decode
+_decode_payload = msgspec.msgpack.Decoder(_Stored).decode
+_decode_parts = msgspec.msgpack.Decoder(_Parts).decode
+_decode_values = msgspec.msgpack.Decoder(_Values).decode
+_decode_blobs = msgspec.msgpack.Decoder(
+    Annotated[list[bytes | None], msgspec.Meta(max_length=MOST_ROWS)]
+).decode
+_decode_scalar = msgspec.msgpack.Decoder().decode
 
 
 def encode_batch(
@@ -187,22 +217,30 @@ def _coded(kind: str, columns: Sequence[Sequence[object]]) -> list[list[object]]
     return encode_columns(COLUMNS.get(kind, ()), columns)
 
 
-def decode_batch(payload: bytes) -> Batch:
+def decode_batch(payload: bytes, allowance: Allowance | None = None) -> Batch:
     """Return the batch that `encode_batch` was given.
 
+    Args:
+        allowance: What its recording may still become.
+
     Raises:
+        OverAllowanceError: if it would become more than that.
         ValueError: if these bytes are no batch; with what is wrong.
     """
+    allowance = allowance or Allowance(len(payload))
     try:
-        unpacked = _unpacked(payload)
-        stored = _decode_payload(unpacked)
+        stored = _decode_payload(_unpacked(payload, allowance))
+        for count, each in stored.rows.values():
+            if not 0 <= count <= MOST_ROWS:
+                raise ValueError(f"{count} rows in one batch")
+            allowance.take_cells(count, max(_LEAST_COLUMNS, len(each)))
         return Batch(
             stored.source,
             stored.seq,
             stored.at,
             stored.dropped,
             {
-                kind: _decoded(count, each)
+                kind: _decoded(count, each, allowance)
                 for kind, (count, each) in stored.rows.items()
             },
             {kind: count for kind, (count, _) in stored.rows.items()},
@@ -219,17 +257,46 @@ def decode_batch(payload: bytes) -> Batch:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-def _unpacked(payload: bytes) -> bytes:
+def _unpacked(payload: bytes, allowance: Allowance) -> bytes:
     unpacking = zlib.decompressobj()
-    unpacked = unpacking.decompress(payload, _LARGEST_PAYLOAD)
+    most = min(_LARGEST_PAYLOAD, allowance.bytes_left)
+    unpacked = unpacking.decompress(payload, most) if most else b""
     if unpacking.unconsumed_tail or not unpacking.eof:
-        raise ValueError(f"it does not end within {_LARGEST_PAYLOAD} bytes")
+        raise ValueError(f"it does not end within {most} bytes")
+    allowance.take_bytes(len(unpacked))
     return unpacked
 
 
-def _decoded(count: int, coded: list[list[object]]) -> list[Column]:
-    if not 0 <= count <= MOST_ROWS:
-        raise ValueError(f"{count} rows in one batch")
+def _decoded(
+    count: int, coded: list[list[msgspec.Raw]], allowance: Allowance
+) -> list[Column]:
     from dask_blackbox.segments.coding import decode_columns
 
-    return decode_columns(coded, count)
+    columns = [_parts_of(each) for each in coded]
+    return decode_columns(columns, count, allowance)
+
+
+_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
+_MAPS = (*range(0x80, 0x90), 0xDE, 0xDF)
+
+
+def _parts_of(raw: list[msgspec.Raw]) -> list[Any]:
+    """Decode the parts of a column; none of its lists holds anything but plain values."""
+    coding = _part_of(raw[0])
+    if coding != Coding.LIKE:
+        return [coding, *map(_part_of, raw[1:])]
+    # The rest of such a column is a coded column itself.
+    rest = [_part_of(each) for each in _decode_parts(raw[3])]
+    return [coding, *map(_part_of, raw[1:3]), rest]
+
+
+def _part_of(raw: msgspec.Raw) -> Any:
+    begins = memoryview(raw)[0]
+    if begins in _MAPS:
+        raise ValueError("a map within a column")
+    if begins not in _ARRAYS:
+        return _decode_scalar(raw)
+    try:
+        return _decode_values(raw)
+    except msgspec.ValidationError:
+        return _decode_blobs(raw)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dask_blackbox.patterns import bounded
+from dask_blackbox.segments.allowance import Allowance
 from dask_blackbox.segments.batch import FEW, SCALARS, Coding, Column
 
 Ints = NDArray[np.int64]
@@ -153,7 +154,9 @@ def _shapes_of(texts: Sequence[str]) -> tuple[Shapes, Ints] | None:
     return taken, codes
 
 
-def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
+def texts_of(
+    taken: Shapes, count: int, allowance: Allowance | None = None
+) -> tuple[list[str], Ints]:
     """Join shapes and numbers into texts; return also the shape of each.
 
     Raises:
@@ -169,6 +172,8 @@ def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
         or gaps[codes].sum() > _MOST_NUMBERS
     ):
         raise ValueError("more text than a frame may hold")
+    if allowance is not None:
+        allowance.take_bytes(int(lengths[codes].sum()))
     text = "\n".join([shapes[code] for code in codes.tolist()])
     order = _order(shapes, codes)
     ordered = np.empty(order.size, np.int64)
@@ -402,19 +407,22 @@ def _rest(times: dict[str, _Numeric], names: list[str]) -> list[object]:
     return [Coding.REST, *pack(rest), _mask(start.nulls), start.scale, places]
 
 
-def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
+def decode_columns(
+    coded: Sequence[Sequence[Any]], count: int, allowance: Allowance | None = None
+) -> list[Column]:
     """Return the columns that `encode_columns` was given.
 
     Raises:
         ValueError, TypeError, IndexError, KeyError, OverflowError: if it did not make
             them; the reader of a frame turns that into a sentence.
     """
+    allowance = allowance or Allowance()
     columns: dict[int, Column] = {}
     codes: dict[int, Ints] = {}
     later = {Coding.BY, Coding.REST, Coding.LIKE}
     for index, column in enumerate(coded):
         if column[0] not in later:
-            columns[index], found = _decoded(column, count)
+            columns[index], found = _decoded(column, count, allowance)
             if found is not None:
                 codes[index] = found
     for index, column in enumerate(coded):
@@ -423,11 +431,13 @@ def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
         elif column[0] == Coding.REST:
             columns[index] = _less(column, columns, count)
         elif column[0] == Coding.LIKE:
-            columns[index] = _alike(column, columns, count)
+            columns[index] = _alike(column, columns, count, allowance)
     return [columns[index] for index in range(len(coded))]
 
 
-def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
+def _decoded(
+    column: Sequence[Any], count: int, allowance: Allowance
+) -> tuple[Column, Ints | None]:
     coding = Coding(column[0])
     if coding is Coding.PLAIN:
         values = column[1]
@@ -435,14 +445,15 @@ def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
             raise ValueError("a plain column of another length or kind")
         return Column(list(values)), None
     if coding is Coding.SAME:
-        return _checked(np.zeros(count, np.int64), [column[1]]), None
+        codes = np.broadcast_to(np.int64(0), count)  # takes no memory
+        return _checked(codes, [column[1]]), None
     if coding is Coding.WORDS:
         codes = unpack((column[2], column[3]), count)
         return _checked(codes, list(column[1])), codes
     if coding is Coding.KEYS:
         shapes, first, codes_, number, numbers, hashes = column[1:7]
         texts, codes = texts_of(
-            Shapes(shapes, (first, codes_), (number, numbers), hashes), count
+            Shapes(shapes, (first, codes_), (number, numbers), hashes), count, allowance
         )
         if len(texts) != count:
             raise ValueError("another number of keys")
@@ -477,10 +488,15 @@ def _less(column: Sequence[Any], columns: dict[int, Column], count: int) -> Colu
     return Column(values, nulls=_unmask(column[3], count), scale=column[4])
 
 
-def _alike(column: Sequence[Any], columns: dict[int, Column], count: int) -> Column:
+def _alike(
+    column: Sequence[Any],
+    columns: dict[int, Column],
+    count: int,
+    allowance: Allowance,
+) -> Column:
     others = columns[column[1]].to_list()
     differs = _unmask(column[2], count)
-    rest, _ = _decoded(column[3], int(differs.sum()))
+    rest, _ = _decoded(column[3], int(differs.sum()), allowance)
     left = iter(rest.to_list())
     rows = zip(others, differs.tolist(), strict=True)
     return Column([next(left) if differs_ else other for other, differs_ in rows])

@@ -23,8 +23,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
+from dask_blackbox.errors import (
+    FutureFormatError,
+    MalformedRecordingError,
+    OverLimitError,
+)
 from dask_blackbox.events import Rows
+from dask_blackbox.segments.allowance import Allowance, OverAllowanceError
 from dask_blackbox.segments.batch import Batch, decode_batch, encode_batch
 
 MAGIC = b"\x8bBBX\r\n\x1a\n"  # as PNG's: a transfer as text breaks it visibly
@@ -149,7 +154,6 @@ class SegmentWriter:
         return b"".join(self._parts)
 
 
-_MOST_ROWS = 2**24  # in one segment: many times what 8 MiB hold
 _MOST_LISTED = 5
 
 
@@ -170,26 +174,33 @@ class Segment:
     damage: str | None = None
 
 
-def read_segment(blob: bytes) -> Segment:
+def read_segment(blob: bytes, allowance: Allowance | None = None) -> Segment:
     """Read a segment, or as much of it as there is.
+
+    Args:
+        allowance: What its recording may still become; None: it is read alone.
 
     Raises:
         MalformedRecordingError: if this is not a segment at all.
         FutureFormatError: if it has a newer format than this reader knows.
     """
     header = _read_header(blob)
+    allowance = allowance or Allowance()
+    try:
+        allowance.add_stored(len(blob))
+    except OverAllowanceError as error:
+        raise OverLimitError("a segment", str(error)) from None
     segment = Segment(header.recording, header.number)
     damages = [header.damage] if header.damage else []
-    place, number, rows = header.end, 0, 0
+    place, number = header.end, 0
     if header.damage:
         place = _next_frame(blob, place)
     while place < len(blob):
         number += 1
         end, damage = _frame_at(blob, place)
-        batch = None if damage else _batch(blob[place + FRAME.size : end], rows)
+        batch = None if damage else _batch(blob[place + FRAME.size : end], allowance)
         if isinstance(batch, Batch):
             segment.frames.append(batch)
-            rows += sum(batch.counts.values())
         else:
             damages.append(f"frame {number} at byte {place} {damage or batch}")
         place = end
@@ -200,15 +211,14 @@ def read_segment(blob: bytes) -> Segment:
     return segment
 
 
-def _batch(payload: bytes, rows: int) -> Batch | str:
+def _batch(payload: bytes, allowance: Allowance) -> Batch | str:
     """Return the batch of a payload, or what is wrong with it."""
     try:
-        batch = decode_batch(payload)
+        return decode_batch(payload, allowance)
+    except OverAllowanceError as error:
+        return f"was left out, because {error}"
     except ValueError as error:
         return f"cannot be decoded ({error})"
-    if rows + sum(batch.counts.values()) > _MOST_ROWS:
-        return f"would make it more than {_MOST_ROWS} rows in one segment"
-    return batch
 
 
 def _frame_at(blob: bytes, place: int) -> tuple[int, str | None]:

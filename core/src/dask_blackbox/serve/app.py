@@ -13,7 +13,6 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -28,24 +27,11 @@ from dask_blackbox.serve.api import Api
 from dask_blackbox.serve.blobs import Blobs
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.pages import Pages
+from dask_blackbox.serve.shield import Shield
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
 _STATIC = Path(__file__).with_name("static")
-
-_POLICY = (
-    "default-src 'none'; "
-    "script-src 'self'; "
-    "style-src 'self'; "
-    "img-src 'self' data:; "
-    "connect-src 'self'; "
-    "frame-src 'self'; "
-    "form-action 'self'; "
-    "base-uri 'none'; "
-    "frame-ancestors 'self'"
-)
-"""What our own pages may do; reports are strangers and may do less (`blobs.py`)."""
-
 
 Authenticate = Callable[[Request], Awaitable[Response | None]]
 """Asked before each answer: None lets the request through, a response is sent instead."""
@@ -55,22 +41,27 @@ def create_app(
     store: Store,
     *,
     hosts: Sequence[str] | None = None,
+    token: str | None = None,
     authenticate: Authenticate | None = None,
 ) -> FastAPI:
     """Return the viewer of a store, to be served or to be mounted.
 
-    It has no login of its own: every client that can reach it, and that `authenticate` lets
-    through, can read the recordings.
+    It knows no users: every client that can reach it, that knows the token, and that
+    `authenticate` lets through, can read the recordings.
 
     Args:
-        hosts: The names under which it may be asked for; None: any.
+        hosts: The names under which it may be asked for, besides addresses; None: any.
+        token: What clients have to send, as notebooks have it; None: nothing.
         authenticate: Decides on each request, static files included.
     """
     # No docs pages: they load scripts from elsewhere.
-    app = FastAPI(title="dask-blackbox", docs_url=None, redoc_url=None)
-    if hosts is not None:
-        # Else a page elsewhere could let its own name point to this machine.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    described = token is not None or authenticate is not None
+    app = FastAPI(
+        title="dask-blackbox",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json" if described else None,
+    )
     templates, cards = Templates(), Cards(store)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     app.include_router(Pages(store, cards, templates).routes())
@@ -81,8 +72,8 @@ def create_app(
     _say_trouble(app, templates)
     if authenticate is not None:
         app.middleware("http")(_asking(authenticate))
-    app.middleware("http")(_guarded)
     app.add_middleware(AnswersHead)
+    app.add_middleware(Shield, hosts=hosts, token=token)
     return app
 
 
@@ -93,16 +84,6 @@ def _asking(authenticate: Authenticate) -> Callable[..., Awaitable[Response]]:
         return await authenticate(request) or await call_next(request)
 
     return asked
-
-
-async def _guarded(
-    request: Request, call_next: Callable[[Request], Awaitable[Response]]
-) -> Response:
-    response = await call_next(request)
-    response.headers.setdefault("Content-Security-Policy", _POLICY)
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = "no-referrer"
-    return response
 
 
 def _status(error: Exception) -> int:

@@ -13,12 +13,13 @@ from threading import BoundedSemaphore, Lock
 import msgspec
 
 from dask_blackbox.card import RunCard
-from dask_blackbox.errors import BlobNotFoundError
+from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import Run
 from dask_blackbox.reader.damaged_documents import read_card
 from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.reader.recording_tables import checksum_fits
+from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.store import Store
 
 _MOST_KEPT = 2000
@@ -55,13 +56,14 @@ class Cards:
             kept, until = self._kept.get(address, (None, 0.0))
         if kept is not None and self._now() < until:
             return kept
-        card = read_card(self._store, address.folder, {})
-        if card is None:
-            with self._making:
-                card = self.run(address).card()
-            until = self._now() + _KEPT_FOR.get(card.state, _KEPT_FOR["lost"])
-        else:
-            until = float("inf")
+        with reading(address):
+            card = read_card(self._store, address.folder, {})
+            if card is None:
+                with self._making:
+                    card = self.run(address).card()
+                until = self._now() + _KEPT_FOR.get(card.state, _KEPT_FOR["lost"])
+            else:
+                until = float("inf")
         self._keep(address, card, until)
         return card
 
@@ -111,6 +113,8 @@ def report_of_run(run: Run, name: str) -> bytes:
             page = run.store.get(f"{run.folder}{name}")
         except BlobNotFoundError:
             run.damaged[name] = GONE  # the recording says it all again
+        except MalformedRecordingError as error:
+            run.damaged[name] = str(error)
         else:
             if not checksum_fits(page, run.ending.blobs.get(name)):
                 run.damaged[name] = WRONG

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -14,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from dask_blackbox import formatting
 from dask_blackbox.analyse.rules import RULES
-from dask_blackbox.errors import BlackboxError, ConfigurationError
+from dask_blackbox.errors import BlackboxError, ConfigurationError, RecordingError
 from dask_blackbox.formatting import command, plain
 from dask_blackbox.job_history import JobHistory, PastRun
 from dask_blackbox.layout import safe
@@ -22,6 +21,7 @@ from dask_blackbox.reader import Run, RunEntry, find_run, marked_runs
 from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
@@ -92,7 +92,7 @@ class Pages:
         if query.by_sketch:
             found = runs_found(self._store, query.asked(), size=_RUNS_ON_A_PAGE)
             older = found.older and asked | {
-                "until": datetime.fromtimestamp(found.older, UTC).isoformat()
+                "until": formatting.utc(found.older).isoformat()
             }
             return self._answer(
                 request,
@@ -328,11 +328,15 @@ class LinesOfRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogSearch(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, in how many runs it was looked for, and whether there are more."""
+    """What was found, in how many runs it was looked for, and whether there are more.
+
+    `unread` says of each run that could not be read why it was left out.
+    """
 
     found: tuple[LinesOfRun, ...]
     searched: int
     more: bool
+    unread: tuple[str, ...] = ()
 
 
 def _lines_of_runs(
@@ -349,6 +353,7 @@ def _lines_of_runs(
     """
     deadline = time.monotonic() + _SEARCH_TIMEOUT
     found: list[LinesOfRun] = []
+    unread: list[str] = []
     searched = lines = 0
     runs = list(islice(marked_runs(store, job=job), _MOST_RUNS + 1))
     for entry in runs[:_MOST_RUNS]:
@@ -356,19 +361,26 @@ def _lines_of_runs(
             break
         searched += 1
         try:
-            opened = Run.at(store, entry.address)
-            if opened.logs.is_empty():
-                continue
-            chosen, _ = chosen_lines(opened, query)
-        except BlackboxError:
+            with reading(entry.address):
+                opened = Run.at(store, entry.address)
+                if opened.logs.is_empty():
+                    continue
+                chosen, _ = chosen_lines(opened, query)
+        except RecordingError as error:
             if searched == len(runs) == 1:
                 raise
-            continue  # one run that cannot be read hides no other
+            unread.append(f"{entry.address.name} was left out, because {error}")
+            continue
         if chosen.height:
             first = tuple(chosen.head(_OF_A_RUN).to_dicts())
             found.append(LinesOfRun(run=entry, lines=first, number=chosen.height))
             lines += len(first)
-    return LogSearch(found=tuple(found), searched=searched, more=searched < len(runs))
+    return LogSearch(
+        found=tuple(found),
+        searched=searched,
+        more=searched < len(runs),
+        unread=tuple(unread),
+    )
 
 
 _GRAPH_WIDTH, _GRAPH_ROW, _NARROWEST, _DEEPEST = 1000.0, 20, 2.0, 40

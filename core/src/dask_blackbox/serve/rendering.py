@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 
 import msgspec
 
@@ -17,6 +18,8 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import Store, open_store
 
 _TIMEOUT = 120.0
+_MEMORY = 4 * 2**30
+"""Bytes that making a page may take: a run of a million tasks needs 1 GiB."""
 
 
 class _Order(msgspec.Struct, kw_only=True):
@@ -65,12 +68,27 @@ def rendered_page(
         ) from None
     if made.returncode:
         lines = made.stderr.decode(errors="replace").strip().splitlines()
+        if made.returncode < 0:
+            lines = [f"its process was ended by signal {-made.returncode}"]
         raise RecordingError(lines[-1] if lines else f"exit code {made.returncode}")
     return made.stdout
 
 
+def _limit_memory() -> None:
+    """Have this process fail, rather than the container that it shares with its parent."""
+    import resource
+
+    # Not RLIMIT_AS: libraries reserve many times the address space that they use.
+    with suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 def _main() -> int:
+    _limit_memory()
     from dask_blackbox.reader import Run
+    from dask_blackbox.reader.unreadable import reading
     from dask_blackbox.serve.cards import card_of_run, report_of_run
 
     order = _ORDERS.decode(sys.stdin.buffer.read())
@@ -78,11 +96,12 @@ def _main() -> int:
         store = open_store(None, settings=order.settings)
         if order.finish:
             _finish(store, order.address)
-        run = Run.at(store, order.address)
-        if order.page == "card.json":
-            made = card_of_run(run).to_json()
-        else:
-            made = report_of_run(run, order.page)
+        with reading(order.address):
+            run = Run.at(store, order.address)
+            if order.page == "card.json":
+                made = card_of_run(run).to_json()
+            else:
+                made = report_of_run(run, order.page)
     except BlackboxError as error:
         print(error, file=sys.stderr)  # noqa: T201 - to our parent
         return 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -10,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import PackageLoader
 from pydantic import BaseModel, Field
 
-from dask_blackbox.formatting import moment_of
+from dask_blackbox.formatting import moment_of, utc
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.report.log_lines import LogQuery, level_name
 from dask_blackbox.report.page_templates import environment_for
@@ -23,7 +22,7 @@ class Templates:
     def __init__(self) -> None:
         self._environment = environment_for(PackageLoader("dask_blackbox.serve"))
         self._environment.filters.update(
-            iso=lambda at: datetime.fromtimestamp(at, UTC).isoformat(),
+            iso=lambda at: utc(at).isoformat(),
             level=level_name,
         )
 

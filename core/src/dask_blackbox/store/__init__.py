@@ -11,7 +11,7 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.store.base import Store
 from dask_blackbox.store.local import LocalStore
 from dask_blackbox.store.memory import MemoryStore
-from dask_blackbox.store.options import StoreOptions, gathered
+from dask_blackbox.store.options import StoreOptions, gathered, shared_with
 from dask_blackbox.store.url import Bucket, default_folder, place_of
 
 __all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
@@ -43,7 +43,7 @@ def open_store(
         from dask_blackbox.store.s3 import S3Store
 
         return S3Store(place, StoreOptions.of(known))
-    return LocalStore(place)
+    return LocalStore(place, shared=shared_with(known["shared"]))
 
 
 def store_settings(

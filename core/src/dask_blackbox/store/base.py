@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.errors import ConfigurationError, OverLimitError
 from dask_blackbox.patterns import bounded
 
 
@@ -16,7 +16,8 @@ class Store(Protocol):
     is empty, `.` or `..`.  Anything else is refused with `ConfigurationError`, so that no
     name climbs out of the store's prefix.
 
-    Every method raises `StoreError`s only, and each within the store's timeouts.
+    Every method raises `StoreError`s only, and each within the store's timeouts; `get`
+    raises an `OverLimitError` as well.
     """
 
     url: str
@@ -26,10 +27,12 @@ class Store(Protocol):
         """Write a blob whole, replacing one of the same name."""
 
     def get(self, name: str) -> bytes:
-        """Return a blob.
+        """Return a blob; no more of one is read than `most_bytes` allows.
 
         Raises:
             BlobNotFoundError: if there is none of that name.
+            OverLimitError: if it is larger than blobs of its kind can be, or no regular
+                file.  That concerns this blob alone, and is not a `StoreError`.
         """
 
     def names(
@@ -114,3 +117,41 @@ def checked_prefix(prefix: str) -> str:
 def content_type_of(name: str) -> str:
     """Return what a browser should take the blob of this name for."""
     return _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
+
+
+_MIB = 2**20
+_MOST_BYTES = {
+    "json": 16 * _MIB,
+    "html": 128 * _MIB,
+    "md": 16 * _MIB,
+    "txt": 16 * _MIB,
+    "seg": 64 * _MIB,
+    "parquet": 512 * _MIB,
+}
+"""A run of a million tasks has tables of 20 MB, segments of 8 MiB, a page of 11 MB."""
+
+_MOST_OF_SKETCH = _MIB
+_MOST_OF_ANY = 2048 * _MIB  # failed tasks with their inputs: their limit is a setting
+
+
+def most_bytes(name: str) -> int:
+    """Return how large a blob of this name can be; a larger one is not read."""
+    if name.startswith("sketches/"):
+        return _MOST_OF_SKETCH
+    return _MOST_BYTES.get(name.rpartition(".")[2], _MOST_OF_ANY)
+
+
+def over_limit(name: str, size: int | None = None) -> OverLimitError:
+    """Return the error for a blob that is larger than `most_bytes`.
+
+    Args:
+        size: Its bytes, where they are known.
+    """
+    has = "it is larger than" if size is None else f"it has {_mib(size)}, more than"
+    return OverLimitError(
+        name, f"{has} the {_mib(most_bytes(name))} that a blob of its kind may have"
+    )
+
+
+def _mib(size: int) -> str:
+    return f"{size / _MIB:,.0f} MiB"

@@ -1,9 +1,14 @@
-"""A store in a folder: blobs are files, and a reader never sees half of one."""
+"""A store in a folder: blobs are files, and a reader never sees half of one.
+
+Only regular files are read, and no link inside the folder is followed: who may write to a
+folder must not choose which other files its readers open, or its writers replace.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,49 +17,81 @@ from pathlib import Path
 
 from dask_blackbox.errors import (
     BlobNotFoundError,
+    ConfigurationError,
+    OverLimitError,
     StoreDeniedError,
     StoreError,
     StoreNotFoundError,
 )
-from dask_blackbox.store.base import checked_name, checked_prefix, is_name
+from dask_blackbox.store.base import (
+    checked_name,
+    checked_prefix,
+    is_name,
+    most_bytes,
+    over_limit,
+)
 
 # No blob's name holds a `+`, so what is being written is never listed.
 _PART = "+part"
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_PRIVATE, _SHARED = (0o700, 0o600), (0o2770, 0o660)
+"""Modes of folders and of files."""
+
+_INSIDE = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK, opening a FIFO waits for somebody who writes to it.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalStore:
-    """Named blobs as the files of a folder, which is made when first needed."""
+    """Named blobs as the files of a folder, which is made when first needed.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        shared: Whether its group reads and writes it: `True`, the group that the folder
+            has, or the name of the group that it shall have.
+    """
+
+    def __init__(self, folder: Path, *, shared: bool | str = False) -> None:
         self.folder = folder
         self.url = str(folder)
+        self.shared = bool(shared)
+        self._group = _group_id(shared) if isinstance(shared, str) else -1
+        self._folder_mode, self._file_mode = _SHARED if shared else _PRIVATE
 
     def put(self, name: str, blob: bytes, *, content_type: str | None = None) -> None:
-        path = self._path(name)
-        part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{_PART}")
+        checked_name(name)
         with self._reported(f"write {name!r}"):
-            self._make_folder(path.parent)
-            try:
-                with open(part, "xb", opener=_private) as file:
-                    file.write(blob)
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(path)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
-            _sync_folder(path.parent)
+            self._make_store()
+            with self._parent(name, make=True) as (folder, last):
+                part = f"{last}.{uuid.uuid4().hex[:8]}{_PART}"
+                try:
+                    self._write(folder, part, blob)
+                    os.replace(part, last, src_dir_fd=folder, dst_dir_fd=folder)
+                except BaseException:
+                    with suppress(FileNotFoundError):
+                        os.unlink(part, dir_fd=folder)
+                    raise
+                with suppress(OSError):  # where the file system supports it
+                    os.fsync(folder)
 
     def get(self, name: str) -> bytes:
-        path = self._path(name)
+        checked_name(name)
         with self._reported(f"read {name!r}"):
             try:
-                return path.read_bytes()
+                with self._parent(name) as (folder, last):
+                    file = os.open(last, _READ, dir_fd=folder)
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 raise BlobNotFoundError(name, self.url) from None
+            except OSError as error:
+                if error.errno in {errno.ELOOP, errno.ENXIO, errno.ENODEV}:
+                    raise _irregular(name, "a link or a device") from None
+                raise
+            try:
+                return _whole(file, name, self.url)
+            finally:
+                os.close(file)
 
     def names(
         self, prefix: str = "", *, after: str = "", limit: int | None = None
@@ -78,11 +115,16 @@ class LocalStore:
                 yield entry[:-1]
 
     def delete(self, name: str) -> None:
-        with self._reported(f"delete {name!r}"), suppress(NotADirectoryError):
-            self._path(name).unlink(missing_ok=True)
+        checked_name(name)
+        with (
+            self._reported(f"delete {name!r}"),
+            suppress(FileNotFoundError, NotADirectoryError),
+            self._parent(name) as (folder, last),
+        ):
+            os.unlink(last, dir_fd=folder)
 
     def link(self, name: str, *, expires: float) -> str | None:
-        return self._path(name).as_uri()
+        return (self.folder / checked_name(name)).as_uri()
 
     def check(self) -> None:
         name = f"check-{uuid.uuid4().hex[:12]}"
@@ -98,26 +140,72 @@ class LocalStore:
                 "check the file system with its own tools or choose another folder"
             )
 
-    def _make_folder(self, folder: Path) -> None:
-        """Make a folder that only its owner may read: recordings hold log lines.
-
-        What was there before keeps its permissions, so that a team may share a store.
-        """
+    def _make_store(self) -> None:
+        """Make the store's folder; one that was there keeps its permissions."""
         missing = []
+        folder = self.folder
         while not folder.exists():
             missing.append(folder)
             folder = folder.parent
         for each in reversed(missing):
-            each.mkdir(mode=0o700, exist_ok=True)
+            each.mkdir(mode=_PRIVATE[0], exist_ok=True)
+            self._own(os.open(each, os.O_RDONLY), self._folder_mode)
 
-    def _path(self, name: str) -> Path:
-        return self.folder / checked_name(name)
+    @contextmanager
+    def _parent(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Yield the open folder that a blob is in, and the last part of its name.
+
+        Raises:
+            NotADirectoryError: if a part of it is a link, or no folder.
+        """
+        *above, last = name.split("/")
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in above:
+                inside = self._inside(folder, part, make=make)
+                os.close(folder)
+                folder = inside
+            yield folder, last
+        finally:
+            os.close(folder)
+
+    def _inside(self, folder: int, part: str, *, make: bool) -> int:
+        try:
+            return os.open(part, _INSIDE, dir_fd=folder)
+        except FileNotFoundError:
+            if not make:
+                raise
+        with suppress(FileExistsError):  # another process was faster
+            os.mkdir(part, _PRIVATE[0], dir_fd=folder)
+            # The umask may have taken some of it.
+            self._own(os.open(part, _INSIDE, dir_fd=folder), self._folder_mode)
+        return os.open(part, _INSIDE, dir_fd=folder)
+
+    def _write(self, folder: int, name: str, blob: bytes) -> None:
+        handle = os.open(name, _WRITE, _PRIVATE[1], dir_fd=folder)
+        with os.fdopen(handle, "wb") as file:
+            self._own(os.dup(handle), self._file_mode)
+            file.write(blob)
+            file.flush()
+            os.fsync(handle)
+
+    def _own(self, handle: int, mode: int) -> None:
+        """Give a new file or folder its group and mode, and close it."""
+        try:
+            if self._group >= 0:
+                os.fchown(handle, -1, self._group)
+            os.fchmod(handle, mode)
+        finally:
+            os.close(handle)
 
     def _entries(self, folder: str) -> list[str]:
         """Return what a folder holds in the order of names, folders with a `/`."""
         with self._reported("list"):
             try:
-                with os.scandir(self.folder / folder) as entries:
+                with (
+                    self._parent(f"{folder}/." if folder else ".") as (opened, _),
+                    os.scandir(opened) as entries,
+                ):
                     return sorted(
                         entry.name
                         + ("/" if entry.is_dir(follow_symlinks=False) else "")
@@ -168,15 +256,40 @@ class LocalStore:
         return reported
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _whole(file: int, name: str, url: str) -> bytes:
+    """Return what an open file holds, if it is a regular one and not too large.
+
+    Raises:
+        BlobNotFoundError: if it is a folder.
+        OverLimitError: if it is not regular, or too large.
+    """
+    status = os.fstat(file)
+    if stat.S_ISDIR(status.st_mode):
+        raise BlobNotFoundError(name, url)
+    if not stat.S_ISREG(status.st_mode):
+        raise _irregular(name, "no regular file")
+    if status.st_size > most_bytes(name):
+        raise over_limit(name, status.st_size)
+    parts, size = [], 0
+    while part := os.read(file, max(1, min(2**24, most_bytes(name) + 1 - size))):
+        parts.append(part)
+        size += len(part)
+        if size > most_bytes(name):  # it has grown meanwhile
+            raise over_limit(name)
+    return b"".join(parts)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable, if the file system supports it."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _irregular(name: str, what: str) -> OverLimitError:
+    return OverLimitError(name, f"it is {what}; only regular files are read")
+
+
+def _group_id(name: str) -> int:
+    import grp
+
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise ConfigurationError(
+            f"blackbox.store.shared is {name!r}, and there is no such group; give the "
+            "name of a group, or true for the group of the store's folder"
+        ) from None

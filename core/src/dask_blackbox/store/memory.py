@@ -7,7 +7,12 @@ from itertools import islice
 from threading import Lock
 
 from dask_blackbox.errors import BlobNotFoundError
-from dask_blackbox.store.base import checked_name, checked_prefix
+from dask_blackbox.store.base import (
+    checked_name,
+    checked_prefix,
+    most_bytes,
+    over_limit,
+)
 
 
 class MemoryStore:
@@ -25,9 +30,12 @@ class MemoryStore:
 
     def get(self, name: str) -> bytes:
         try:
-            return self.blobs[checked_name(name)]
+            blob = self.blobs[checked_name(name)]
         except KeyError:
             raise BlobNotFoundError(name, self.url) from None
+        if len(blob) > most_bytes(name):
+            raise over_limit(name, len(blob))
+        return blob
 
     def names(
         self, prefix: str = "", *, after: str = "", limit: int | None = None

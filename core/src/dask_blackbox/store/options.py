@@ -24,6 +24,7 @@ KEYS = (
     "read-timeout",
     "attempts",
     "link-expires",
+    "shared",
 )
 """The settings of a store, as they stand under `blackbox.store`."""
 
@@ -78,6 +79,21 @@ def _seconds(name: str, value: object) -> float:
     if not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise wrong
     return float(value)
+
+
+def shared_with(value: object) -> bool | str:
+    """Return with whom a folder is shared: nobody, its group, or the group of that name.
+
+    Raises:
+        ConfigurationError: if the setting is neither.
+    """
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, str) and value:
+        return value
+    raise ConfigurationError(
+        f"blackbox.store.shared is {value!r}; give true, false or the name of a group"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,8 @@ from dask_blackbox.store.base import (
     checked_prefix,
     content_type_of,
     is_name,
+    most_bytes,
+    over_limit,
 )
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.s3_errors import Request, incomplete, not_s3, translated
@@ -43,6 +45,7 @@ _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer
 _CHECK_SECONDS = 10.0
 _UNREPORTED = 64 * 2**20
+_PART = 2**20
 _SLOWEST = 64 * 1024
 _LONGEST_PAUSE = 20.0  # of boto3, between two attempts
 _MARGIN = 5.0
@@ -178,11 +181,17 @@ class S3Store:
             ends = "ContentLength" in answer or "transfer-encoding" in headers
             if "ETag" not in answer or not ends:
                 raise incomplete(answer, request)
+            length: int | None = answer.get("ContentLength")
+            if length is not None and length > most_bytes(name):
+                answer["Body"].close()
+                raise over_limit(name, length)
             try:
                 # boto3 tries again only until the body has begun.
-                read: Callable[[], bytes] = answer["Body"].read
-                size = answer.get("ContentLength", _UNREPORTED)
-                return self._ask(read, request, size=size)
+                return self._ask(
+                    lambda: _read_body(answer["Body"], name, whole=length is not None),  # noqa: B023
+                    request,
+                    size=_UNREPORTED if length is None else length,
+                )
             except StoreError as error:
                 if not (left and error.transient):
                     raise
@@ -257,6 +266,27 @@ class S3Store:
                 self.__dict__.pop("_client", None)
             # Not `from error`: its text may hold credentials, and tracebacks are logged.
             raise known from None
+
+
+def _read_body(body: Any, name: str, *, whole: bool) -> bytes:
+    """Return the body of an answer.
+
+    Args:
+        whole: Its length is known, and permitted: no more than that is read.
+
+    Raises:
+        OverLimitError: if it turns out to be too large.
+    """
+    if whole:
+        return bytes(body.read())
+    parts, size = [], 0
+    while part := body.read(_PART):
+        parts.append(part)
+        size += len(part)
+        if size > most_bytes(name):
+            body.close()
+            raise over_limit(name)
+    return b"".join(parts)
 
 
 def _with_charset(content_type: str) -> str:

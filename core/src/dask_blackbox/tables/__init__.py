@@ -10,6 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
+from dask_blackbox.segments import Allowance
 from dask_blackbox.tables.batches import (
     SPAN_COLUMNS,
     frames_of,
@@ -18,7 +19,14 @@ from dask_blackbox.tables.batches import (
     workers_of,
 )
 from dask_blackbox.tables.empty import without_empty_queries
-from dask_blackbox.tables.schemas import DURATIONS, SCHEMAS, TABLES
+from dask_blackbox.tables.parquet_size import parquet_size
+from dask_blackbox.tables.schemas import (
+    DURATIONS,
+    MOMENT,
+    SCHEMAS,
+    TABLES,
+    sensible_moments,
+)
 
 __all__ = [
     "SCHEMAS",
@@ -82,16 +90,28 @@ def read_table(name: str, blob: bytes) -> pl.DataFrame:
     """Return a table that `write_tables` wrote, with the columns that this version knows.
 
     Raises:
+        OverAllowanceError: if it would become larger than such a file should.
         ValueError: if these bytes are no such table.
     """
+    try:
+        size = parquet_size(blob)
+    except ValueError as error:
+        raise ValueError(f"{name}.parquet cannot be read: {error}") from error
+    allowance = Allowance(len(blob))
+    allowance.take_cells(size.rows, max(size.columns, len(SCHEMAS[name])))
+    allowance.take_bytes(size.unpacked)
     try:
         frame = pl.read_parquet(io.BytesIO(blob))
         frame = with_known_columns(name, frame)
         if "group" in frame.columns:
             frame = frame.with_columns(pl.col("group").fill_null(pl.col("key")))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{name}.parquet cannot be read: {error}") from error
-    return frame
+    return frame.with_columns(
+        sensible_moments(frame[column])
+        for column, dtype in SCHEMAS[name].items()
+        if dtype == MOMENT
+    )
 
 
 def with_known_columns(name: str, frame: pl.DataFrame) -> pl.DataFrame:

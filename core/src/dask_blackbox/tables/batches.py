@@ -24,6 +24,7 @@ from dask_blackbox.tables.schemas import (
     WORKER_COLUMNS,
     ColumnType,
     Row,
+    sensible_moments,
 )
 
 _MICROS = 1_000_000
@@ -123,7 +124,7 @@ def _alike(pieces: Sequence[Column], dtype: ColumnType) -> pl.Series:
     if dtype != MOMENT:
         series = (values / scale if scale > 1 else values).cast(dtype, strict=False)
     elif scale == _MICROS:
-        series = values.cast(MOMENT)
+        series = sensible_moments(values.cast(MOMENT))
     else:
         series = _moments(values.cast(pl.Float64) / scale)
     if all(piece.nulls is None for piece in pieces):
@@ -158,8 +159,8 @@ def _typed(words: list[object], dtype: ColumnType) -> pl.Series:
 
 def _moments(seconds: pl.Series) -> pl.Series:
     micros = (seconds * _MICROS).round()
-    sensible = micros.is_finite() & (micros.abs() < 2**62)
-    return micros.set(~sensible, None).cast(pl.Int64, strict=False).cast(MOMENT)
+    whole = micros.set(~(micros.is_finite() & (micros.abs() < 2**62)), None)
+    return sensible_moments(whole.cast(pl.Int64, strict=False).cast(MOMENT))
 
 
 def _plain(words: list[object], dtype: ColumnType) -> pl.Series:
@@ -288,7 +289,7 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
     facts_of: dict[str, Row] = {}
     chosen = events.filter(pl.col("kind") == "span")
     for subject, detail in chosen.select("subject", "detail").iter_rows():
-        facts_of[subject] = json.loads(detail)
+        facts_of[subject] = _facts(detail)
     if all(facts.get("name") == [_UNNAMED] for facts in facts_of.values()):
         facts_of = {}
     spans = pl.DataFrame(
@@ -368,7 +369,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     ).iter_rows():
         if not kind.startswith("worker-"):
             continue
-        facts = json.loads(detail)
+        facts = _facts(detail)
         if kind == "worker-added":
             process = dict.fromkeys(WORKER_COLUMNS) | {"address": subject, "joined": at}
             process |= {k: facts.get(k) for k in ("name", "host", "pid", "nanny")}
@@ -398,12 +399,21 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _facts(detail: str | None) -> Row:
+    """Return the particulars of an event; none where they are no JSON object."""
+    try:
+        facts = json.loads(detail or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
 def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
     """Merge an exit report into the row of its process; one exit may have several reports."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:
             process[fact] = facts[fact]
     # A report without a field does not erase what another report has.
-    known = json.loads(process["exit_report"] or "{}")
+    known = _facts(process["exit_report"])
     fields = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
     process["exit_report"] = json.dumps({**facts, **known, **fields})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
@@ -19,6 +20,14 @@ ColumnType = DataType | DataTypeClass
 _TEXT = pl.String
 MOMENT = pl.Datetime("us", "UTC")
 """The type of moments."""
+
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def sensible_moments(series: pl.Series) -> pl.Series:
+    """Return moments without those that no clock has: Python has no dates for them."""
+    return series.set(~series.is_between(_FIRST, _LAST), None)
+
 
 DURATIONS = ("compute", "transfer", "disk", "deserialize", "event_loop")
 """Columns of seconds, kept to the microsecond."""

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from typing import Any
@@ -32,9 +33,37 @@ _MEMORY_COUNTERS = (
 def ring_folder(recording: str) -> str:
     """Return the folder of this host in which the rings of a recording lie."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return os.path.join(
-        tempfile.gettempdir(), f"dask-blackbox-{user}", "rings", recording
-    )
+    folder = os.path.join(tempfile.gettempdir(), f"dask-blackbox-{user}")
+    if not _is_own(folder):  # somebody else might read its files
+        folder = os.path.expanduser("~/.cache/dask-blackbox")
+    return os.path.join(folder, "rings", recording)
+
+
+def _is_own(folder: str) -> bool:
+    """Return whether a folder is none yet, or this user's own and no link."""
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return True
+    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return ours and stat.S_ISDIR(status.st_mode)
+
+
+def make_ring_folder(folder: str) -> None:
+    """Make what `ring_folder` returned, for this user only, whatever the umask is.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    rings = os.path.dirname(folder)
+    os.makedirs(os.path.dirname(os.path.dirname(rings)), exist_ok=True)
+    for each in (os.path.dirname(rings), rings, folder):
+        try:
+            os.mkdir(each, 0o700)
+        except FileExistsError:
+            pass
+        if stat.S_IMODE(os.stat(each).st_mode) & 0o077:
+            os.chmod(each, 0o700)
 
 
 def oom_kills(pid: int | str = "self") -> int | None:

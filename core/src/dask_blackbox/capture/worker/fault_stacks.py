@@ -44,7 +44,9 @@ def write_stacks_to(path: str, *, at_signals: bool) -> None:
         if _file is not None:
             os.link(_paths[-1], path)
         else:
-            file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+            # For its owner only, whatever the mask of this process is.
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            file = open(handle, "w", encoding="utf-8")  # noqa: SIM115
             try:
                 _begin(file, at_signals=at_signals)
             except BaseException:

@@ -30,6 +30,7 @@ from ..masked_values import (
 from ..nanny.worker_exit import (
     forget_ring,
     leave_rings,
+    make_ring_folder,
     process_started,
     remove_old_rings,
     ring_folder,
@@ -538,7 +539,7 @@ class WorkerCapture(WorkerPlugin):
         remove_old_rings(folder)
         for _ in range(2):  # another one may just have left, and taken the folder along
             try:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                make_ring_folder(folder)
                 return Ring(path, identity, self._ring_bytes)
             except OSError:
                 pass
