@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 
     from dask_blackbox.capture.shipping import ShippedScheduler
 
+logger = logging.getLogger("dask_blackbox")
+
 _CONNECTING, _INSTALLING = 10.0, 15.0
+_PAUSES = (5.0, 20.0, 60.0, 240.0)
+"""Seconds before each further attempt to attach a cluster that did not answer in time."""
 _LATE = 5.0  # seconds after a recording in which its workers' messages may still arrive
 _listening: dict[str, WeakSet[Client]] = {}
 """The clients that listen for values that tasks mask, by recording."""
@@ -81,6 +87,31 @@ async def install(
         security=_set_in(getattr(client, "security", None)),
         pid=os.getpid(),
     )
+
+
+def attach_later(
+    client: Client, attach: Callable[[], object], ended: Callable[[float], bool]
+) -> None:
+    """Try again, in a thread, to attach a cluster that did not answer in time.
+
+    Args:
+        client: Through which; when it has closed, there is nothing to attach.
+        attach: Raises if it did not work.
+        ended: Waits so many seconds for the end of the recording; returns whether it came.
+    """
+
+    def try_again() -> None:
+        for pause in _PAUSES:
+            if ended(pause) or client.status != "running":
+                return
+            try:
+                attach()
+            except Exception as error:  # noqa: BLE001 - whatever the cluster answers
+                logger.info("the cluster still does not answer: %r", error)
+            else:
+                return
+
+    threading.Thread(target=try_again, name="dask-blackbox-attach", daemon=True).start()
 
 
 def _mask(event: tuple[float, Any]) -> None:

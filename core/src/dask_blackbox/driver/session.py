@@ -18,6 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -142,6 +143,7 @@ class Recording:
         self._left = self._store_checked = False
         self._finished: RunCard | None = None
         self._finishing = threading.RLock()
+        self._over = threading.Event()
         self._owner = os.getpid()
         self._relays: list[Relay] = []
         self.links: dict[str, str] = {}
@@ -195,28 +197,52 @@ class Recording:
             owned: The cluster belongs to this process: if the process is killed, the
                 recorder closes what is left of it.
         """
-        from dask_blackbox.driver.plugin_registration import install_now
-
-        if self._supervisor is None:
+        supervisor = self._supervisor
+        if supervisor is None:
             return
         if joined_to(client) is self and not (owned or everything):
             return  # attached already, when it connected
         if self._calls is not None:
             with guard("the driver's calls to Dask"):
                 self._calls.start()
-        with guard("the plugins on the cluster", on_error=self._supervisor.failed):
-            recording = self._manifest.recording
-            order = install_now(client, recording, everything=everything)
-            facts = cluster_facts(client)
-            if owned:
-                named = scheduler_id(client)
-                order = msgspec.structs.replace(order, owned=named)
-                facts |= {"scheduler": order.seen_as or order.address, "owned": named}
-            if must_relay(order):
-                self._relays.append(self._supervisor.relay(order, client, facts))
-            else:
-                self._supervisor.attach(order, client.id, facts)
-            self.attached = True
+        attach = partial(self._attach_now, client, everything=everything, owned=owned)
+        failed = partial(self._attaching_failed, supervisor, client, attach)
+        with guard("the plugins on the cluster", on_error=failed):
+            attach()
+
+    def _attach_now(self, client: Client, *, everything: bool, owned: bool) -> None:
+        from dask_blackbox.driver.plugin_registration import install_now
+
+        supervisor = self._supervisor
+        if supervisor is None:
+            return
+        recording = self._manifest.recording
+        order = install_now(client, recording, everything=everything)
+        facts = cluster_facts(client)
+        if owned:
+            named = scheduler_id(client)
+            order = msgspec.structs.replace(order, owned=named)
+            facts |= {"scheduler": order.seen_as or order.address, "owned": named}
+        if must_relay(order):
+            self._relays.append(supervisor.relay(order, client, facts))
+        else:
+            supervisor.attach(order, client.id, facts)
+        self.attached = True
+
+    def _attaching_failed(
+        self,
+        supervisor: RecorderSupervisor,
+        client: Client,
+        attach: Callable[[], object],
+        doing: str,
+        error: Exception,
+    ) -> None:
+        """Report it, and try again later if the cluster was only too slow."""
+        supervisor.failed(doing, error)
+        if isinstance(error, TimeoutError):
+            from dask_blackbox.driver.plugin_registration import attach_later
+
+            attach_later(client, attach, self._over.wait)
 
     def own(self, cluster: Any) -> None:
         """Let the recorder close a cluster if this process is killed before it does.
@@ -244,20 +270,36 @@ class Recording:
             client: A connected `distributed.Client`.
             everything: Record the tasks of all clients of that cluster.
         """
+        supervisor = self._supervisor
+        if supervisor is None or not self.recorded_now:
+            return
+
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+
+        def attach_again() -> None:
+            asyncio.run_coroutine_threadsafe(attach(), loop).result()
+
+        attach = partial(self._attach_on_loop_now, client, everything=everything)
+        failed = partial(self._attaching_failed, supervisor, client, attach_again)
+        with guard("the plugins on the cluster", on_error=failed):
+            await attach()
+
+    async def _attach_on_loop_now(self, client: Client, *, everything: bool) -> None:
         from dask_blackbox.driver.plugin_registration import install
 
         supervisor = self._supervisor
         if supervisor is None or not self.recorded_now:
             return
-        with guard("the plugins on the cluster", on_error=supervisor.failed):
-            recording = self._manifest.recording
-            order = await install(client, recording, everything=everything)
-            facts = cluster_facts(client)
-            if must_relay(order) and not client.asynchronous:
-                self._relays.append(supervisor.relay(order, client, facts))
-            else:
-                supervisor.attach(order, client.id, facts)
-            self.attached = True
+        recording = self._manifest.recording
+        order = await install(client, recording, everything=everything)
+        facts = cluster_facts(client)
+        if must_relay(order) and not client.asynchronous:
+            self._relays.append(supervisor.relay(order, client, facts))
+        else:
+            supervisor.attach(order, client.id, facts)
+        self.attached = True
 
     def drain(self, address: str) -> None:
         """Let the recorder pull the remaining rows of a scheduler before it closes."""
@@ -725,6 +767,7 @@ class Recording:
         logger.error("this run is not recorded: %s%s", error, hint)
 
     def _stop_capture(self) -> None:
+        self._over.set()
         if self._every_client is not None:
             with guard("the Dask clients of this process"):
                 self._every_client.end()

@@ -42,7 +42,7 @@ from dask_blackbox.capture.user_frames import (
 )
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
-from dask_blackbox.driver.plugin_registration import install
+from dask_blackbox.driver.plugin_registration import attach_later, install
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
@@ -295,14 +295,28 @@ def _report_driver_position(kind: str, detail: dict[str, object]) -> None:
 
 async def client_connected(client: Client) -> None:
     """Record the cluster of a client that has just connected."""
-    with guard("a client of the command", on_error=_failed):
-        link = await asyncio.to_thread(_shared_link)
-        order = await install(client, os.environ[RECORDING])
-        order = msgspec.structs.replace(order, by_task=_is_a_worker())
-        _attached[client.id] = order
-        link.order(order)
-        facts = {"pid": os.getpid(), "client": client.id}
-        _send_event(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
+    loop = asyncio.get_running_loop()
+
+    def join_again() -> None:
+        asyncio.run_coroutine_threadsafe(_join(client), loop).result()
+
+    def failed(doing: str, error: Exception) -> None:
+        _failed(doing, error)
+        if isinstance(error, TimeoutError):
+            attach_later(client, join_again, threading.Event().wait)
+
+    with guard("a client of the command", on_error=failed):
+        await _join(client)
+
+
+async def _join(client: Client) -> None:
+    link = await asyncio.to_thread(_shared_link)
+    order = await install(client, os.environ[RECORDING])
+    order = msgspec.structs.replace(order, by_task=_is_a_worker())
+    _attached[client.id] = order
+    link.order(order)
+    facts = {"pid": os.getpid(), "client": client.id}
+    _send_event(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
 
 
 async def client_closing(client: Client) -> None:
