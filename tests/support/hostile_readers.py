@@ -85,7 +85,7 @@ def _pages(store: str, bad: list[str]) -> Iterator[str]:
     with served(create_app(open_store(store))) as ask:
         for path in (
             "/",
-            "/logs?filter=hello&role=",
+            "/logs?filter=hello&job=good",
             "/?text=g1",
             "/api/runs?limit=500",
         ):

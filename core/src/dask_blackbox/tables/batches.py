@@ -296,9 +296,9 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
         [
             {
                 "span": span,
-                "name": "/".join(facts.get("name") or ()),
-                "parent": facts.get("parent"),
-                **{at: facts.get(at) for at in ("enqueued", "start", "stop")},
+                "name": "/".join(map(str, _listed(facts, "name"))),
+                "parent": _text(facts, "parent"),
+                **{at: _number(facts, at) for at in ("enqueued", "start", "stop")},
             }
             for span, facts in facts_of.items()
         ],
@@ -306,6 +306,7 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
             name: pl.Float64 if kind == MOMENT else kind
             for name, kind in list(SPAN_COLUMNS.items())[:6]
         },
+        strict=False,
     ).with_columns(_moment(name) for name in ("enqueued", "start", "stop"))
     totals = _totals(facts_of, tasks)
     counts = pl.col("tasks", "failed", "nbytes").fill_null(0)
@@ -324,11 +325,12 @@ def _totals(spans: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return what the executions of each span add up to."""
     homes = pl.DataFrame(
         [
-            {"group": group, "since": facts.get("enqueued"), "span": span}
+            {"group": str(group), "since": _number(facts, "enqueued"), "span": span}
             for span, facts in spans.items()
-            for group in facts.get("groups") or ()
+            for group in _listed(facts, "groups")
         ],
         schema={"group": pl.String, "since": pl.Float64, "span": pl.String},
+        strict=False,
     ).with_columns(_moment("since"))
     # A group's name may come again in a later span; clocks of workers may be a bit slow.
     first = homes.group_by("group", maintain_order=True).agg(
@@ -385,7 +387,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             process = present.pop(subject)
             process |= {"left": at, "expected": facts.get("expected")}
             process["stimulus_id"] = facts.get("stimulus_id")
-            process["lost"] = len(facts.get("processing", ()))
+            process["lost"] = len(_listed(facts, "processing"))
     for address, _, facts in reports:
         for process in processes:
             if process["address"] == address and process["pid"] in (
@@ -406,6 +408,27 @@ def _facts(detail: str | None) -> Row:
     except (ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def _listed(facts: Row, name: str) -> list[object]:
+    """Return a list among the particulars; an empty one where there is none."""
+    found = facts.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _number(facts: Row, name: str) -> float | None:
+    found = facts.get(name)
+    return (
+        float(found) if isinstance(found, int | float) and abs(found) < _LARGE else None
+    )
+
+
+def _text(facts: Row, name: str) -> str | None:
+    found = facts.get(name)
+    return found if isinstance(found, str) else None
+
+
+_LARGE = 1e12  # seconds; no clock shows as much
 
 
 def _add_exit_report(process: Row, facts: dict[str, object]) -> None:
