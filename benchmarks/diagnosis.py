@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 _TESTS = Path(__file__).parents[1] / "tests"
 _PAIRS = 3
-_EVERY = 12  # archives of kept recordings, of which each has many alike
-_OF_EACH = 4
+_OF_EACH = 4  # recordings of each set
 
 
 def main() -> None:
@@ -84,8 +83,8 @@ def _measured(rounds: int) -> dict[str, dict[str, float]]:
 
 
 def _runs() -> dict[str, list[RunTables]]:
-    sys.path[:0] = [str(_TESTS / "support"), str(_TESTS / "recordings")]
-    from keeping import KEPT, kept
+    sys.path[:0] = [str(_TESTS / "support")]
+    from kept_recordings import SETS, recordings
     from runs_from_rows import (
         a_death,
         a_failed_task,
@@ -122,8 +121,7 @@ def _runs() -> dict[str, list[RunTables]]:
             failed_with(killed_worker("boom-1")),
         ),
     ]
-    archives = sorted(KEPT.glob("*.tar.xz"))[::_EVERY]
-    real = [each.run for path in archives for each in list(kept(path))[:_OF_EACH]]
+    real = [run for of in SETS for run in list(recordings(of).values())[:_OF_EACH]]
     return {"runs of three rows": three, "runs of ten rows": ten, "recordings": real}
 
 

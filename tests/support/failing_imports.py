@@ -195,7 +195,7 @@ class _Imports:
         self.names: list[str] = []
         self._failing = failing
         self._import = builtins.__import__
-        builtins.__import__ = self
+        builtins.__import__ = self  # type: ignore[assignment]
 
     def __call__(
         self,

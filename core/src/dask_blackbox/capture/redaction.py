@@ -536,7 +536,7 @@ class Rows:
             self._named = False
             found = _VALUE_LINE.match(line)
             if found and found["value"].lower() not in _NO_VALUES:
-                return found["indent"] + BLANK + found["end"]
+                return f"{found['indent']}{BLANK}{found['end']}"
         if len(line) <= _LONGEST_HEADER and _names_a_secret(line.lower()):
             self._named = _NAME_LINE.match(line) is not None
             self._begin(line)
