@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conditions import until
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.private_files import make_private_folder, write_private
 from dask_blackbox.store import open_store
@@ -108,7 +109,8 @@ def test_the_spool_of_a_scheduler_is_private_whatever_the_umask(
     _python(_ALWAYS_ON, home, f"{umask:o}")
 
     spool = home / f"dask-blackbox-{os.getuid()}"
-    assert list(spool.rglob("card.json"))
+    # The recorder continues when its scheduler has ended.
+    until(lambda: list(spool.rglob("card.json")), "the card in the spool", timeout=60)
     assert _open_to_others(spool) == []
 
 

@@ -227,6 +227,8 @@ def level_name(level: int | None) -> str:
 
 
 def _clock(at: Any) -> str:
+    if at is None:  # of a damaged line
+        return "unknown time"
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
 
