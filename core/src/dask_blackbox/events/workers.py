@@ -180,6 +180,22 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
     observed_at: float | None = None
 
 
+class ProcessPaused(Event, frozen=True, kw_only=True):
+    """A process was stopped and continued, or the recorder itself did not run for a while.
+
+    The moment is the end of the pause; the subject is a worker's address, `driver` or `recorder`.
+
+    Attributes:
+        pid: Process id; null: the recorder's own.
+        seconds: How long it was paused.
+    """
+
+    kind: ClassVar[str] = "process-paused"
+
+    pid: int | None = None
+    seconds: float = 0.0
+
+
 class NannyLost(Event, frozen=True, kw_only=True):
     """A worker's nanny disappeared together with the worker.
 

@@ -150,6 +150,9 @@ class _SharedRecorder(Recorder):
         if self._claim is not None:
             self._claim.release()
 
+    def _ring_folder_of_host(self) -> str | None:
+        return self._rings()
+
     def _ring_folder(self) -> str | None:
         # While the scheduler runs, the rings are also used by later runs.
         return self._rings() if self._lost_scheduler() else None

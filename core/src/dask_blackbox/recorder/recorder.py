@@ -72,6 +72,7 @@ from dask_blackbox.recorder.parent_process import (
     OtherProcess,
     ParentProcess,
 )
+from dask_blackbox.recorder.pauses import PauseWatch
 from dask_blackbox.recorder.process_limits import limited, lower_priority, put_aside
 from dask_blackbox.recorder.progress import (
     DriverUpdates,
@@ -192,6 +193,7 @@ class Recorder:
         self._counted_before = kept.batches
         self._counted = dict(kept.batches)
         self._host_tasks = HostTasks()
+        self._pauses: PauseWatch | None = None
         self._at_gateways = GatewayClusters()
         self._owned: dict[str, OwnedScheduler] = {}
         self._orphaned = self._wrapper_lost = False
@@ -544,10 +546,14 @@ class Recorder:
 
     async def _tick(self) -> None:
         kept = Progress()
+        pauses = PauseWatch(self._ring_folder_of_host())
+        self._pauses = pauses
         for tick in itertools.count():
             await asyncio.sleep(_TICK)
             self._spool.close_if_due()
             self._acknowledge()
+            for row in pauses.look(self._driver_processes()):
+                self._take_own_event(list(row))
             if tick % _TICKS_PER_PROGRESS == 0:
                 now = self._progress.progress()
                 if now != kept:
@@ -556,6 +562,9 @@ class Recorder:
                     kept = now
             if tick % _TICKS_PER_TRIM == _FIRST_TRIM:
                 await asyncio.to_thread(loading.return_freed_memory)
+
+    def _driver_processes(self) -> dict[int, str]:
+        return dict.fromkeys((self._parent.pid, *self._client_owners), "driver")
 
     def _acknowledge(self) -> None:
         """Report to those who sent rows up to which they are on the disk."""
@@ -722,6 +731,7 @@ class Recorder:
         for address in self._pullers:
             await self._drain(address, final=True)
         await asyncio.gather(self._bundles.settle(_BUNDLES), self._settle_code())
+        self._report_pauses()
         self._report_exits_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):
@@ -741,6 +751,11 @@ class Recorder:
         self._take_own_event(end_row(end))
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
+
+    def _report_pauses(self) -> None:
+        """Report the processes that are stopped at the end."""
+        for row in self._pauses.still_stopped() if self._pauses is not None else ():
+            self._take_own_event(list(row))
 
     async def _close_orphans(self) -> None:
         """Close the clusters that the driver had started: no other process is left to do it."""
@@ -802,6 +817,10 @@ class Recorder:
 
     def _lost_scheduler(self) -> bool:
         return any(puller.gone for puller in self._pullers.values())
+
+    def _ring_folder_of_host(self) -> str | None:
+        """Return where this host's workers have their rings, to see who they are."""
+        return ring_folder(self._config.manifest.recording)
 
     def _ring_folder(self) -> str | None:
         """Return where this host's workers have their rings, if they may be read."""

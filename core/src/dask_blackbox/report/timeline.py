@@ -31,6 +31,7 @@ from dask_blackbox.events import (
     Event,
     GraphFailed,
     GraphUpdated,
+    ProcessPaused,
     SchedulerClosing,
     SchedulerLost,
     SchedulerResponded,
@@ -414,6 +415,7 @@ def _summary(recorded: int, placed: int, pack: Pack) -> str:
 _MARKED: dict[type[Event], tuple[str, str]] = {
     WorkerRestartedForMemory: ("memory", "reached its memory limit"),
     WorkerHeartbeatTimedOut: ("death", "sent no heartbeat in time"),
+    ProcessPaused: ("warning", "a process was paused"),
     WorkersRetired: ("departure", "workers were retired"),
     GraphFailed: ("failure", "a graph failed on the scheduler"),
     ClientAdded: ("client", "a client connected"),

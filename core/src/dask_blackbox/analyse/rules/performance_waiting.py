@@ -13,11 +13,12 @@ from dask_blackbox.analyse.core_seconds import busiest_prefix
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
-from dask_blackbox.events import Stall
+from dask_blackbox.events import ProcessPaused, Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import capital, counted, duration, listed, short, size
 
 _SOME = 0.02  # of all that was computed
+_MOST_PAUSES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,16 +59,30 @@ def _waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
     computed = case.run.tasks.group_by("prefix", maintain_order=True).agg(
         pl.col("compute").sum()
     )
-    own = dict(computed.iter_rows())
+    own, paused = dict(computed.iter_rows()), _paused(case)
     for prefix, parts in case.task_activity.by_prefix.items():
         cpu, waited = parts.get("thread-cpu", 0.0), parts.get("thread-noncpu", 0.0)
         # Dask's totals are of all its clients: no more than this run computed is its own.
         ours = min((own.get(prefix) or 0.0) / max(cpu + waited, 1e-9), 1.0)
-        cpu, waited = ours * cpu, ours * waited
+        cpu, waited = ours * cpu, max(ours * waited - paused.get(prefix, 0.0), 0.0)
         whole = cpu + waited
         if whole >= _SOME * case.loads.compute and waited >= share * whole > 0:
             found.append(WaitingPrefix(prefix=prefix, cpu=cpu, waited=waited))
     return sorted(found, key=lambda each: -each.waited)
+
+
+def _paused(case: Case) -> dict[str, float]:
+    """Return the seconds in which the processes of tasks were paused, by prefix."""
+    found: dict[str, float] = {}
+    start, stop = (pl.col(name).dt.epoch("us") / 1e6 for name in ("start", "stop"))
+    for pause in case.run.of(ProcessPaused)[:_MOST_PAUSES]:
+        end = pause.at or 0.0
+        shared = stop.clip(upper_bound=end) - start.clip(end - pause.seconds)
+        tasks = case.run.tasks.filter(pl.col("worker") == pause.subject, shared > 0)
+        by_prefix = tasks.group_by("prefix").agg(shared.sum())
+        for prefix, seconds in by_prefix.iter_rows():
+            found[prefix] = found.get(prefix, 0.0) + seconds
+    return found
 
 
 def computing(case: Case) -> list[Computing]:
