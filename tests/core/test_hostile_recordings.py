@@ -68,6 +68,7 @@ def _read_by_everything(store: Path) -> None:
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kinds", [list(KINDS)[start::4] for start in range(4)])
 def test_each_kind_of_hostile_file_is_refused_and_hides_nothing(
     store: Path, kinds: list[str]
@@ -79,6 +80,7 @@ def test_each_kind_of_hostile_file_is_refused_and_hides_nothing(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seeds", [_SEEDS[start::4] for start in range(4)])
 def test_random_changes_of_a_recording_hide_nothing(store: Path, seeds: range) -> None:
     for seed in seeds:
