@@ -131,7 +131,7 @@ with DAG("unrecorded"):
 
     assert ran.value == "FRIDAY"
     # By the core's logger when that was known, and beside the verdict.
-    said = [line for line in ran.messages if "is not recorded:" in line]
+    said = [line for line in ran.messages if "is recorded on this machine" in line]
     assert [line[0] for line in said] == ["T"]
     assert caplog.text.count("this run is not recorded:") == 1
 

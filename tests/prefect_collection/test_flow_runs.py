@@ -654,7 +654,8 @@ def test_a_store_that_refuses_does_not_change_the_run(
 
     seen = prefect.newest("unrecorded", tmp_path)
     assert seen.state == "COMPLETED"
-    assert "not recorded" in seen.artifacts["dask-run-unrecorded"]
+    page = seen.artifacts["dask-run-unrecorded"]
+    assert "recorded on this machine only" in page
     (line,) = lines_of(prefect, seen.id, "Not recorded: ")
     assert str(file) in line.message
     assert line.task_run_id is None
