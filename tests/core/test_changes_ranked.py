@@ -119,14 +119,6 @@ def test_a_renamed_prefix_that_runs_the_same_code_is_no_change() -> None:
     assert whats(a_night(1, prefixes=(old,)), a_night(2, prefixes=(new,))) == []
 
 
-def test_a_prefix_with_other_code_is_a_change_of_code() -> None:
-    old, new = a_prefix("join", code="abc"), a_prefix("join", code="def")
-
-    assert whats(a_night(1, prefixes=(old,)), a_night(2, prefixes=(new,))) == [
-        ("code", "prefix join")
-    ]
-
-
 def test_more_partitions_are_a_change_of_the_input_and_not_of_the_graph() -> None:
     inputs = Inputs(partitions=400, nbytes=40 * GIB)
     large = tuple(

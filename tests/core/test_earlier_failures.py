@@ -55,25 +55,6 @@ def test_a_symptom_with_nothing_before_it_is_proved() -> None:
     assert verdict().confidence == "high"
 
 
-def test_a_task_that_failed_before_a_symptom_makes_it_less_sure_and_is_shown() -> None:
-    found = verdict(EARLIER)
-
-    assert found.confidence == "medium"
-    assert found.evidence[-1].text == (
-        "1 task of 'publish' had failed with ValueError: bad price 'n/a'; no call of the "
-        "driver received this exception"
-    )
-
-
-def test_an_error_that_the_driver_had_received_is_shown_as_that() -> None:
-    found = verdict(EARLIER, RECEIVED)
-
-    assert found.confidence == "medium"
-    assert found.evidence[-1].text.endswith(
-        "the driver had received this exception and continued"
-    )
-
-
 @pytest.mark.parametrize(
     ("exception", "message", "reported"),
     [
@@ -135,21 +116,6 @@ def test_our_own_lines_are_not_the_jobs() -> None:
     )  # fmt: skip
 
     assert verdict(ours).confidence == "high"
-
-
-def test_a_remedy_begins_and_ends_with_what_failed_first() -> None:
-    traceback = (
-        '  File "/jobs/etl.py", line 7, in publish\n    return float(price)\n'
-        "ValueError: bad price 'n/a'\n"
-    )
-    earlier = a_failed_task(
-        "publish-7", "ValueError", "bad price 'n/a'", at=5.0, traceback=traceback
-    )
-
-    assert verdict(earlier).remedy == (
-        "Start with the earlier failure: ValueError in 'publish': bad price 'n/a' at /jobs/etl.py:7. "
-        "What then ended the run is probably its consequence."
-    )
 
 
 @pytest.mark.parametrize("exception", ["ZeroDivisionError", "UnicodeDecodeError"])
@@ -336,36 +302,6 @@ def test_a_program_that_ended_before_its_service_was_refused_begins_the_headline
     )
 
 
-def test_an_earlier_process_of_the_command_that_failed_is_the_verdict() -> None:
-    first = an_event(
-        "driver-exception", "driver", at=9.0, pid=7, parents=[1], exception="KeyError",
-        message="'lb'", file="/job.py", line=7,
-    )  # fmt: skip
-    last = an_event(
-        "driver-exception", "driver", at=19.0, pid=8, parents=[1],
-        exception="FileNotFoundError", message="no rates.parquet",
-    )  # fmt: skip
-    received = an_event(
-        "driver-call-failed", "driver", at=8.5, call="Client.gather", pid=7,
-        exception="KeyError", message="'lb'", key="to_euro-3", identity="a",
-    )  # fmt: skip
-    run = a_run(
-        WORKER,
-        a_failed_task("to_euro-3", "KeyError", "'lb'", at=8.0),
-        received,
-        first,
-        last,
-        failed_with(an_exception("FileNotFoundError", "no rates.parquet"), exit_code=1),
-    )
-    found = verdict_in(run)
-
-    assert found is not None
-    assert (found.rule, found.confidence) == ("task-exception", "medium")
-    assert found.title.startswith("KeyError in 'to_euro': 'lb'")
-    assert "; then FileNotFoundError" in found.title
-    assert found.subject.key == "to_euro-3"
-
-
 @pytest.mark.parametrize(
     ("file", "first"),
     [("/v/site-packages/distributed/cli/dask_worker.py", False), ("/jobs/step_1.py", True)],
@@ -523,19 +459,6 @@ def test_a_file_in_the_directory_of_a_worker_that_had_left_went_with_it(
 LACKED = "module 'builtins' has no attribute 'model'"
 DIED = a_death(exit_code=-11, at=5.0, executing=["shade-1"])
 SUCCESSOR = a_worker("tcp://w2", at=6.0, pid=101)
-
-
-def test_a_death_comes_before_what_the_process_that_came_after_it_lacks() -> None:
-    failed = raised_in(
-        "predict-9", an_exception("AttributeError", LACKED), worker="tcp://w2"
-    )
-    run = a_run(WORKER, DIED, SUCCESSOR, failed)
-    found = verdict_in(run)
-
-    assert found is not None
-    assert found.title.startswith(
-        "A worker died because of a crash in native code while running 'shade'; then Attribut"
-    )
 
 
 HELD = "the index is locked by another writer"
@@ -1086,55 +1009,6 @@ def test_of_several_kinds_a_driver_counts_the_one_that_is_as_frequent() -> None:
 
     assert found is not None
     assert found.subject.prefix == "level"
-
-
-def test_a_worker_that_died_of_memory_died_at_the_task_that_needed_it() -> None:
-    message = "Attempted to run task 'sheet-1' on 1 different workers"
-    mib = 2**20
-    running = [
-        {"key": "sheet-1", "start": START + 2, "thread": 1, "cpu": 0.02},
-        {"key": "cool-5", "start": START + 8, "thread": 2, "cpu": 0.08},
-    ]
-    exit_report = an_event(
-        "worker-exit-report", "tcp://w1", at=12.1, pid=100, exit_code=-15,
-        asked_to_close=False, executing=running, limit_exceeded=True,
-        memory=[
-            [START + at, (60 if at < 9 else 60 + (at - 8) * 90) * mib]
-            for at in range(2, 13)
-        ],
-    )  # fmt: skip
-    killed = [
-        a_failed_task(
-            key,
-            "distributed.scheduler.KilledWorker",
-            message,
-            at=12.2,
-            outcome="killed",
-        )
-        for key in ("sheet-1", "cool-5")
-    ]
-    line = "Worker tcp://w1 (pid=100) exceeded 95% memory budget. Restarting..."
-    said = a_log_line(
-        line, at=12.0, role="nanny", source="tcp://w1", pid=90,
-        logger="distributed.nanny.memory", level=30,
-    )  # fmt: skip
-    received = [
-        an_event(
-            "driver-call-failed", "driver", at=13.0, call="Future.result", pid=1,
-            exception="KilledWorker", message=message, key=key, identity=key,
-        )
-        for key in ("sheet-1", "cool-5")
-    ]  # fmt: skip
-    ended = an_exception("SystemExit", "2 sheets lost", traceback=f"{RAISES}SystemExit")
-    run = a_run(
-        WORKER, said,
-        a_departure(at=12.05, processing=["sheet-1", "cool-5"]), exit_report, *killed,
-        *received, failed_with(ended, at=14),
-    )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
-    assert "while running 'cool'" in found.title
 
 
 def test_an_exception_that_the_driver_prints_of_a_task_is_that_tasks() -> None:

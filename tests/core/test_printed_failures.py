@@ -74,15 +74,6 @@ def verdict(*pieces: Piece | list[Piece], recorded: bool = True) -> Finding:
     return found
 
 
-def test_a_thread_that_ended_is_read_with_its_name_and_its_traceback() -> None:
-    [found] = printed_failures(a_run(printed(OF_THREAD)))
-
-    assert found.thread == "print-queue"
-    assert found.exception == "TypeError"
-    assert found.text == OF_THREAD[-1]
-    assert found.traceback.splitlines() == list(OF_THREAD[1:])
-
-
 def test_a_traceback_after_what_dask_logged_as_information_is_a_programs_own() -> None:
     [found] = printed_failures(a_run(printed(OF_PRELOAD)))
 
@@ -211,15 +202,6 @@ NOT_ARRIVED = an_exception(
 )
 
 
-def test_a_thread_that_was_to_make_what_the_driver_lacks_is_the_cause() -> None:
-    found = verdict(a_worker(), a_task(), printed(OF_THREAD), failed_with(MISSING))
-
-    assert found.rule == "driver-exception"
-    assert found.title.startswith("TypeError in thread 'print-queue' of the driver")
-    assert "FileNotFoundError" in found.cause
-    assert found.confidence == "medium"
-
-
 def test_a_thread_that_ended_later_is_not_the_cause() -> None:
     found = verdict(
         a_worker(), a_task(), printed(OF_THREAD, at=25), failed_with(MISSING, at=20)
@@ -287,10 +269,6 @@ IN_A_WAIT = f"""Traceback (most recent call last):
     raise SlotOver("slot of 12 s is over")
 SlotOver: slot of 12 s is over
 """
-
-
-def test_what_the_handler_of_a_signal_raised_ended_a_wait_for_dask() -> None:
-    assert raised_in_a_wait_for_dask(IN_A_WAIT)
 
 
 def test_what_the_driver_raised_after_a_call_of_dask_did_not_end_a_wait() -> None:

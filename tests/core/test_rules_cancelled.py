@@ -61,12 +61,6 @@ def test_who_asked_for_it_is_reported(client: str, by: str, advice: str) -> None
     assert found.evidence[-1].text.startswith(f"Client {client} requests")
 
 
-def test_the_reason_is_reported_too_if_there_is_one() -> None:
-    found = cancelled_by(OURS, reason="stale")
-
-    assert found.title == "The work was cancelled by the run's own driver: stale"
-
-
 def test_nobody_is_accused_for_other_keys() -> None:
     found = cancelled_by(THEIRS, key="another-7")
 

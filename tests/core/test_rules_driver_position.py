@@ -113,17 +113,6 @@ def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
     assert "event loop" in found.remedy
 
 
-def test_a_driver_that_is_stopped_while_it_waits_for_workers_reports_it() -> None:
-    found = verdict(
-        ON_A_CLUSTER,
-        blocked_at(of_dask("client.py", "wait_for_workers")),
-        aborted(at=50),
-    )
-
-    assert found.rule == "workers-never-arrived"
-    assert found.confidence == "medium"
-
-
 def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     shook = (
         "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote 'tls://w'"
@@ -205,15 +194,6 @@ def polled(*, cpu: float, end: Piece) -> list[Piece]:
     )
     used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 80, 5)]
     return [a_worker(), *used, stall, an_event("driver-ended", at=100, signal=15), end]
-
-
-def test_a_task_that_sleeps_in_a_loop_until_the_host_ends_the_run_has_stalled() -> None:
-    found = verdict(*polled(cpu=1.0, end=aborted(at=100)))
-
-    assert (found.rule, found.confidence) == ("stalled", "medium")
-    assert "nightly.py:12" in found.title
-    assert "`time.sleep(5)`" in found.cause
-    assert "1% of a core" in found.cause
 
 
 def test_a_task_that_computes_until_the_host_ends_the_run_is_no_stall() -> None:
@@ -353,19 +333,6 @@ def a_thread_that_failed(at: float) -> list[Piece]:
 TERMINATED = an_event(
     "driver-ended", "driver", at=45, state="aborted", exit_code=-15, signal=15
 )
-
-
-def test_a_driver_that_waited_for_a_thread_that_had_failed() -> None:
-    failed, here = a_thread_that_failed(18.0), (ON_A_CLUSTER, a_worker(), a_graph())
-
-    found = verdict(*here, *failed, blocked_at(), TERMINATED, aborted(at=45))
-
-    assert (found.rule, found.confidence) == ("driver-exception", "medium")
-    assert found.title.startswith(
-        "KeyError in thread 'price-writer' of the driver: 'BQ'; then the driver was blocked "
-    )
-    assert "/jobs/nightly.py:62 in run" in found.cause
-    assert "/jobs/nightly.py:30 in main" in found.cause
 
 
 @pytest.mark.parametrize(

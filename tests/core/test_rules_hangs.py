@@ -15,7 +15,6 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
-    LIMIT,
     MIB,
     START,
     Piece,
@@ -177,24 +176,6 @@ def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
     )
 
     assert verdict(hung(stall)).rule == "stalled"
-
-
-def test_what_a_nested_client_had_sent_is_named() -> None:
-    sent = an_event("graph-updated", "Client-worker-1", graph=2, new={"day": [30, 30]})
-
-    found = verdict(hung(sent, nested(a_task_at("inner-1"))))
-
-    assert "result of other tasks of 'day'" in found.cause
-    assert found.title == "'outer' waits for tasks that need the thread it holds"
-    assert "'outer-1' on worker 1 (tcp://w1)" in found.cause
-    assert "at /jobs/nightly.py:8 in outer" in found.cause
-    assert "'inner-1' cannot start" in found.cause
-    assert (found.subject.key, found.subject.worker) == ("outer-1", "tcp://w1")
-    assert found.evidence[0].text.splitlines()[1:] == [
-        "/jobs/nightly.py:8 in outer: return c.submit(inner).result()",
-        "distributed/client.py:4 in result: return self.sync()",
-        "distributed/utils.py:4 in sync: e.wait(10)",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -591,35 +572,6 @@ def test_a_standstill_that_was_last_described_after_the_timeout_is_the_cause() -
     assert found.rule == "stalled"
 
 
-def test_a_task_that_holds_the_resources_of_the_one_it_waits_for_is_named() -> None:
-    def waiting(state: str) -> Piece:
-        return a_stall(
-            a_task_at("outer-1", executing_for=58),
-            a_task_at("inner-1"),
-            answers=what_w1_reports(
-                {"outer-1": IN_A_CLIENT},
-                {
-                    "outer-1": {"state": "long-running"},
-                    "inner-1": {"state": state},
-                },
-            ),
-        )
-
-    found = verdict(hung(waiting("constrained")))
-
-    assert (found.rule, found.confidence) == ("nested-client-deadlock", "medium")
-    assert found.title == "'outer' waits for a task that needs the resources it holds"
-    assert "'inner-1' cannot start there" in found.cause
-    assert verdict(hung(waiting("waiting"))).rule == "stalled"
-
-
-def test_the_locks_that_are_taken_are_named() -> None:
-    found = verdict(hung(of_a_shared_wait(taken={"stock-paris": 1})))
-
-    assert found.rule == "stalled"
-    assert "By then, all leases of 'stock-paris' were taken." in found.cause
-
-
 def of_a_shared_wait(**more: Any) -> Piece:
     stack = [
         '  File "/jobs/nightly.py", line 9, in move\n\twith Lock(target):\n',
@@ -672,34 +624,6 @@ def test_a_task_whose_worker_computed_all_the_time_does_not_wait(
     assert ("used 99% of a core: it was computing" in found.cause) == computes
     assert ("limit the number of iterations" in found.remedy) == computes
     assert ("a lock or a service" in found.remedy) == (not computes)
-
-
-def test_paused_workers_say_at_which_share_they_paused() -> None:
-    memory = {"pause": 0.7, "spill": False}
-    config = {"distributed": {"worker": {"memory": memory}}}
-    set_so = an_event("scheduler-info", "tcp://s", config=config)
-    sample = a_sample(memory=360 * MIB, at=70, status="paused")
-
-    assert (
-        "pause`, 70%; spilling is switched off)"
-        in verdict(hung(sample, all_paused(), set_so)).cause
-    )
-    assert (
-        "(`distributed.worker.memory.pause`)"
-        in verdict(hung(sample, all_paused())).cause
-    )
-
-
-def test_paused_workers_say_how_full_they_were() -> None:
-    sample = a_sample(memory=360 * MIB, at=70, status="paused")
-    found = verdict(hung(sample, all_paused()))
-
-    assert (found.rule, found.confidence) == ("workers-paused", "high")
-    assert found.retry_advice == "memory"
-    assert "360 MiB of 400 MiB (90%)" in found.cause
-    assert "360 MiB of unmanaged memory" in found.cause
-    assert "does not manage and cannot spill" in found.remedy
-    assert f"about {2 * LIMIT // MIB} MiB" in found.remedy
 
 
 @pytest.mark.parametrize(
@@ -803,22 +727,6 @@ def test_an_input_that_cannot_be_pickled_is_named() -> None:
     assert found.subject.key == "lock-1"
 
 
-def test_an_input_that_cannot_be_unpickled_is_named_with_the_line() -> None:
-    refused = (
-        "Failed to deserialize\nTraceback (most recent call last):\n"
-        f'  File "{LIB}/distributed/protocol/pickle.py", line 9, in loads\n'
-        '    return pickle.loads(x)\n  File "/jobs/nightly.py", line 28, in __getattr__\n'
-        "    if name in self._columns:\nRecursionError: maximum recursion depth exceeded"
-    )
-    found = verdict(hung(a_log_line(refused), of_a_lock()))
-
-    assert (found.rule, found.confidence) == ("dependency-not-serializable", "high")
-    assert found.title == (
-        "A result of 'lock' cannot be read by another worker: RecursionError in '__getattr__'"
-    )
-    assert found.remedy.startswith("Look at /jobs/nightly.py:28")
-
-
 def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:
     stall = a_stall(
         a_task_at("fetch-1", executing_for=58),
@@ -844,21 +752,6 @@ def test_without_both_signs_no_input_is_blamed(pieces: tuple[Piece, ...]) -> Non
     assert verdict(hung(*pieces)).rule == "stalled"
 
 
-def test_a_cluster_that_dropped_its_restarting_worker_is_blamed() -> None:
-    found = verdict(
-        hung(
-            a_death(exit_code=-15, at=10, processing=["load-1"]),
-            a_worker("tcp://w2", at=12, name="1", pid=2),
-            a_departure("tcp://w2", at=15, closing="nanny-close"),
-            a_stall(workers=0, statuses={}, states={"queued": 4}),
-        )
-    )
-
-    assert (found.rule, found.confidence) == ("cluster-lost-worker", "high")
-    assert "deploy.lost-worker-timeout" in found.remedy
-    assert found.subject.worker == "tcp://w2"
-
-
 def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_cluster() -> (
     None
 ):
@@ -880,31 +773,6 @@ def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_clus
 
     assert (found.rule, found.confidence) == ("cluster-lost-worker", "medium")
     assert "closed its last worker while the driver waited for workers" in found.title
-
-
-def test_a_restart_whose_workers_the_cluster_closed_names_the_cluster() -> None:
-    trace = (
-        "Traceback (most recent call last):\n"
-        '  File "/jobs/nightly.py", line 9, in main\n'
-        "    client.restart()\n"
-        '  File "/venv/site-packages/distributed/client.py", line 1, in restart\n'
-        "    return self.sync(\n"
-        '  File "/venv/site-packages/distributed/scheduler.py", line 2, in restart_workers\n'
-        "    raise TimeoutError(msg)\n"
-    )
-    late = "Waited for 1 worker(s) to reconnect after restarting"
-    found = verdict(
-        a_run(
-            a_worker(name="1"),
-            a_departure(at=5, closing="client-restart-1"),
-            a_worker("tcp://w2", at=31, name="1", pid=2),
-            a_departure("tcp://w2", at=32, closing="nanny-close"),
-            failed_with(an_exception("TimeoutError", late, traceback=trace), at=125),
-        )
-    )
-
-    assert found.rule == "cluster-lost-worker"
-    assert "(`client.restart`)" in found.cause
 
 
 @pytest.mark.parametrize("reason", ["evicted", "cancelled"])
@@ -1226,19 +1094,6 @@ def test_our_own_end_of_a_run_of_which_nothing_was_reported_is_no_error_of_the_d
     assert "No task had finished for 1 m 19 s" in found.cause
 
 
-def test_our_own_end_of_a_run_whose_workers_died_names_their_deaths() -> None:
-    died = a_death(exit_code=-11, processing=["load-1"])
-    found = verdict(hung(died, a_stall(workers=0, states={"queued": 4}), error=OUR_END))
-
-    assert found.rule == "worker-segfault"
-
-
-def test_a_driver_that_was_stopped_in_a_known_hang_is_explained_by_it() -> None:
-    run = a_run(a_worker(), of_resources(), aborted(at=100))
-
-    assert (verdict(run).rule, verdict(run).confidence) == ("no-valid-worker", "medium")
-
-
 def an_unrunnable(key: str, *, at: float) -> Piece:
     asks = {"key": key, "resources": {"TPU": 2}}
     return an_event("tasks-unrunnable", at=at, lasted=12.0, tasks=[asks], number=1)
@@ -1289,14 +1144,6 @@ def test_between_two_clusters_no_scheduler_is_unresponsive() -> None:
     assert "unresponsive" not in found.cause
 
 
-def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
-    lost = an_event("scheduler-lost", at=60)
-    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
-    found = verdict(a_run(a_worker(), a_graph(), lost, by_a_host, aborted(at=101)))
-
-    assert (found.rule, found.confidence) == ("scheduler-lost", "medium")
-
-
 def test_a_driver_that_froze_with_its_own_cluster_did_not_outlive_it() -> None:
     scheduler = an_event("scheduler-info", "tcp://s", pid=7)
     lost = an_event("scheduler-lost", at=60)
@@ -1341,27 +1188,6 @@ def test_a_client_that_left_before_the_scheduler_closed_was_not_left_by_it() -> 
     run = a_run(a_worker(), a_graph(), left, closing, aborted(at=9))
 
     assert verdict(always_on(run)).rule == "driver-killed"
-
-
-def test_a_driver_takes_its_own_cluster_along() -> None:
-    gone = an_event("driver-lost", at=100, pid=7, exit_code=-9)
-    lost = an_event("scheduler-lost", at=101)
-    found = verdict(a_run(a_worker(), a_graph(), gone, lost, aborted(at=102)))
-
-    assert (found.rule, found.confidence) == ("driver-killed", "high")
-
-
-def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> None:
-    stall = a_stall(a_task_at("fetch-1", executing_for=59))
-
-    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
-    found = verdict(a_run(a_worker(), stall, by_a_host, aborted(at=100)))
-
-    # Whose patience ended, and whether the task was only slow, is unknown.
-    assert (found.rule, found.confidence) == ("driver-killed", "medium")
-    assert found.retry_advice == "unknown"
-    assert found.subject.key == "fetch-1"
-    assert "when 'fetch' had been running for 59 s" in found.title
 
 
 @pytest.mark.parametrize(
@@ -1720,33 +1546,6 @@ def test_a_driver_that_closes_its_client_gave_up_unless_it_sends_more_work(
     assert verdict(waiting_for_a_lock(over, closed, graph)).rule == rule
 
 
-def test_a_hang_is_what_was_reported_before_the_driver_gave_up() -> None:
-    before = a_stall(
-        a_task_at("outer-1", executing_for=58),
-        at=90.0,
-        answers=what_w1_reports({"outer-1": IN_A_SERVICE}),
-    )
-    # It closes its client, which releases what it had waited for.
-    after = an_event(
-        "stall", at=104.0, lasted=74, workers=1, statuses={"closing": 1},
-        states={"processing": 1}, answers={},
-        processing=[{"key": "inner-1", "prefix": "inner", "worker": "tcp://w1"}],
-    )  # fmt: skip
-    gave_up = an_event(
-        "driver-call-failed", "driver", at=100.0, call="Future.result", key="outer-1",
-        exception="TimeoutError", message="timed out after 10 s.", identity="1", pid=1,
-    )  # fmt: skip
-    error = msgspec.structs.replace(TIMED_OUT, chain_ids=("1",))
-    run = a_run(
-        a_worker(), a_graph(), before, gave_up, after, failed_with(error, at=105)
-    )
-    hang = Case(run).hang
-
-    assert hang is not None
-    assert [each.key for each in hang.tasks] == ["outer-1"]
-    assert hang.statuses == {"running": 1}
-
-
 @pytest.mark.parametrize(
     ("left", "rule"),
     [(101.0, "stalled"), (95.0, "worker-exit")],
@@ -1883,26 +1682,6 @@ def test_workers_that_died_are_the_cause_of_a_hang_however_the_driver_ends() -> 
     found = verdict(a_run(a_worker(), a_graph(), died, stall, exited))
 
     assert found.rule == "worker-segfault"
-
-
-def test_what_looks_again_and_again_is_named_after_what_waits_in_a_call() -> None:
-    looks = ['  File "/jobs/nightly.py", line 59, in follow\n\ttime.sleep(0.5)\n']
-    stall = a_stall(
-        a_task_at("follow-1", executing_for=59),
-        a_task_at("fetch-1", executing_for=58, worker="tcp://w2"),
-        workers=2,
-        statuses={"running": 2},
-        answers={
-            "tcp://w1": {"stacks": {"follow-1": looks}, "tasks": {}},
-            "tcp://w2": {"stacks": {"fetch-1": IN_A_SERVICE}, "tasks": {}},
-        },
-    )
-    two = (a_worker(), a_worker("tcp://w2"))
-
-    found = verdict(hung(stall, workers=two))
-
-    assert found.subject.prefix == "fetch"
-    assert "Beside it, 'follow-1' had been running for 59 s" in found.cause
 
 
 def test_tasks_that_wait_for_those_that_no_worker_may_run_are_named() -> None:

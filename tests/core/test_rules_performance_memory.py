@@ -144,16 +144,6 @@ def large(
     )
 
 
-def test_pieces_of_half_a_threads_memory_are_cut_into_tenths() -> None:
-    found = the("chunks-too-large", large(256, peak=850))
-
-    assert found.title == (
-        "The results of 'read' take 256 MiB, 50% of the memory per thread"
-    )
-    assert "pieces of about 51 MiB" in found.remedy
-    assert "250 pieces instead of 50" in found.remedy
-
-
 def test_what_a_worker_spilled_counts_where_it_never_came_near_its_limit() -> None:
     spilled = a_sample(600, at=22, managed=450, spilled=400)
     found = the("chunks-too-large", large(340, peak=600, nthreads=1, more=spilled))
@@ -350,38 +340,6 @@ def test_a_known_bug_says_where_it_is_reported(bug: Any) -> None:
 def test_versions_compare_as_numbers() -> None:
     assert version("2025.10.0") > version("2025.9.1+12.gabc")
     assert not version("unknown")
-
-
-def test_spilling_reports_what_it_cost() -> None:
-    run = a_run(
-        a_worker(),
-        ("metric", (
-            START + 5, "tcp://w1", 50.0, 300 * MIB, 0, 200 * MIB, 10, 0.0, 0.0, 0.0, 0.0,
-            0.02, 1, 0, 1, "running",
-        )),
-        a_task("mean-1", compute=6.0, disk=3.0),
-        an_event(
-            "fine-metrics", at=20,
-            totals=[
-                ["execute", "mean", "disk-read", "bytes", 900 * MIB],
-                ["memory-monitor", "disk-write", "bytes", 200 * MIB],
-            ],
-        ),
-    )  # fmt: skip
-    found = the("spilling", run)
-
-    assert "wrote 200 MiB to disk and read 900 MiB back" in found.cause
-    assert found.cost is not None
-    assert (found.cost.amount, found.cost.unit) == (3.0, "core-seconds")
-    assert found.cost.share == pytest.approx(1 / 3)
-
-
-def test_memory_near_the_limit_reports_how_much_is_needed() -> None:
-    run = a_run(a_worker(), a_sample(370, at=5))
-    found = the("memory-near-limit", run)
-
-    assert found.cost is not None
-    assert found.cost.amount == 576 * MIB - LIMIT
 
 
 def test_the_costliest_of_equal_findings_comes_first() -> None:

@@ -152,15 +152,6 @@ def multiplied(*, native: int, cpu: float) -> RunTables:
     )
 
 
-def test_threads_that_a_library_starts_share_the_cores_too() -> None:
-    found = the("cpu-oversubscribed", multiplied(native=4, cpu=35.0))
-
-    assert found.title.startswith("2 threads of up to 4 native threads each shared 2")
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(10.0)  # 60 s, of which it worked for 50
-    assert "OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to 1" in found.remedy
-
-
 @pytest.mark.parametrize(("native", "cpu"), [(1, 35.0), (4, 12.0)])
 def test_native_threads_that_are_one_or_idle_are_not_to_blame(
     native: int, cpu: float

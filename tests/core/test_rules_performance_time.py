@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 import pytest
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.run_tables import RunTables
@@ -231,33 +230,12 @@ def test_a_driver_that_waits_for_workers_keeps_nobody_waiting() -> None:
     assert "between" not in the("driver-bound", soon).cause  # there is one graph
 
 
-def test_a_driver_that_is_busy_itself_is_reported_what_it_costs() -> None:
-    begun = [2.0 + 10 * n for n in range(5)]
-    short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
-    run = a_run(workers(4), graphs(*begun), short, succeeded(at=45))
-    found = the("driver-bound", run)
-
-    assert found.title == "The cluster waited 40 s of 44 s for the driver"
-    assert "36 s between the 5 graphs" in found.cause
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(158, abs=2)
-
-
 def slow_driver(**reported: float) -> RunTables:
     begun = [2.0 + 10 * n for n in range(5)]
     short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
     watched = {"pid": 7, "seconds": 44.0, "cpu": 0.0, "delayed": 0.0, **reported}
     facts_of_sketch = an_event("driver-load", "driver", at=44, **watched)
     return a_run(workers(4), graphs(*begun), short, facts_of_sketch, succeeded(at=45))
-
-
-def test_a_driver_that_computed_is_reported_from_one_that_waited_itself() -> None:
-    busy, idle = (the("driver-bound", slow_driver(cpu=cpu)) for cpu in (31.0, 0.5))
-
-    assert "was on a core for 31 s in all." in busy.cause
-    assert (busy.confidence, idle.confidence) == ("high", "medium")
-    assert "it was waiting" in idle.cause
-    assert "adapt(minimum=0" in idle.remedy
 
 
 def test_what_others_took_from_a_driver_is_not_its_own() -> None:
@@ -306,24 +284,6 @@ def test_a_short_run_may_wait_for_its_driver() -> None:
     assert slugs(run) == []
 
 
-def test_work_that_workers_took_along_when_they_died_is_lost_work() -> None:
-    once = tasks("load", 40, seconds=1)
-    again = [a_task(f"load-{n}", start=30 + n, compute=1) for n in range(20)]
-    found = the("recomputed-work", a_run(workers(), graphs(2), once, again))
-
-    assert (
-        found.title
-        == "20 s of compute time was spent on repeated work, most of it by 'load'"
-    )
-    assert (
-        "20 tasks were computed again, 'load' up to 2 times: 20 s of 1 m 00 s (33%)"
-        in found.cause
-    )
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(20)
-    assert ".persist()" in found.remedy
-
-
 def test_a_little_that_is_computed_again_is_nobodys_business() -> None:
     once = tasks("load", 40, seconds=1)
     again = [a_task(f"load-{n}", start=30 + n, compute=1) for n in range(4)]
@@ -343,16 +303,6 @@ def python_in_threads(**reported: Any) -> RunTables:
         ),
         a_load(**load),
     )
-
-
-def test_threads_that_wait_for_the_gil_are_made_processes() -> None:
-    found = the("gil-bound", python_in_threads())
-
-    assert found.title == "Threads waited 1 m 58 s for the GIL, most of them in 'parse'"
-    assert "4 workers with one thread each" in found.remedy
-    assert "75% of the time" in found.cause
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(118)
 
 
 def test_processes_win_no_more_than_there_are_cores() -> None:
@@ -416,15 +366,6 @@ def waiting(*, nthreads: int = 1, cpu: float = 0.5, **reported: Any) -> RunTable
     )
 
 
-def test_tasks_that_wait_for_storage_get_more_threads() -> None:
-    found = the("io-bound", waiting())
-
-    assert found.subject.prefix == "fetch"
-    assert "about 16 instead of 2" in found.remedy
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(79.5)
-
-
 def test_tasks_that_wait_in_many_threads_are_healthy() -> None:
     assert "io-bound" not in slugs(waiting(nthreads=8))
 
@@ -462,16 +403,6 @@ def crowded(*, cores: int, others: float = 0.0) -> RunTables:
     )
 
 
-def test_three_threads_to_a_core_take_turns() -> None:
-    found = the("cpu-oversubscribed", crowded(cores=4))
-
-    assert (
-        found.title
-        == "12 threads shared 4 cores: tasks took 3.0 times as long as they computed"
-    )
-    assert "67% less memory" in found.remedy
-
-
 def test_as_many_threads_as_cores_are_healthy() -> None:
     assert "cpu-oversubscribed" not in slugs(crowded(cores=8))
 
@@ -506,32 +437,8 @@ def moved(mebibytes: int) -> RunTables:
     )
 
 
-def test_threads_that_wait_for_data_to_travel_are_reported_how_much_did() -> None:
-    found = the("network-bound", moved(4_000))
-
-    assert "while workers sent each other 3.9 GiB" in found.title
-    assert "about 200 MiB for each task that waited" in found.cause
-    assert found.subject.prefix == "use"
-    assert found.cost is not None
-    assert found.cost.amount == pytest.approx(30, abs=2)
-
-
 def test_waiting_without_data_is_not_the_network() -> None:
     assert "network-bound" not in slugs(moved(3))
-
-
-def test_what_travelled_is_shared_by_all_tasks_that_waited() -> None:
-    run = moved(4_000)
-    rows = run.tasks.with_columns(
-        prefix=pl.when(pl.col("key").str.ends_with("1"))
-        .then(pl.lit("other"))
-        .otherwise("prefix")
-    )
-    mixed = RunTables(run.manifest, run.ending, run._frames | {"tasks": rows})
-
-    assert (
-        "about 200 MiB for each task that waited" in the("network-bound", mixed).cause
-    )
 
 
 def test_a_scheduler_at_its_limit_is_named() -> None:
@@ -558,17 +465,6 @@ def unresponsive(*seconds: float, others: float = 0.0) -> RunTables:
     ]
     sort = a_task("sort-1", start=10, compute=12)
     return a_run(workers(1), sort, lines, a_load(cpu=40.0, host_busy=40.0 + others))
-
-
-def test_an_event_loop_that_was_blocked_is_reported_with_its_task() -> None:
-    found = the("event-loop-blocked", unresponsive(6.2, 4.0))
-
-    assert found.title == "A worker's event loop was blocked for 6.2 s"
-    assert found.subject.key == "sort-1"
-    assert "2 times for 3.0 s or more, and for 10 s in total" in found.cause
-    assert found.cost is not None
-    assert found.cost.unit == "seconds"
-    assert found.cost.amount == pytest.approx(10.2)
 
 
 def test_event_loops_on_a_host_without_free_cores_are_not_blamed() -> None:

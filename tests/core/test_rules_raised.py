@@ -345,31 +345,6 @@ def test_what_could_not_be_allocated_is_reported_as_libraries_say_it(
     assert "pieces" in found.remedy
 
 
-def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
-    text = (
-        "Traceback (most recent call last):\n"
-        '  File "/jobs/nightly.py", line 9, in mosaic\n    np.ones(shape)\n'
-        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 2.0 GiB for it\n"
-        "\nThe above exception was the direct cause of the following exception:\n\n"
-        "Traceback (most recent call last):\n"
-        '  File "/jobs/nightly.py", line 11, in mosaic\n    raise TileError("wide")\n'
-        "job.TileError: tile 7 is too wide\n"
-    )
-    run = a_run(
-        a_worker(),
-        a_graph(),
-        a_failed_task(
-            "mosaic-1", "job.TileError", "tile 7 is too wide", traceback=text
-        ),
-        failed_with(an_exception("job.TileError", "tile 7 is too wide")),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.retry_advice) == ("task-memory-error", "memory")
-    assert "2.0 GiB" in found.title
-    assert "TileError: tile 7 is too wide" in found.cause
-
-
 @pytest.mark.parametrize(
     ("code", "rule"),
     [
@@ -732,16 +707,6 @@ def test_the_column_is_named_where_only_the_first_of_two_equal_errors_has_it() -
 
     assert "column 'ref' holds int values" in found.title
     assert "df.astype({'ref': 'string'})" in found.remedy
-
-
-def test_a_service_that_limits_requests_accepts_them_later() -> None:
-    message = "page 3: HTTP 429 Too Many Requests"
-    failed = a_failed_task("fetch-1", "RuntimeError", message)
-    error = an_exception("RuntimeError", message, key="fetch-1")
-    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
-
-    assert (found.retry_advice, found.retry_confidence) == ("transient", "medium")
-    assert "A service that refuses too many requests accepts them later" in found.remedy
 
 
 def test_an_exception_without_a_message_has_its_line_in_the_title() -> None:

@@ -35,17 +35,6 @@ def verdict(*, at: float, worker: str = "tcp://w1") -> Finding:
     return found
 
 
-def test_a_plugin_that_failed_on_the_same_worker_is_reported_with_its_exception() -> (
-    None
-):
-    found = verdict(at=5)
-
-    assert found.rule == "worker-start-failed"
-    assert "the plugin 'licence' had failed to set up on that worker" in found.cause
-    assert "PermissionError: licence server: 0 of 1 seats left" in found.cause
-    assert "fix `setup`" in found.remedy
-
-
 def test_a_plugin_that_failed_later_or_elsewhere_has_nothing_to_do_with_it() -> None:
     later, elsewhere = verdict(at=15), verdict(at=5, worker="tcp://w2")
 
@@ -71,14 +60,6 @@ def test_a_library_of_the_system_that_workers_lack_is_named() -> None:
     assert found.rule == "environment-mismatch"
     assert "because the library 'libgdal.so.30' is missing" in found.title
     assert "LD_LIBRARY_PATH" in found.remedy
-
-
-def test_what_reading_raised_on_workers_is_reported() -> None:
-    found = left_because_of("KeyError: 'SCORING_REGISTRY_URL'")
-
-    assert found.rule == "environment-mismatch"
-    assert "KeyError: 'SCORING_REGISTRY_URL'" in found.title
-    assert "`__setstate__`" in found.remedy
 
 
 def out_of_reach(*, heartbeat: float) -> str:

@@ -6,8 +6,6 @@ import signal
 
 import pytest
 from dask_blackbox.analyse import verdict_in
-from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -69,31 +67,6 @@ def test_a_signal_of_one_sender_is_reported_with_its_sender(
     assert remedy in found.remedy
     assert found.retry_advice == advice
     assert ("something outside Dask" in found.cause) == (exit_code == -15)
-
-
-def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
-    sent = {"signal": "SIGKILL", "target": 100, "file": "/jobs/chaos.py", "line": 7}
-    run = a_run(
-        an_event("driver-attached", "driver", at=0.5, pid=1, boot="this kernel"),
-        a_worker(),
-        an_event("process-ancestors", "tcp://w1", at=1, pid=100, boot="this kernel"),
-        a_graph(),
-        an_event("driver-signalled", "driver", at=10, **sent),
-        a_death(exit_code=-9, at=10, executing=["fit-1"]),
-        raised_in("fit-1", killed_worker("fit-1"), at=11),
-    )
-    found = verdict(run)
-
-    assert found.title == (
-        "A worker received SIGKILL from the run's own script while running 'fit'"
-    )
-    assert "Look at /jobs/chaos.py:7" in found.remedy
-    assert found.retry_advice == "unknown"
-    assert [step.text for step in chain_of(Case(run), found)] == [
-        "Worker 1 was ended by the run's own script (SIGKILL)",
-        "Dask gave up on 'fit'",
-        "The driver received KilledWorker",
-    ]
 
 
 @pytest.mark.parametrize(

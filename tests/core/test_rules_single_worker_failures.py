@@ -33,33 +33,6 @@ def verdict(*pieces: Piece | list[Piece]) -> Finding:
     return found
 
 
-def test_a_worker_that_took_anothers_place_lacks_what_that_one_had() -> None:
-    found = verdict(
-        a_worker("tcp://w1", name="one"),
-        a_death("tcp://w1", exit_code=-9, at=5.0),
-        a_worker("tcp://w3", name="one", at=6.0),
-        *WELL,
-        failed_on("tcp://w3"),
-    )
-
-    assert "in place of worker one (tcp://w1), which had died" in found.cause
-    assert "3 succeeded on worker 2 (tcp://w2)" in found.cause
-    assert "register_plugin" in found.remedy
-    assert found.retry_advice == "unknown"
-
-
-def test_one_worker_of_several_is_compared_with_the_others() -> None:
-    found = verdict(
-        a_worker("tcp://w1"),
-        *WELL,
-        failed_on("tcp://w1"),
-        failed_on("tcp://w1", "predict-9"),
-    )
-
-    assert "2 tasks of 'predict' failed there and none succeeded" in found.cause
-    assert "Compare that worker with the others" in found.remedy
-
-
 def test_one_bad_input_is_no_bad_worker() -> None:
     found = verdict(a_worker("tcp://w1"), *WELL, failed_on("tcp://w1"))
 

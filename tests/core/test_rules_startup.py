@@ -117,17 +117,6 @@ def test_only_a_worker_that_has_not_joined_is_still_starting(
     assert ("waited for the end of a sleep" in found.title) is starting
 
 
-def test_a_preload_that_cannot_be_imported_is_named() -> None:
-    found = verdict(
-        not_started("Traceback:\nModuleNotFoundError: No module named 'our_setup'\n"),
-        recorded=False,
-    )
-
-    assert (found.rule, found.confidence) == ("worker-start-failed", "high")
-    assert "No module named 'our_setup'" in found.title
-    assert "--preload" in found.remedy
-
-
 def test_a_main_module_that_cannot_be_imported_twice_is_the_likely_reason() -> None:
     died = a_log_line("Worker process 370 exited with status 1", role="nanny")
     found = verdict(died, not_started(), recorded=False)
@@ -135,20 +124,6 @@ def test_a_main_module_that_cannot_be_imported_twice_is_the_likely_reason() -> N
     assert (found.rule, found.confidence) == ("worker-start-failed", "medium")
     assert "import the main module again" in found.cause
     assert '`if __name__ == "__main__":`' in found.remedy
-
-
-def test_a_port_that_is_taken_is_named() -> None:
-    message = "Cluster failed to start: Scheduler failed to start."
-    trace = (
-        f"Traceback:\nOSError: [Errno 98] Address already in use\n{LINK}"
-        f"Traceback:\nRuntimeError: {message}"
-    )
-    error = an_exception("RuntimeError", message, traceback=trace)
-    found = verdict(failed_with(error), recorded=False)
-
-    assert found.rule == "worker-start-failed"
-    assert found.title.startswith("A scheduler failed to start: OSError")
-    assert "let Dask choose the port" in found.remedy
 
 
 def test_a_name_that_another_worker_has_is_named() -> None:
@@ -496,30 +471,6 @@ def an_actor(*, end: Any = None) -> list[Piece]:
     return [a_worker(), *a_death(exit_code=-11), lost, failed_with(end or error)]
 
 
-def test_a_lost_actor_is_named_with_what_its_worker_died_of() -> None:
-    found = verdict(*an_actor())
-
-    assert (found.rule, found.confidence) == ("actor-lost", "high")
-    assert found.subject.key == "counter-1"
-    assert "SIGSEGV" in found.cause
-    assert "rules worker-segfault" in found.remedy
-    assert rules_of(*an_actor()) == ["actor-lost"]
-
-
-def test_an_actor_whose_worker_was_closed_on_purpose_is_named_with_the_reason() -> None:
-    closed = a_departure(
-        stimulus="retire-workers-1", closing="retire-workers-1795276909.5"
-    )
-    found = verdict(a_worker(), *closed, *an_actor()[-2:])
-
-    assert (found.rule, found.confidence) == ("actor-lost", "high")
-    assert found.title.endswith("with its worker, which had been closed on purpose")
-    assert (
-        "closed on purpose (retire-workers): the cluster was scaled down" in found.cause
-    )
-    assert found.retry_advice == "unknown"
-
-
 def test_a_driver_that_waited_for_a_lost_actor_is_less_sure() -> None:
     found = verdict(*an_actor(end=TIMED_OUT))
 
@@ -533,44 +484,6 @@ def test_a_lost_actor_that_nobody_asks_for_explains_nothing() -> None:
 
 
 # Workers that left in order, and clusters that gave one up
-
-
-def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
-    left = a_departure(
-        expected=True, stimulus="worker-close-gracefully-1", processing=["long-1"]
-    )
-    shown = an_event(
-        "worker-closing", "tcp://w1", at=10.1, reason="worker-lifetime-reached"
-    )
-    found = verdict(a_worker(), *left, shown, a_stall(), failed_with(TIMED_OUT, at=90))
-
-    assert (found.rule, found.subject.key) == ("worker-lifetime", "long-1")
-    lived = an_event("process-ancestors", "tcp://w1", at=1, pid=100, lifetime=7.0)
-    found = verdict(
-        a_worker(), lived, *left, shown, a_stall(), failed_with(TIMED_OUT, at=90)
-    )
-    assert "the end of `--lifetime` (7 s) and left" in found.cause
-    assert verdict(
-        a_worker(), *left, a_stall(), failed_with(TIMED_OUT, at=90)
-    ).rule == ("no-valid-worker")
-
-
-def test_a_lifetime_that_ended_for_all_is_named_where_one_of_them_had_died_of_it() -> (
-    None
-):
-    left = a_departure(expected=True, stimulus="worker-close-gracefully-1")
-    died = a_departure("tcp://w2", at=10.5, processing=["long-2"])
-    reasons = [
-        an_event("worker-closing", worker, at=at, reason="worker-lifetime-reached")
-        for worker, at in (("tcp://w1", 9.9), ("tcp://w2", 10.4))
-    ]
-    found = verdict(
-        a_worker(), a_worker("tcp://w2"), *left, *died, *reasons, a_stall(),
-        failed_with(TIMED_OUT, at=90),
-    )  # fmt: skip
-
-    assert found.rule == "worker-lifetime"
-    assert found.title.startswith("Every worker left at the end of its lifetime")
 
 
 def a_life_that_ends(address: str, *keys: str, at: float) -> list[Any]:
@@ -839,17 +752,6 @@ def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
     assert verdict(begun, a_worker(), a_graph(), closed, failed_with(error)).rule == (
         "driver-exception"
     )
-
-
-def test_a_cluster_that_was_closed_under_its_run_is_reported() -> None:
-    error = an_exception(
-        "distributed.client.FutureCancelledError", "s-1 cancelled for reason: unknown."
-    )
-    closing = an_event("scheduler-closing", at=12, reason="terminate")
-    found = verdict(a_worker(), a_graph(), closing, failed_with(error))
-
-    assert found.rule == "cancelled"
-    assert found.title == "The cluster was closed while the run still needed it"
 
 
 def test_data_that_no_worker_was_there_for_waited_in_vain() -> None:

@@ -107,19 +107,6 @@ def test_a_task_that_raised_is_named_with_the_users_line() -> None:
     assert found.retry_advice == "code"
 
 
-def test_a_driver_that_wrapped_the_tasks_error_is_seen_through() -> None:
-    outer = an_exception(
-        "RuntimeError",
-        "the nightly job failed",
-        chain=["ZeroDivisionError"],
-        traceback=f"{TRACEBACK}\nThe above exception was the direct cause of the "
-        "following exception:\n\nRuntimeError: the nightly job failed",
-    )
-    run = a_run(a_graph(), a_failed_task(), failed_with(outer))
-
-    assert (verdict(run).rule, verdict(run).confidence) == ("task-exception", "high")
-
-
 def test_a_bare_assertion_that_the_driver_wrapped_is_seen_through() -> None:
     raised = TRACEBACK.replace("ZeroDivisionError: division by zero", "AssertionError")
     link = "\nThe above exception was the direct cause of the following exception:\n\n"
@@ -133,17 +120,6 @@ def test_a_bare_assertion_that_the_driver_wrapped_is_seen_through() -> None:
     found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(wrapped)))
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
-
-
-def test_a_driver_that_quotes_the_tasks_error_is_seen_through() -> None:
-    outer = an_exception("RuntimeError", "step 3 failed: no column named amount")
-    run = a_run(
-        a_graph(),
-        a_failed_task("load-1", "KeyError", "no column named amount"),
-        failed_with(outer),
-    )
-
-    assert verdict(run).rule == "task-exception"
 
 
 def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> None:
@@ -254,18 +230,6 @@ def test_the_exceptions_of_a_group_are_named() -> None:
     assert found.retry_advice == "transient"
 
 
-def test_attempts_are_counted() -> None:
-    run = a_run(
-        a_failed_task(outcome="retried", at=6),
-        a_failed_task(outcome="retried", at=7),
-        a_failed_task(),
-        failed_with(an_exception("ZeroDivisionError", "division by zero")),
-    )
-
-    assert "It was attempted 3 times" in verdict(run).cause
-    assert [f.rule for f in findings_in(run)] == ["task-exception"]
-
-
 def test_a_failed_task_that_the_driver_handled_is_a_warning() -> None:
     run = a_run(a_graph(), a_failed_task(), succeeded())
     (found,) = findings_in(run)
@@ -286,15 +250,6 @@ def test_a_failed_task_whose_error_was_raised_in_the_driver_is_a_notice() -> Non
     assert "The driver continued without it" in found.cause
 
 
-def test_a_service_that_fails_now_and_then_is_worth_trying_again() -> None:
-    error = an_exception("ConnectionError", "service unavailable")
-
-    found = verdict(a_run(*raised_in("fetch-1", error)))
-
-    assert found.retry_advice == "transient"
-    assert "retries=3" in found.remedy
-
-
 def test_a_host_that_wraps_a_failed_task_in_its_own_exception_is_seen_through() -> None:
     run = a_run(
         a_failed_task(),
@@ -308,20 +263,6 @@ def test_an_exit_code_after_a_failed_task_points_to_it_without_certainty() -> No
     found = verdict(a_run(a_failed_task(), failed_with(None, exit_code=1)))
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
-
-
-def test_a_bare_exit_code_is_reported_as_it_is() -> None:
-    run = a_run(
-        a_graph(),
-        a_log_line("giving up", role="driver", source="driver"),
-        failed_with(None, exit_code=3),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("driver-exception", "low")
-    assert found.title == "The command exited with code 3, without an exception"
-    assert "giving up" in found.cause
-    assert "that the command printed (`dask blackbox logs " in found.remedy
 
 
 @pytest.mark.parametrize(
@@ -514,31 +455,6 @@ def test_a_scheduler_reported_to_stop_reports_by_whom() -> None:
     assert "it was terminated from outside (SIGTERM)" in found.title
 
 
-def test_a_lock_in_a_task_is_named() -> None:
-    run = driver_got(
-        "TypeError",
-        "('Could not serialize object of type LLGExpr', 'LLGExpr(dsk={})')",
-        traceback="TypeError: cannot pickle '_thread.lock' object\n\nThe above exception…",
-    )
-
-    assert (
-        verdict(run).title == "The graph could not be pickled: it holds a _thread.lock"
-    )
-
-
-def test_scattered_data_names_who_held_it() -> None:
-    run = driver_got(
-        "distributed.client.FutureCancelledError",
-        "len-1 cancelled for reason: lost dependencies.",
-        *a_death(exit_code=-9, lost_scattered=["list-1"], executing=[]),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("data-lost", "high")
-    assert "'list-1'" in found.title
-    assert "SIGKILL" in found.cause
-
-
 @pytest.mark.parametrize(
     ("prefixes", "sure"), [(["read", "sum"], "high"), (["read-fused"], "medium")]
 )
@@ -620,20 +536,6 @@ def test_a_result_that_the_scheduler_refused_is_no_death() -> None:
     assert "1.49 GiB" in found.title
 
 
-def test_a_module_that_the_driver_has_and_the_worker_lacks_is_the_environments() -> (
-    None
-):
-    error = an_exception("ModuleNotFoundError", "No module named 's3fs'")
-    run = a_run(
-        a_worker(),
-        an_event("driver-attached", packages={"s3fs": "2026.1"}),
-        *raised_in("load-1", error),
-    )
-
-    assert verdict(run).rule == "environment-mismatch"
-    assert verdict(run).retry_advice == "environment"
-
-
 def test_a_module_that_no_process_has_is_a_mistake_in_the_code() -> None:
     error = an_exception("ModuleNotFoundError", "No module named 'pandsa'")
     run = a_run(
@@ -703,25 +605,6 @@ def test_a_driver_ended_by_a_signal_reports_which(exit_code: int, by: str) -> No
     )
 
     assert verdict(run).title == f"The driver was ended by {by} after 20 s"
-
-
-def test_a_driver_that_was_stopped_during_a_stall_reports_what_was_blocked() -> None:
-    running_tasks = {
-        "key": "load-1",
-        "prefix": "load",
-        "worker": "tcp://w1",
-        "executing_for": 50,
-    }
-    stall = an_event(
-        "stall", at=15, lasted=60.0, workers=1, states={"processing": 1, "queued": 6},
-        processing=[running_tasks],
-    )  # fmt: skip
-
-    found = verdict(a_run(a_worker(), stall, aborted()))
-
-    assert found.rule == "driver-killed"
-    assert "No task had finished for 1 m 05 s: 1 worker" in found.cause
-    assert "6 queued" in found.cause
 
 
 def test_a_scheduler_that_closed_gives_the_reason_in_its_log() -> None:
@@ -836,21 +719,6 @@ def test_what_answers_and_is_no_scheduler_is_reported_as_none() -> None:
     assert "tcp://gateway:8080 is not a Dask scheduler" in found.title
 
 
-def test_a_driver_that_cannot_allocate_what_it_makes_is_to_reduce_it_on_the_workers() -> (
-    None
-):
-    message = "Unable to allocate 618. MiB for an array with shape (9000, 9000)"
-    error = an_exception(
-        "numpy._core._exceptions._ArrayMemoryError",
-        message,
-        traceback='  File "/jobs/nightly.py", line 67, in dense_table\n    np.zeros(n)\n',
-    )
-    found = verdict(a_run(a_worker(), a_task(), failed_with(error)))
-
-    assert found.rule == "driver-exception"
-    assert "The driver itself needed that much memory at once" in found.remedy
-
-
 def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> None:
     text = "match-1 cancelled for reason: lost dependencies."
     run = driver_got(
@@ -940,25 +808,6 @@ def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
     assert "idle for too long" in found.title
 
 
-def test_a_killed_driver_ended_when_its_recorder_lost_it() -> None:
-    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=0)
-
-    found = verdict(a_run(a_worker(), lost, aborted(at=28.0)))
-
-    assert found.title == "The driver was ended by SIGKILL after 20 s"
-
-
-def test_a_killed_driver_reports_how_far_its_work_had_come() -> None:
-    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=0)
-    done = [a_task(f"inc-{n}", start=10 + n, compute=1.0) for n in range(4)]
-    # On a cluster that was there before, one went on until its scheduler noticed.
-    later = a_task("inc-5", start=18, compute=5.0)
-
-    found = verdict(a_run(a_worker(), a_graph(6), *done, later, lost, aborted(at=28.0)))
-
-    assert found.title.endswith("by SIGKILL after 20 s; 4 of 6 tasks were done")
-
-
 MISSED = an_exception("FileNotFoundError", "[Errno 2] No such file: '/out/troms.csv'")
 
 
@@ -1045,16 +894,6 @@ def test_a_key_that_is_submitted_again_was_not_released_unfinished() -> None:
     assert found.rule == "driver-exception"
     assert "No task had failed" in found.cause
     assert "released" not in found.cause
-
-
-def test_a_relative_path_is_reported_as_one() -> None:
-    for path, relative in (("reference/fx.csv", True), ("/data/fx.csv", False)):
-        message = f"[Errno 2] No such file or directory: '{path}'"
-        error = an_exception("FileNotFoundError", message, key="load-1")
-        failed = a_failed_task("load-1", "FileNotFoundError", message)
-        found = verdict(a_run(a_worker(), failed, failed_with(error)))
-
-        assert ("relative to the working directory" in found.title) == relative
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from runs_from_rows import (
     raised_in,
 )
 
-TIMED_OUT = an_exception("TimeoutError", "timed out after 300 s.")
 NO_WORKER = (
     "Attempted to run task 'fit-1' but timed out after 4.00 s waiting for a valid worker "
     "matching all restrictions.\n\nRestrictions:\nhost_restrictions={'10.0.0.5'}\n"
@@ -87,19 +86,6 @@ def test_what_a_first_attempt_left_is_not_the_cause() -> None:
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
     assert "earlier attempts raised OSError ([Errno 28] No space left" in found.cause
     assert "start with OSError (a disk that is full)" in found.remedy
-
-
-def test_a_worker_that_had_the_resource_and_left_is_named() -> None:
-    kind, (at, what, address, _) = a_worker()
-    came = kind, (at, what, address, '{"name": "1", "resources": {"GPU": 2.0}}')
-    message = NO_WORKER.replace(", 'memory': 64000000000.0", "")
-    error = an_exception("distributed.scheduler.NoValidWorkerError", message)
-
-    found = verdict(a_run(came, failed_with(error)))
-
-    assert "no worker has that any more: worker 1 (tcp://w1), which had it, left" in (
-        found.cause
-    )
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,6 @@ def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
     assert found.evidence[0].source == "tasks"
 
 
-def test_the_task_whose_results_class_the_driver_lacks_is_named() -> None:
-    quote = a_task("quoted-1", typename="models.Quote")
-    missing = a_result_that_stayed("No module named 'models'", "ModuleNotFoundError")
-    found = verdict(a_worker(), a_graph(), a_task("inc-1"), quote, missing)
-
-    assert found.subject.key == "quoted-1"
-
-
 def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_it() -> (
     None
 ):

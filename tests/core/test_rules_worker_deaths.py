@@ -20,7 +20,6 @@ from runs_from_rows import (
     Piece,
     a_death,
     a_departure,
-    a_failed_task,
     a_graph,
     a_log_line,
     a_run,
@@ -83,37 +82,6 @@ def test_how_a_process_ended_names_the_cause(
     assert "'boom'" in found.title
     assert found.subject.key == "boom-1"
     assert found.subject.worker == "tcp://w1"
-
-
-def test_the_memory_limit_explains_a_sigterm_if_the_nanny_reported_it() -> None:
-    run = a_run(
-        an_event(
-            "worker-restarted-for-memory",
-            "tcp://w1",
-            at=9.8,
-            pid=100,
-            rss=390 * MIB,
-        ),
-        killed_by(-15, "hog-1", memory=[(2, 90 * MIB), (9, 350 * MIB)]),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
-    assert (
-        found.title == "A worker died at its 400 MiB memory limit while running 'hog'"
-    )
-    assert "at 390 MiB, over 95 % of its memory limit of 400 MiB" in found.cause
-    assert "at least 832 MiB" in found.remedy
-    assert found.retry_advice == "memory"
-
-
-def test_the_memory_limit_is_known_from_the_nannys_log_line_alone() -> None:
-    line = "Worker tcp://w1 (pid=100) exceeded 95% memory budget. Restarting..."
-    run = a_run(
-        a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
-    )
-
-    assert verdict(run).rule == "worker-memory-limit"
 
 
 def test_a_worker_that_could_not_spill_is_not_called_too_small() -> None:
@@ -234,42 +202,6 @@ def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
     assert (found.rule, found.confidence) == ("worker-memory-limit", "medium")
 
 
-def test_more_threads_make_the_remedy_offer_fewer() -> None:
-    run = a_run(
-        a_worker(nthreads=4),
-        an_event("worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=1),
-        *a_death(
-            exit_code=-15,
-            executing=["hog-1", "hog-2"],
-            memory=[(2, 100 * MIB), (9, 390 * MIB)],
-        ),
-        *raised_in("hog-1", killed_worker("hog-1")),
-    )
-
-    found = verdict(run)
-    remedy = found.remedy
-
-    assert "2 tasks ran at once and shared that memory" in found.cause
-    assert "threads_per_worker=1 a task may use 300 MiB rather than 75 MiB" in remedy
-    assert "2 tasks shared 400 MiB" in remedy
-
-
-def test_the_kernels_counter_makes_a_sigkill_an_out_of_memory_kill() -> None:
-    found = verdict(a_run(*killed_by(-9, oom_kills=1)))
-
-    assert (found.rule, found.confidence) == ("kernel-oom", "high")
-    assert found.retry_advice == "memory"
-
-
-def test_a_sigkill_at_the_top_of_a_climb_is_probably_the_kernels() -> None:
-    climb = [(5 + n / 2, (100 + 40 * n) * 2**20) for n in range(10)]
-    found = verdict(a_run(*killed_by(-9, memory=climb)))
-
-    assert (found.rule, found.confidence) == ("kernel-oom", "medium")
-    assert "probably" in found.title
-    assert "dmesg" in found.remedy
-
-
 @pytest.mark.parametrize(
     "megabytes",
     [[200 + n for n in range(10)], [64, 64, 64, 90, 108, 120, 136, 141, 150, 153]],
@@ -292,28 +224,6 @@ def test_a_comprehension_is_reported_with_the_function_that_it_is_in() -> None:
     found = verdict(a_run(*killed_by(-11, stack=stack)))
 
     assert "/jobs/nightly.py:48 in <listcomp> of merge" in found.cause
-
-
-def test_workers_whose_package_is_older_are_reported_with_both_versions() -> None:
-    text = (
-        "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"
-    )
-    line = f"Failed to deserialize\n{text}"
-    broken = "worker-handle-scheduler-connection-broken"
-    run = a_run(
-        a_worker(),
-        an_event("driver-attached", "driver", packages={"grids": "2.0"}),
-        an_event("packages", "tcp://w9", role="worker", packages={"grids": "1.0"}),
-        *a_death(exit_code=0, processing=["boom-1"], lines=[line], closing=broken),
-        *raised_in("boom-1", killed_worker("boom-1")),
-    )
-
-    found = verdict(run)
-
-    assert found.rule == "environment-mismatch"
-    assert "'grids'" in found.title
-    assert "'grids' 1.0, the driver has 2.0" in found.cause
-    assert "'grids==2.0'" in found.remedy
 
 
 def test_the_stack_of_a_crash_names_the_users_line() -> None:
@@ -488,31 +398,6 @@ def test_a_host_that_takes_its_worker_away_is_named(closing: str, rule: str) -> 
     assert found.retry_advice == "transient"
 
 
-def test_workers_that_cannot_read_their_tasks_lack_a_module() -> None:
-    line = (
-        "Failed to deserialize b'…'\nTraceback (most recent call last):\n"
-        "ModuleNotFoundError: No module named 's3fs'"
-    )
-    reason = "worker-handle-scheduler-connection-broken"
-    run = a_run(
-        a_worker(),
-        *a_death(
-            exit_code=0,
-            processing=["load-1", "load-2"],
-            lines=[line],
-            closing=reason,
-            asked=reason,
-        ),
-        *raised_in("load-1", killed_worker("load-1")),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("environment-mismatch", "high")
-    assert "No module named 's3fs'" in found.cause
-    assert "Install 's3fs' in the workers' image" in found.remedy
-    assert found.retry_advice == "environment"
-
-
 def test_what_failed_inside_dask_itself_is_part_of_what_is_known() -> None:
     hard = an_event(
         "worker-failed-hard", "tcp://w1", at=9.9,
@@ -586,22 +471,6 @@ def test_tasks_of_a_host_none_of_which_fits_become_more() -> None:
     assert "at least 12 tasks, not 4" in found.remedy
 
 
-def test_a_hang_after_all_workers_left_for_a_module_is_explained_too() -> None:
-    run = a_run(
-        a_worker(),
-        *a_death(
-            exit_code=0,
-            processing=["load-1"],
-            lines=["Failed to deserialize\nModuleNotFoundError: No module named 'x'"],
-            closing="worker-handle-scheduler-connection-broken",
-        ),
-        failed_with(an_exception("TimeoutError", "timed out after 6 s.")),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
-
-
 def test_a_worker_that_disappeared_with_its_nanny_lost_its_host() -> None:
     run = a_run(
         a_worker(),
@@ -673,41 +542,6 @@ def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
         found.title
         == "Workers crashed 2 times in native code (SIGSEGV) while running 'crash'"
     )
-
-
-def test_the_cause_at_the_blamed_task_is_chosen_and_the_other_reported() -> None:
-    run = a_run(
-        a_worker("tcp://w1", pid=1),
-        a_worker("tcp://w2", pid=2),
-        *a_death("tcp://w1", pid=1, exit_code=-9, at=5, executing=["inc-1"]),
-        *a_death("tcp://w2", pid=2, exit_code=-11, at=10, executing=["boom-1"]),
-        *raised_in("boom-1", killed_worker("boom-1")),
-    )
-    found = verdict(run)
-
-    assert found.rule == "worker-segfault"
-    assert (
-        "In addition, 1 worker died because of a signal from outside Dask."
-        in found.cause
-    )
-    assert "workers-died" in rules(run)
-
-
-def test_exit_codes_that_land_after_the_exception_are_joined() -> None:
-    run = a_run(
-        a_worker(),
-        *a_death(exit_code=-11, at=19.9, executing=["boom-1"], late=4.0),
-        a_failed_task(
-            "boom-1",
-            "distributed.scheduler.KilledWorker",
-            killed_worker("boom-1").message,
-            at=19.9,
-            outcome="killed",
-        ),
-        failed_with(killed_worker("boom-1"), at=20),
-    )
-
-    assert verdict(run).rule == "worker-segfault"
 
 
 @pytest.mark.parametrize(
@@ -851,24 +685,6 @@ def test_a_nannys_log_line_replaces_a_missing_exit_report(line: str, rule: str) 
     assert verdict(run).rule == rule
 
 
-def test_workers_that_broke_their_connection_themselves_probably_lack_something() -> (
-    None
-):
-    line = (
-        "Closing Nanny gracefully at 'tcp://n1'. "
-        "Reason: worker-handle-scheduler-connection-broken"
-    )
-    run = a_run(
-        a_worker(),
-        *a_departure(processing=["load-1"]),
-        a_log_line(line, at=10.1, role="nanny", source="nanny", level=20),
-        failed_with(an_exception("TimeoutError", "")),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
-
-
 def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
     lost = an_exception(
         "distributed.client.FutureCancelledError",
@@ -901,26 +717,6 @@ def test_workers_whom_their_scheduler_has_still_removed_are_not_lost_with_it() -
     assert rules(run) == [
         "environment-mismatch"
     ]  # it left of itself, with work in hand
-
-
-def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
-    pieces = []
-    for number, keys in enumerate((["hog-1"], ["hog-2"], ["hog-1", "hog-2"]), start=1):
-        address = f"tcp://w{number}"
-        pieces += [
-            a_worker(address, pid=number),
-            an_event(
-                "worker-restarted-for-memory", address, at=number, pid=number, rss=1
-            ),
-            *a_death(
-                address, pid=number, exit_code=-15, at=number + 0.1, executing=keys
-            ),
-        ]
-    run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
-    found = verdict(run)
-
-    assert rules(run) == ["worker-memory-limit"]
-    assert "at 2 of the 3 deaths, and a task of 'hog' at all 3" in found.cause
 
 
 def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:

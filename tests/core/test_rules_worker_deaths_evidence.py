@@ -86,12 +86,6 @@ def test_a_closed_connection_to_a_worker_is_no_word_on_the_scheduler() -> None:
     assert verdict(run).rule != "scheduler-lost"
 
 
-def test_a_closed_connection_to_the_scheduler_is_one() -> None:
-    run = a_run(a_worker("tcp://w1"), a_closed_connection("tcp://127.0.0.1:8786"))
-
-    assert verdict(run).rule == "scheduler-lost"
-
-
 def test_a_process_that_may_not_grow_closes_itself() -> None:
     text = (
         "Unexpected exception during heartbeat. Closing worker.\nTraceback (most recent "
@@ -298,26 +292,6 @@ def test_a_scheduler_whose_memory_had_grown_is_reported_so(
 
     assert (found.rule, found.retry_advice) == ("scheduler-lost", advice)
     assert ("grown from 90 MiB to 900 MiB" in found.title) == (advice == "memory")
-
-
-def test_workers_that_were_closed_with_the_task_in_hand_are_counted_apart() -> None:
-    closed = a_departure(
-        "tcp://w2", at=12, closing="nanny-close", processing=["read-1"]
-    )
-    run = a_run(
-        a_worker("tcp://w1"),
-        a_worker("tcp://w2"),
-        a_graph(),
-        *a_death("tcp://w1", exit_code=-11, executing=["read-1"]),
-        *closed,
-        *raised_in("read-1", killed_worker("read-1"), at=13),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("worker-segfault", "high")
-    assert "A worker crashed" in found.title
-    assert "For that task, Dask also counts 1 worker that" in found.cause
-    assert "lost-worker-timeout" in found.cause
 
 
 @pytest.mark.parametrize(
