@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.dialect import dialect_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
@@ -18,6 +17,7 @@ from runs_from_rows import (
     a_worker,
     an_exception,
     failed_with,
+    the_verdict,
 )
 
 MODULE = """
@@ -57,9 +57,7 @@ def remedy(run: RunTables, kind: str) -> str:
 def verdict(run: RunTables, kind: str) -> Finding:
     manifest = msgspec.structs.replace(run.manifest, host={"kind": kind})
     reported = RunTables(manifest, run.ending, run._frames)
-    found = verdict_in(reported)
-    assert found is not None
-    return found
+    return the_verdict(reported)
 
 
 def failing_task() -> RunTables:

@@ -26,6 +26,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     raised_in,
+    the_verdict,
 )
 
 WORKER = a_worker("tcp://w1")
@@ -45,8 +46,7 @@ def verdict(
         *pieces,
         raised_in("relabel-9", an_exception(exception, "no list"), at=at),
     )
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.subject.prefix == "relabel"
     return found
 
@@ -203,9 +203,7 @@ def test_a_queue_that_a_dead_thread_was_to_fill_follows_from_the_task_that_ended
     run = a_run(
         WORKER, EARLIER, RECEIVED, *lines, failed_with(an_exception("_queue.Empty", ""))
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "task-exception"
     assert (
         found.title
@@ -234,9 +232,7 @@ def test_what_is_no_error_before_that_of_the_verdict_does_not_begin_the_headline
     error = an_exception("KeyError", "no price list of the day was found")
     run = a_run(WORKER, printed, raised_in("relabel-9", error, at=10.0))
 
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("KeyError in 'relabel'")
     assert found.confidence == "high"
 
@@ -252,9 +248,7 @@ def test_what_a_driver_handled_is_counted_in_the_evidence() -> None:
         failed_with(an_exception("AssertionError", "row counts differ")),
     )  # fmt: skip
 
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "driver-exception"
     handled = "1 with ValueError in 'publish' and 1 with KeyError in 'publish'."
     assert any(each.text.endswith(handled) for each in found.evidence)
@@ -294,9 +288,7 @@ def test_a_program_that_ended_before_its_service_was_refused_begins_the_headline
         printed,
         raised_in("ask-9", an_exception("URLError", "[Errno 111] Connection refused")),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(
         "ZeroDivisionError: float division by zero in a program of the driver; then URLErr"
     )
@@ -326,9 +318,7 @@ def test_a_workers_command_that_did_not_start_is_no_earlier_step(
     )  # fmt: skip
     ended = an_exception(name, "Only 1/2 workers arrived after 15")
     run = a_run(WORKER, line, earlier, last, failed_with(ended, exit_code=1))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "worker-start-failed"
     assert found.title.startswith("RuntimeError: Worker failed to start.") == first
     assert "OSError: [Errno 98] Address already in use" in found.title
@@ -349,9 +339,7 @@ def test_the_process_that_started_the_one_that_failed_is_no_earlier_one() -> Non
         parent,
         failed_with(an_exception("FileNotFoundError", "no rates.parquet"), exit_code=1),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("FileNotFoundError in the driver")
 
 
@@ -366,9 +354,7 @@ def test_what_the_first_attempt_raised_begins_the_headline_of_what_it_left() -> 
         first,
         raised_in("weigh-9", an_exception("FileExistsError", "File exists: '/out/9'")),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(
         "ValueError in 'weigh': bad weight 'n/a'; then FileExistsError in 'weigh'"
     )
@@ -393,9 +379,7 @@ def test_the_first_attempt_of_a_task_that_the_driver_handled_begins_the_headline
         "SystemExit", "1 lot not in the inbox: failed", traceback=f"{RAISES}SystemExit"
     )
     run = a_run(WORKER, attempt, renamed, failed, handled, failed_with(ended))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("KeyError in 'book': 'SEK'; then SystemExit")
 
 
@@ -411,9 +395,7 @@ def test_an_attempt_that_had_renamed_its_file_begins_the_headline(
     missing = "[Errno 2] No such file or directory: '/inbox/lot-7.json'"
     failed = raised_in("book-7", an_exception("FileNotFoundError", missing))
     run = a_run(WORKER, attempt, renamed, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     begins = "KeyError in 'book': 'SEK'; then" if first else "Task 'purge' renamed"
     assert found.title.startswith(begins)
     assert ("Make this task depend on them" in found.remedy) == (not first)
@@ -447,9 +429,7 @@ def test_a_file_in_the_directory_of_a_worker_that_had_left_went_with_it(
         ),
         raised_in("blend-1", an_exception("FileNotFoundError", missing), at=20.0),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "task-exception"
     begins = f"Worker 2 was {how}, and its local directory was removed; then FileNot"
     assert found.title.startswith(begins) == (how is not None)
@@ -490,9 +470,7 @@ def test_what_a_killed_task_held_is_met_by_others_of_its_kind(
         "pack-9", an_exception("RuntimeError", message), worker="tcp://w2"
     )
     run = a_run(WORKER, other, death, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(title)
 
 
@@ -504,9 +482,7 @@ def test_results_that_the_driver_left_out_come_before_what_then_failed() -> None
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
     failed = raised_in("score-9", an_exception("ZeroDivisionError", "by zero"))
     run = a_run(WORKER, zone, left_out, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("KeyError in 'read': 'lon'; then ZeroDivisionError")
     assert 'nightly.py:77 (`errors="skip"`)' in found.cause
 
@@ -526,9 +502,7 @@ def test_results_that_were_left_out_since_they_needed_a_failed_one_follow_from_i
     factor = a_failed_task("factor-3", "TypeError", "None / 24", at=5.0)
     ended = an_exception("AssertionError", "assert 8 == 12")
     run = a_run(WORKER, factor, left_out, failed_with(ended))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(
         "TypeError in 'factor': None / 24; then AssertionError"
     )
@@ -548,9 +522,7 @@ def test_results_that_are_left_out_after_a_failure_are_no_reason_of_it() -> None
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
     failed = raised_in("score-9", an_exception("ZeroDivisionError", "by zero"), at=10.0)
     run = a_run(WORKER, zone, left_out, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("ZeroDivisionError in 'score'")
 
 
@@ -567,9 +539,7 @@ def test_results_that_the_driver_left_out_are_no_reason_of_a_service() -> None:
     zone = a_failed_task("read-3", "KeyError", "'lon'", at=5.0)
     failed = raised_in("score-9", an_exception("PermissionError", "denied: /out"))
     run = a_run(WORKER, zone, left_out, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("PermissionError in 'score'")
 
 
@@ -581,9 +551,7 @@ def test_a_task_that_succeeded_on_the_new_process_lacked_nothing_of_the_old_one(
     )
     fine = a_task("predict-1", worker="tcp://w2", start=7.0)
     run = a_run(WORKER, DIED, SUCCESSOR, fine, failed)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("AttributeError in 'predict'")
 
 
@@ -602,9 +570,7 @@ def test_a_service_that_ended_silently_is_named_though_nobody_waited_for_it() ->
         chain_ids=("a",),
     )
     run = a_run(WORKER, ended, received, raised_in("ask-9", refused))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(
         "Program “serve prices” of the driver exited with code 3; then ConnectionRefused"
     )
@@ -620,9 +586,7 @@ def test_a_cluster_that_was_closed_between_two_stages_did_not_end_the_second() -
         a_graph(at=6.0),
         failed_with(an_exception(exception, message)),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "cancelled"
     assert "audition" not in found.title
 
@@ -641,9 +605,7 @@ def test_a_cluster_that_the_driver_closed_after_a_task_failed_is_the_tasks_failu
         closing,
         failed_with(an_exception(exception, message)),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.title.startswith("KeyError in 'audition': 'bass'; then ")
 
@@ -693,9 +655,7 @@ def test_what_a_driver_met_or_counted_of_failed_tasks_is_their_failure(
         WORKER, a_task("publish-1"), EARLIER, *([RECEIVED] if received else []),
         failed_with(ended, at=20),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == f"{rule}-exception"
     title = "ValueError in 'publish': bad price 'n/a'; then" if rule == "task" else ""
     assert found.title.startswith(title or f"{exception} in the driver")
@@ -736,9 +696,7 @@ def test_what_a_driver_lacks_at_once_after_a_worker_died_is_that_workers_task(
 ) -> None:
     ended = an_exception(exception, "'summary'")
     run = a_run(*a_killed_task(received=received), *more, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     died = "because a task's code exited the process with code 74 while running 'melt'; then"
     assert (died in found.title) == first
     assert (
@@ -758,9 +716,7 @@ def test_what_a_driver_lacks_at_once_after_a_task_failed_is_that_tasks_result(
     )  # fmt: skip
     ended = an_exception(exception, "'summary'")
     run = a_run(WORKER, bad, call, *more, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     title = "ValueError in 'melt': slag ratio 1.7; then KeyError in the driver"
     assert found.title.startswith(title) == first
     assert found.rule == ("task-exception" if first else "driver-exception")
@@ -780,9 +736,7 @@ def test_an_exception_that_the_driver_named_as_it_gave_up_is_what_it_counts(
         line, at=19.9, role="driver", source="driver", logger="reels", level=40
     )
     run = a_run(*a_killed_task(received=9.0), logged, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == ("worker-exit" if first else "driver-exception")
 
 
@@ -798,9 +752,7 @@ def test_of_several_kinds_of_failures_the_most_frequent_begins_the_headline() ->
         traceback=f"{RAISES}ValueError",
     )
     run = a_run(WORKER, missing, *bad, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("ValueError in 'publish': bad price 'n/a'; then")
 
 
@@ -845,9 +797,7 @@ def test_scattered_data_that_was_lost_comes_before_a_count_of_what_is_left(
         "SystemExit", "6 of 14 have no counts", traceback=f"{RAISES}SystemExit"
     )
     run = a_run(WORKER, *died, call, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     lost = "Data that could not be recomputed was lost with its worker at the end of "
     assert found.title.startswith(lost) == named
     assert (found.rule == "data-lost") == named
@@ -878,9 +828,7 @@ def test_a_line_on_an_earlier_wait_is_no_reason_of_a_later_one(
         an_exception("TimeoutError", "timed out after 2 s."), chain_ids=("12.0",)
     )
     run = a_run(WORKER, *waits, logged, *more, failed_with(error, at=12.1))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert any(line in each.text for each in found.evidence) == first
 
 
@@ -896,9 +844,7 @@ def test_a_line_with_a_short_text_of_a_failure_quotes_it_with_its_class() -> Non
     )  # fmt: skip
     ended = an_exception("SystemExit", "month end failed to end")
     run = a_run(WORKER, bad, handled, line, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "task-exception"
     assert found.title.startswith("KeyError in 'accrue': 'SEK'; then SystemExit")
 
@@ -928,9 +874,7 @@ def test_a_name_that_no_failed_piece_of_many_has_is_not_lacking_for_it(
         WORKER, *polled, *bad, *received,
         failed_with(an_exception("KeyError", name), at=20),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("Silent in 'poll'") == first
 
 
@@ -988,9 +932,7 @@ def test_a_driver_that_counts_the_errors_that_it_printed_is_not_blamed_on_a_task
         WORKER, a_task("publish-1"), EARLIER, RECEIVED, a_graph(at=7),
         *printed(*own, at=8.0), *printed(*second, at=9.0), failed_with(ended, at=10),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "driver-exception"
     assert "KeyError: 'gear_code'" in found.title
 
@@ -1005,9 +947,7 @@ def test_of_several_kinds_a_driver_counts_the_one_that_is_as_frequent() -> None:
         "SystemExit", "4 of 8 tanks failed", traceback=f"{RAISES}SystemExit"
     )
     run = a_run(WORKER, handled, *bad, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.subject.prefix == "level"
 
 
@@ -1031,9 +971,7 @@ def test_an_exception_that_the_driver_prints_of_a_task_is_that_tasks() -> None:
         WORKER, bad, received, a_graph(at=6), *printed(*lines, at=7.0),
         failed_with(ended, at=20),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("InvalidOperation in 'parse'")
     assert not any("in a program" in each.text for each in found.evidence)
 
@@ -1073,9 +1011,7 @@ def test_a_task_that_failed_in_a_library_is_why_the_driver_came_to_what_failed_t
         chain_ids=("1", "2"),
     )
     run = a_run(WORKER, bad, received, failed_with(ended, at=6))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert (found.rule, found.subject.key) == ("task-exception", "read-9")
     assert "The driver requested it at /jobs/nightly.py:70" in found.cause
 
@@ -1088,9 +1024,7 @@ def test_of_kinds_with_their_own_prefixes_a_driver_counts_the_exception() -> Non
     ]
     ended = an_exception("SystemExit", "3 of 8 failed", traceback=f"{RAISES}SystemExit")
     run = a_run(WORKER, busy, *bad, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("InvalidOperation in 'assesslaw'")
 
 
@@ -1117,9 +1051,7 @@ def test_an_exit_after_all_tasks_of_a_kind_had_failed_is_their_failure(
         WORKER, a_task("read-1"), *finished, *bad, *received,
         failed_with(None, exit_code=1, at=20),
     )  # fmt: skip
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == rule
 
 
@@ -1147,9 +1079,7 @@ def test_a_stage_that_was_repeated_with_success_lacks_nothing(
         ]  # fmt: skip
     ended = an_exception("SystemExit", "no totals", traceback=f"{RAISES}SystemExit")
     run = a_run(WORKER, *parsed, bad, received, line, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("ValueError in 'parse'") == first
 
 
@@ -1172,7 +1102,5 @@ def test_a_program_that_is_not_there_follows_from_no_task() -> None:
         traceback=raised,
     )
     run = a_run(WORKER, a_task("mask-2"), cloudy, line, failed_with(ended, at=20))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert not found.title.startswith("ValueError")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import Case, verdict_in
+from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.exception_context import FailedAlike, same_failures
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -15,6 +15,7 @@ from runs_from_rows import (
     a_worker,
     an_exception,
     raised_in,
+    the_verdict,
 )
 
 LINE = 'Traceback (most recent call last):\n  File "/jobs/nightly.py", line {}, in parse\n    return int(text)\nValueError: bad'
@@ -43,8 +44,7 @@ def test_siblings_that_were_not_awaited_count() -> None:
     run = a_run(a_worker(), a_graph(), a_failed_row(), *siblings, *executed, the_end())
 
     assert alike(run) == FailedAlike(failed=8, attempted=8)
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.endswith("(8 of 8 tasks failed in the same way)")
     assert "8 of 8 executed tasks of 'parse' failed in the same way" in (found.cause)
     assert "failed too" not in found.cause
@@ -60,9 +60,7 @@ def test_a_long_message_does_not_cut_off_how_many_failed() -> None:
     end = raised_in("tariff_of_household-0", error)[-1]
     run = a_run(a_worker(), a_graph(), *tasks, end)
 
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title == (
         "LookupError in 'tariff_of_household': no tariff is valid for the meter 4711 on "
         "the first of November 202… (8 of 8 tasks)"
@@ -98,8 +96,7 @@ def test_what_failed_otherwise_does_not_count(sibling: Piece) -> None:
     run = a_run(a_worker(), a_graph(), a_failed_row(), sibling, the_end())
 
     assert alike(run).failed == 1
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert "same way" not in found.title + found.cause
 
 
@@ -130,8 +127,7 @@ UnboundLocalError: cannot access local variable 'archive'
     task = a_failed_task("parse-0", *raised, traceback=trace)
     run = a_run(a_worker(), a_graph(), task, raised_in("parse-0", error)[-1])
 
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.title == (
         "ReadError in 'parse': not a gzip file; then UnboundLocalError"
     )

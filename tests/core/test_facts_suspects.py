@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.facts.suspects import (
     frame_at_exit,
     suspects_of,
     tasks_at_exit,
 )
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
-from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     MIB,
@@ -25,6 +23,7 @@ from runs_from_rows import (
     an_event,
     killed_worker,
     raised_in,
+    the_verdict,
 )
 
 LOADER, WATCHER = 0x7FC054BFD6C0, 0x7FC0553FE6C0
@@ -91,12 +90,6 @@ CLIMBING = [(15 + n / 10, 70.0 + 6.4 * n) for n in range(51)]
 def suspects(run: RunTables) -> tuple[str, ...]:
     [death] = deaths_of(run)
     return suspects_of(death)
-
-
-def the_verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def test_a_task_that_used_no_cpu_is_no_suspect() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
 from dask_blackbox.run_tables import RunTables
@@ -23,6 +23,7 @@ from runs_from_rows import (
     killed_worker,
     raised_in,
     succeeded,
+    the_verdict,
 )
 
 NANNY = "tcp://n1"
@@ -49,8 +50,7 @@ def test_a_nannys_line_and_the_removal_are_enough() -> None:
     assert worker.died
     assert (worker.exit_code, worker.ended_by) == (-11, "crash")
     assert not worker.has_report
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "worker-segfault"
 
 
@@ -132,8 +132,7 @@ def test_a_worker_process_that_is_signalled_under_a_living_nanny() -> None:
     )
 
     assert (only(run).closing, only(run).ended_by) == (None, "signal")
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "worker-signalled"
 
 
@@ -180,8 +179,7 @@ def test_a_nanny_that_the_script_ends_later_is_not_why_its_worker_left() -> None
     )
 
     assert (only(run).closing, only(run).exit_code) == (reason, None)
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "environment-mismatch"
 
 
@@ -211,8 +209,7 @@ def test_a_signal_of_the_drivers_own_script_names_its_line() -> None:
     )
 
     assert (only(run).ended_by, only(run).sent_from) == ("script", "/jobs/chaos.py:7")
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert "the run's own script sent it SIGKILL (at /jobs/chaos.py:7)" in found.cause
 
 

@@ -8,7 +8,7 @@ import json
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import Case, verdict_in
+from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
 from dask_blackbox.analyse.sketching.normalisation import normal_message
 from dask_blackbox.analyse.sketching.prefixes import with_cpu
@@ -36,6 +36,7 @@ from runs_from_rows import (
     failed_with,
     raised_in,
     succeeded,
+    the_verdict,
 )
 from sketches import GIB, a_night, a_prefix
 
@@ -43,8 +44,7 @@ ADDRESS = RunAddress.of("a/b", "scheduled__2026-11-21T00:00:00+00:00", 2)
 
 
 def fingerprint_of(run: RunTables) -> Fingerprint:
-    verdict = verdict_in(run)
-    assert verdict is not None
+    verdict = the_verdict(run)
     fingerprint = sketch_of(Case(run), verdict).fingerprint
     assert fingerprint is not None
     return fingerprint

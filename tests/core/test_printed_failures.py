@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.analyse.frames import raised_in_a_wait_for_dask
-from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
     a_failed_task,
@@ -19,6 +17,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    the_verdict_on,
 )
 
 SITE = "/venv/lib/python3.12/site-packages"
@@ -64,14 +63,6 @@ def printed(lines: Sequence[str], *, at: float = 5.0) -> list[Piece]:
         )
         for n, line in enumerate(lines)
     ]
-
-
-def verdict(*pieces: Piece | list[Piece], recorded: bool = True) -> Finding:
-    """Return the verdict on a run of these pieces."""
-    run = a_run(*pieces, recorded=recorded)
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def test_a_traceback_after_what_dask_logged_as_information_is_a_programs_own() -> None:
@@ -120,7 +111,7 @@ def test_markers_in_the_first_column_do_not_end_a_traceback() -> None:
 
 def test_the_end_of_a_dask_command_is_why_the_driver_reports_its_exit_code() -> None:
     message = "the worker ended with code 1"
-    found = verdict(
+    found = the_verdict_on(
         printed(OF_WORKER),
         an_event(
             "program-failed", "driver", at=6, program_pid=7, code=1,
@@ -146,7 +137,7 @@ UNCAUGHT = (
 def test_a_traceback_that_ends_the_output_is_what_ended_the_command(code: int) -> None:
     ended = failed_with(at=6, exit_code=code)
 
-    found = verdict(printed(UNCAUGHT), ended, recorded=False)
+    found = the_verdict_on(printed(UNCAUGHT), ended, recorded=False)
     assert found.title.startswith("ModuleNotFoundError in the driver: No module named")
     assert "/jobs/nightly.py:3" in (found.remedy or "")
 
@@ -159,7 +150,9 @@ def test_a_traceback_that_ends_the_output_is_what_ended_the_command(code: int) -
     ],
 )
 def test_other_tracebacks_in_the_output_are_not(lines: tuple[str, ...]) -> None:
-    found = verdict(printed(lines), failed_with(at=6, exit_code=1), recorded=False)
+    found = the_verdict_on(
+        printed(lines), failed_with(at=6, exit_code=1), recorded=False
+    )
 
     assert "exited with code 1" in found.title
 
@@ -203,7 +196,7 @@ NOT_ARRIVED = an_exception(
 
 
 def test_a_thread_that_ended_later_is_not_the_cause() -> None:
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), a_task(), printed(OF_THREAD, at=25), failed_with(MISSING, at=20)
     )
 
@@ -212,7 +205,7 @@ def test_a_thread_that_ended_later_is_not_the_cause() -> None:
 
 
 def test_a_preload_that_raised_in_the_runs_own_worker_is_why_none_arrived() -> None:
-    found = verdict(printed(OF_PRELOAD), failed_with(NOT_ARRIVED))
+    found = the_verdict_on(printed(OF_PRELOAD), failed_with(NOT_ARRIVED))
 
     assert found.rule == "worker-start-failed"
     assert found.title == "A worker failed to start: KeyError: 'UNITS'"
@@ -223,7 +216,7 @@ def test_an_option_that_the_scheduler_does_not_have_is_why_nothing_listens() -> 
     refused = an_exception(
         "OSError", "Timed out trying to connect to tcp://127.0.0.1:60245 after 8 s"
     )
-    found = verdict(printed(OF_OPTION), failed_with(refused), recorded=False)
+    found = the_verdict_on(printed(OF_OPTION), failed_with(refused), recorded=False)
 
     assert found.rule == "worker-start-failed"
     assert found.title.startswith("A scheduler failed to start: No such option")
@@ -236,7 +229,7 @@ def test_dasks_own_message_of_a_failed_start_is_no_reason() -> None:
         "    asyncio_run(run())",
         "RuntimeError: Nanny failed to start.",
     ]
-    found = verdict(printed(vague), failed_with(NOT_ARRIVED))
+    found = the_verdict_on(printed(vague), failed_with(NOT_ARRIVED))
 
     assert found.rule == "workers-never-arrived"
 
@@ -245,7 +238,7 @@ def test_a_task_that_failed_unnoticed_comes_before_one_that_gave_up_waiting() ->
     purpose = 'Traceback:\n  File "/jobs/shops.py", line 18, in relabel\n    raise TimeoutError(text)\n'
     text = "shop 0: no price list"
     own = f"{purpose}TimeoutError: {text}"
-    found = verdict(
+    found = the_verdict_on(
         a_worker(),
         a_failed_task("publish-1", "ValueError", "could not convert 'n/a'", at=4),
         a_failed_task("relabel-1", "TimeoutError", text, at=12, traceback=own),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     a_graph,
@@ -14,6 +13,7 @@ from runs_from_rows import (
     a_worker,
     an_event,
     an_exception,
+    the_verdict,
 )
 from runs_from_rows import failed_with as ended_with
 
@@ -40,9 +40,7 @@ def cancelled_by(client: str, key: str = "draw-1", reason: str = "unknown") -> F
         *reported_by_the_scheduler(client, key),  # type: ignore[arg-type]
         ended_with(an_exception(CANCELLED, f"draw-1 cancelled for reason: {reason}.")),
     )
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +87,7 @@ def test_a_restart_is_the_runs_own_where_nobody_else_is_connected(
             an_exception(CANCELLED, "draw-1 cancelled for reason: scheduler-restart.")
         ),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert (found.title, found.retry_advice) == (title, advice)
     assert found.retry_confidence == "medium"
 
@@ -100,9 +96,7 @@ def timed_out(*done: float) -> Finding:
     tasks = [a_task(f"draw-{n}", start=at) for n, at in enumerate(done)]
     waited = an_exception("TimeoutError", "timed out after 4 s.")
     run = a_run(a_worker(), a_graph(), *tasks, ended_with(waited, at=8.0))
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def test_a_time_limit_that_was_too_short_reports_how_much_longer_the_work_needs() -> (
@@ -127,9 +121,7 @@ def test_what_the_job_cancels_of_its_own_is_no_work_of_dasks() -> None:
     )
     own = an_exception("asyncio.exceptions.CancelledError", "", traceback=text)
     run = a_run(a_worker(), a_graph(), ended_with(own))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "driver-exception"
 
 
@@ -152,8 +144,6 @@ def test_work_that_is_cancelled_is_the_reason_of_what_is_raised_from_none() -> N
         handled=(f"distributed.client.FutureCancelledError: {message}",),
     )
     run = a_run(a_worker(), a_graph(), cancelled, ended_with(error))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "cancelled"
     assert "stale inputs" in found.cause

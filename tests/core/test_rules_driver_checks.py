@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
-from runs_from_rows import Piece, a_run, a_task, a_worker, an_exception, failed_with
+from runs_from_rows import (
+    Piece,
+    a_run,
+    a_task,
+    a_worker,
+    an_exception,
+    failed_with,
+    the_verdict,
+)
 
 LINE = {
     "raise": "raise ValueError('5 of 6 parts')",
@@ -22,8 +29,7 @@ def verdict(how: str, *pieces: Piece, file: str = "/jobs/nightly.py") -> Finding
     )
     raised = an_exception("ValueError", "5 of 6 parts", traceback=traceback)
     run = a_run(a_worker("tcp://w1"), *pieces, failed_with(raised))
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "driver-exception"
     return found
 

@@ -6,13 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import verdict_in
-from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
     a_graph,
     a_log_line,
-    a_run,
     a_sample,
     a_task,
     a_worker,
@@ -21,6 +18,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     stopped_by,
+    the_verdict_on,
 )
 
 SITE = "/venv/lib/python3.12/site-packages/distributed"
@@ -45,14 +43,6 @@ def blocked_at(*stack: str, at: float = 40.0, **more: Any) -> Piece:
     )
 
 
-def verdict(*pieces: Any) -> Finding:
-    """Return the verdict on a run of these pieces."""
-    run = a_run(*pieces)
-    found = verdict_in(run)
-    assert found is not None
-    return found
-
-
 CONNECTING = blocked_at(
     of_dask("client.py", "__init__"),
     of_dask("client.py", "start"),
@@ -61,7 +51,7 @@ CONNECTING = blocked_at(
 
 
 def test_a_driver_that_is_stopped_inside_of_client_could_not_connect() -> None:
-    found = verdict(CONNECTING, aborted(at=50))
+    found = the_verdict_on(CONNECTING, aborted(at=50))
 
     assert found.rule == "cannot-connect"
     assert ADDRESS in found.title
@@ -73,7 +63,7 @@ def test_a_driver_that_is_stopped_inside_of_client_could_not_connect() -> None:
 def test_a_driver_that_connected_after_all_is_not_reported_to_be_connecting() -> None:
     moved = an_event("driver-unblocked", "driver", at=42.0, lasted=22)
 
-    found = verdict(CONNECTING, moved, ON_A_CLUSTER, aborted(at=50))
+    found = the_verdict_on(CONNECTING, moved, ON_A_CLUSTER, aborted(at=50))
 
     assert found.rule == "driver-killed"
 
@@ -83,11 +73,11 @@ def test_a_client_that_reconnects_to_a_scheduler_that_was_there_is_another_story
 ):
     known = an_event("scheduler-info", ADDRESS)
 
-    assert verdict(known, CONNECTING, aborted(at=50)).rule == "driver-killed"
+    assert the_verdict_on(known, CONNECTING, aborted(at=50)).rule == "driver-killed"
 
 
 def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -> None:
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER,
         a_worker(),
         blocked_at(of_dask("queues.py", "get"), of_dask("utils.py", "sync")),
@@ -101,7 +91,7 @@ def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -
 
 
 def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER,
         a_worker(),
         blocked_at(of_dask("client.py", "run"), of_dask("utils.py", "sync")),
@@ -117,7 +107,7 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     shook = (
         "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote 'tls://w'"
     )
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER,
         a_log_line(shook, at=30, role="scheduler", source="scheduler"),
         blocked_at(of_dask("client.py", "wait_for_workers")),
@@ -129,7 +119,9 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
 
 def test_a_driver_that_is_stopped_in_its_own_code_is_reported_with_its_line() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
-    found = verdict(ON_A_CLUSTER, a_worker(), blocked_at(), by_a_host, aborted(at=50))
+    found = the_verdict_on(
+        ON_A_CLUSTER, a_worker(), blocked_at(), by_a_host, aborted(at=50)
+    )
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert "nightly.py:30" in found.cause
@@ -139,7 +131,7 @@ def test_a_driver_that_is_stopped_in_its_own_code_is_reported_with_its_line() ->
 def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER, a_worker(), *going_on, blocked_at(), by_a_host, aborted(at=50)
     )
 
@@ -156,7 +148,7 @@ def test_a_driver_waits_for_results_since_it_last_submitted_work(
     at_gather = blocked_at(of_dask("client.py", "gather"))
     running = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
 
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER, a_worker(), *batches, *running, at_gather, aborted(at=50)
     )
 
@@ -164,7 +156,7 @@ def test_a_driver_waits_for_results_since_it_last_submitted_work(
 
 
 def test_the_position_of_a_driver_does_not_outweigh_its_exception() -> None:
-    found = verdict(
+    found = the_verdict_on(
         ON_A_CLUSTER,
         a_worker(),
         blocked_at(of_dask("queues.py", "get"), at=20),
@@ -197,7 +189,7 @@ def polled(*, cpu: float, end: Piece) -> list[Piece]:
 
 
 def test_a_task_that_computes_until_the_host_ends_the_run_is_no_stall() -> None:
-    found = verdict(*polled(cpu=97.0, end=aborted(at=100)))
+    found = the_verdict_on(*polled(cpu=97.0, end=aborted(at=100)))
 
     assert found.rule == "driver-killed"
 
@@ -206,7 +198,7 @@ def test_a_driver_that_is_killed_without_being_asked_did_not_lose_patience() -> 
     pieces = polled(cpu=1.0, end=aborted(at=100))
     killed = an_event("driver-ended", at=100.5, signal=9)
 
-    assert verdict(*pieces, killed).rule == "driver-killed"
+    assert the_verdict_on(*pieces, killed).rule == "driver-killed"
 
 
 def test_a_method_of_an_actor_that_does_not_return_is_named() -> None:
@@ -225,7 +217,7 @@ def test_a_method_of_an_actor_that_does_not_return_is_named() -> None:
         "driver-call-failed", "driver", at=30, exception="TimeoutError", identity="a1"
     )
     # The process closes its cluster before it ends.
-    found = verdict(ON_A_CLUSTER, a_worker(), raised, failed_with(late, at=45))
+    found = the_verdict_on(ON_A_CLUSTER, a_worker(), raised, failed_with(late, at=45))
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
     assert "a method of an actor" in found.title
@@ -252,7 +244,7 @@ def test_two_tasks_that_want_each_others_locks_are_both_named() -> None:
         processing=[first, second], answers=reported,
     )  # fmt: skip
     late = failed_with(an_exception("TimeoutError", ""), at=100)
-    found = verdict(a_worker(), stall, late)
+    found = the_verdict_on(a_worker(), stall, late)
 
     assert found.rule == "stalled"
     assert "'a' waited for a `Lock` for" in found.title
@@ -274,7 +266,7 @@ def test_a_future_of_the_standard_library_that_was_waited_for_is_a_wait(
     queued = {"queued": 61}
     stall = an_event("stall", at=20, lasted=16, workers=0, states=queued)
 
-    found = verdict(stall, failed_with(late, at=25))
+    found = the_verdict_on(stall, failed_with(late, at=25))
 
     assert found.rule == "workers-never-arrived"
 
@@ -299,7 +291,7 @@ def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_ther
     graph = a_graph(at=submitted)
     stopped = stopped_by("prefect", "evicted", at=100, exception=SIGTERM)
 
-    found = verdict(ON_A_CLUSTER, a_worker(), graph, blocked, moved, stopped)
+    found = the_verdict_on(ON_A_CLUSTER, a_worker(), graph, blocked, moved, stopped)
 
     assert found.rule == "stopped-by-host"
     assert found.cause.endswith(text)
@@ -308,7 +300,7 @@ def test_a_stop_by_the_host_names_the_line_and_how_long_the_driver_had_been_ther
 def test_a_driver_is_where_it_was_only_until_it_is_gone() -> None:
     gone = an_event("driver-lost", "driver", at=50, pid=7, exit_code=-9)
 
-    found = verdict(ON_A_CLUSTER, a_worker(), blocked_at(), gone, aborted(at=80))
+    found = the_verdict_on(ON_A_CLUSTER, a_worker(), blocked_at(), gone, aborted(at=80))
 
     assert found.rule == "driver-killed"
     assert "The driver had been at /jobs/nightly.py:30 in main" in found.cause
@@ -348,6 +340,6 @@ def test_a_driver_that_waited_for_something_else_is_not_blamed_on_a_thread(
 ) -> None:
     here = (ON_A_CLUSTER, a_worker(), a_graph(), *a_thread_that_failed(failed_at))
 
-    found = verdict(*here, blocked_at(*stack), TERMINATED, aborted(at=45))
+    found = the_verdict_on(*here, blocked_at(*stack), TERMINATED, aborted(at=45))
 
     assert found.rule == "driver-killed"

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.chain import chain_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
-from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -34,6 +33,7 @@ from runs_from_rows import (
     raised_in,
     stopped_by,
     succeeded,
+    the_verdict,
 )
 
 LIB = "/v/lib/python3.11/site-packages"
@@ -148,17 +148,11 @@ def all_paused() -> Piece:
     )  # fmt: skip
 
 
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
-
-
 def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
-    found = verdict(hung(nested(a_task_at("inner-1"))))
+    found = the_verdict(hung(nested(a_task_at("inner-1"))))
 
     assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
-    assert verdict(hung(iterating())).rule == "nested-client-deadlock"
+    assert the_verdict(hung(iterating())).rule == "nested-client-deadlock"
 
 
 def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
@@ -175,7 +169,7 @@ def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
         answers=what_w1_reports({"outer-1": making}, waits),
     )
 
-    assert verdict(hung(stall)).rule == "stalled"
+    assert the_verdict(hung(stall)).rule == "stalled"
 
 
 @pytest.mark.parametrize(
@@ -192,13 +186,13 @@ def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
     ],
 )
 def test_a_task_that_waits_in_a_client_need_not_be_a_deadlock(stall: Piece) -> None:
-    assert verdict(hung(stall)).rule == "stalled"
+    assert the_verdict(hung(stall)).rule == "stalled"
 
 
 def test_a_worker_with_a_free_thread_is_not_in_a_deadlock_over_threads() -> None:
     run = hung(nested(a_task_at("inner-1")), workers=(a_worker(nthreads=2),))
 
-    assert verdict(run).rule == "stalled"
+    assert the_verdict(run).rule == "stalled"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +206,7 @@ def test_a_worker_with_a_free_thread_is_not_in_a_deadlock_over_threads() -> None
 def test_whoever_stops_a_known_hang_it_is_the_hang(
     stopped: str, confidence: str
 ) -> None:
-    found = verdict(hung(of_resources(), error=an_exception(stopped, "")))
+    found = the_verdict(hung(of_resources(), error=an_exception(stopped, "")))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", confidence)
 
@@ -235,7 +229,7 @@ def test_an_exit_after_a_wait_that_timed_out_is_the_hang(
         a_worker(), a_graph(), stall, gave_up, *later,
         failed_with(None, exit_code=7, at=100),
     )  # fmt: skip
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == rule
     assert ("then the driver exited" in found.cause) == (rule == "stalled")
@@ -261,7 +255,7 @@ def test_what_a_driver_raises_for_a_timeout_of_dasks_is_the_hang(
         an_exception("RuntimeError", "0 of 5 blocks cut"), handled=handled
     )
 
-    assert verdict(hung(stall, gave_up, error=error)).rule == rule
+    assert the_verdict(hung(stall, gave_up, error=error)).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -284,7 +278,7 @@ def test_an_exit_after_a_poll_at_one_line_is_the_hang(
         an_event("driver-exit", "driver", at=100, pid=1, code=7),
         failed_with(None, exit_code=7, at=100),
     )  # fmt: skip
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == rule
     assert ("then the driver exited" in found.cause) == (rule == "stalled")
@@ -318,7 +312,7 @@ def test_what_a_driver_lacks_after_a_wait_that_it_gave_up_is_the_hang(
         "driver-call-failed", "driver", at=90.0, call="Future.result", key="train-1",
         exception="TimeoutError", message="timed out after 10 s.", identity="1", pid=1,
     )  # fmt: skip
-    found = verdict(hung(stall, gave_up, error=error))
+    found = the_verdict(hung(stall, gave_up, error=error))
 
     assert found.rule == rule
     assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
@@ -371,7 +365,7 @@ IN_AS_COMPLETED = (
 def test_a_driver_that_exits_after_a_wait_in_vain_is_the_hang_in_whatever_words(
     wait: Piece, rule: str
 ) -> None:
-    found = verdict(hung(of_resources(), wait, error=EXITS))
+    found = the_verdict(hung(of_resources(), wait, error=EXITS))
 
     assert found.rule == rule
     assert ("failed without the result" in found.cause) == (rule == "no-valid-worker")
@@ -387,7 +381,7 @@ def test_a_driver_whose_wait_ended_with_a_result_did_not_wait_in_vain(
         "driver-blocked", "driver", at=96.0, lasted=40.0, pid=1, stack=IN_AS_COMPLETED
     )
     done = a_task("train-0", start=stop - 1)
-    found = verdict(hung(of_resources(), wait, done, error=EXITS))
+    found = the_verdict(hung(of_resources(), wait, done, error=EXITS))
 
     assert found.rule == rule
 
@@ -412,7 +406,7 @@ def test_a_driver_that_exits_after_its_only_wait_gave_up_what_was_running(
     waits: list[float], rule: str
 ) -> None:
     running = a_stall(a_task_at("fetch-1", executing_for=58))
-    found = verdict(hung(running, *map(a_wait_in_vain, waits), error=EXITS))
+    found = the_verdict(hung(running, *map(a_wait_in_vain, waits), error=EXITS))
 
     assert found.rule == rule
 
@@ -429,14 +423,14 @@ def test_a_failure_beside_a_task_that_hangs_is_the_root(
         answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
     feed = a_failed_task("feed-1", "KeyError", "'temp_c'", at=failed_at)
-    found = verdict(hung(stall, feed))
+    found = the_verdict(hung(stall, feed))
 
     assert found.rule == rule
     assert found.title.startswith("KeyError in 'feed': 'temp_c'; then ")
 
 
 def test_a_resource_that_no_worker_has_is_named() -> None:
-    found = verdict(hung(of_resources()))
+    found = the_verdict(hung(of_resources()))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "high")
     assert found.title == "No worker could run 'train': it asks for GPU=1"
@@ -461,11 +455,11 @@ def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for(
     run = hung(of_resources(), workers=((kind, (at, what, address, detail)),))
 
     offered = f"no worker has that (available resources: {there}=2{hint})"
-    assert offered in verdict(run).cause
+    assert offered in the_verdict(run).cause
 
 
 def test_a_worker_that_is_asked_for_by_name_is_named() -> None:
-    found = verdict(hung(of_resources(resources={}, workers=["tcp://gone"])))
+    found = the_verdict(hung(of_resources(resources={}, workers=["tcp://gone"])))
 
     assert found.title == "No worker could run 'train': it asks for worker tcp://gone"
 
@@ -478,7 +472,7 @@ def test_the_address_of_a_worker_that_died_is_gone_though_its_nanny_starts_anoth
 ) -> None:
     death = a_death(exit_code=-11, at=5.0, executing=["load-1"])
     again = a_worker("tcp://w2", at=7.0, name="1", pid=101)
-    found = verdict(hung(death, again, of_resources(resources={}, workers=[asked])))
+    found = the_verdict(hung(death, again, of_resources(resources={}, workers=[asked])))
 
     assert found.rule == rule
     assert ("ask for workers by name" in found.remedy) == (rule == "worker-segfault")
@@ -492,14 +486,14 @@ def test_tasks_on_a_cluster_without_workers_do_not_wait_for_those_of_another() -
     )  # fmt: skip
     other = a_departure(at=99.5, stimulus="retire-workers-1", expected=True)
     stall = a_stall(workers=0, states={"queued": 4})
-    found = verdict(hung(*schedulers, other, graph, stall))
+    found = the_verdict(hung(*schedulers, other, graph, stall))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "high")
     assert found.title == (
         "4 tasks ('settle') waited on a cluster that has no workers; another cluster has 1"
     )
     assert "`with client.as_current():`" in found.remedy
-    one = verdict(hung(schedulers[0], other, graph, stall))
+    one = the_verdict(hung(schedulers[0], other, graph, stall))
     assert "another cluster" not in one.title
 
 
@@ -538,7 +532,7 @@ def test_a_worker_that_is_missing_since_its_command_failed_is_a_failed_start(
         )
         for seq, line in enumerate(printed)
     ]
-    found = verdict(hung(*lines, *programs, of_resources()))
+    found = the_verdict(hung(*lines, *programs, of_resources()))
 
     begins = "A worker with GPU=1 failed to start: OSError: [Errno 98] Address already in use; then no"
     assert found.title.startswith(begins) == first
@@ -547,7 +541,7 @@ def test_a_worker_that_is_missing_since_its_command_failed_is_a_failed_start(
 
 def test_workers_that_all_left_in_order_are_missed() -> None:
     gone = a_departure(stimulus="retire-workers-1", expected=True)
-    found = verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
+    found = the_verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
     assert found.title == "No worker was left, and 4 tasks waited"
@@ -556,7 +550,7 @@ def test_workers_that_all_left_in_order_are_missed() -> None:
 def test_workers_that_their_cluster_closed_without_a_death_are_missed() -> None:
     closing = an_event("worker-closing", "tcp://w1", at=9.9, reason="nanny-close")
     gone = a_departure(stimulus="handle-worker-cleanup-1", expected=False)
-    found = verdict(hung(closing, gone, a_stall(workers=0, states={"queued": 4})))
+    found = the_verdict(hung(closing, gone, a_stall(workers=0, states={"queued": 4})))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
 
@@ -567,7 +561,7 @@ def test_a_standstill_that_was_last_described_after_the_timeout_is_the_cause() -
         exception="TimeoutError", message="", identity="7f1",
     )  # fmt: skip
     timeout = msgspec.structs.replace(TIMED_OUT, chain_ids=("7f1",))
-    found = verdict(hung(of_a_shared_wait(at=80.0), raised, error=timeout))
+    found = the_verdict(hung(of_a_shared_wait(at=80.0), raised, error=timeout))
 
     assert found.rule == "stalled"
 
@@ -584,14 +578,14 @@ def of_a_shared_wait(**more: Any) -> Piece:
 
 def test_workers_that_died_are_the_cause_of_a_hang_without_workers() -> None:
     died = a_death(exit_code=-11, processing=["load-1"])
-    found = verdict(hung(died, a_stall(workers=0, states={"queued": 4})))
+    found = the_verdict(hung(died, a_stall(workers=0, states={"queued": 4})))
 
     assert found.rule == "worker-segfault"
 
 
 def test_workers_that_never_came_are_missed() -> None:
     stall = a_stall(workers=0, statuses={}, states={"queued": 4})
-    found = verdict(hung(stall, workers=()))
+    found = the_verdict(hung(stall, workers=()))
 
     assert (found.rule, found.confidence) == ("workers-never-arrived", "high")
     assert found.title == "No worker ever arrived, and 4 tasks waited"
@@ -600,7 +594,7 @@ def test_workers_that_never_came_are_missed() -> None:
 def test_a_local_cluster_that_never_had_a_worker_is_not_waiting_for_a_queue() -> None:
     stall = a_stall(workers=0, statuses={}, states={"queued": 4})
     cluster = an_event("driver-attached", "driver", cluster={"kind": "LocalCluster"})
-    found = verdict(hung(stall, cluster, workers=()))
+    found = the_verdict(hung(stall, cluster, workers=()))
 
     assert found.remedy.startswith(
         "A LocalCluster starts the requested workers at once"
@@ -618,7 +612,7 @@ def test_a_task_whose_worker_computed_all_the_time_does_not_wait(
 ) -> None:
     used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 80, 5)]
     stall = a_stall(a_task_at("solve-1", executing_for=58), *others)
-    found = verdict(hung(*used, stall))
+    found = the_verdict(hung(*used, stall))
 
     assert found.rule == "stalled"
     assert ("used 99% of a core: it was computing" in found.cause) == computes
@@ -646,9 +640,7 @@ def test_workers_that_are_paused_do_not_arrive(lines: list[str], rule: str) -> N
     ]
     sample = a_sample(memory=360 * MIB, at=3.0)
     run = a_run(a_worker(), sample, *said, failed_with(waited, at=16))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == rule
     paused = "1 of 1 worker was paused for lack of memory: 360 MiB of 400 MiB in use"
     assert (found.title == paused) == (rule == "workers-paused")
@@ -676,12 +668,14 @@ def test_one_running_worker_is_enough_not_to_blame_the_paused_one() -> None:
         paused=["tcp://w1"],
     )  # fmt: skip
 
-    assert verdict(hung(stall)).rule == "stalled"
+    assert the_verdict(hung(stall)).rule == "stalled"
 
 
 def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
     line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 28] No space left on device"
-    found = verdict(hung(a_log_line(line), a_sample(spilled=900 * MIB), all_paused()))
+    found = the_verdict(
+        hung(a_log_line(line), a_sample(spilled=900 * MIB), all_paused())
+    )
 
     assert (found.rule, found.confidence) == ("disk-full", "high")
     assert found.subject.worker == "tcp://w1"
@@ -690,7 +684,7 @@ def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
 
 def test_a_limit_on_the_size_of_spilled_files_is_no_full_disk() -> None:
     line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 27] File too large"
-    found = verdict(hung(a_log_line(line), all_paused()))
+    found = the_verdict(hung(a_log_line(line), all_paused()))
 
     assert (found.rule, found.confidence) == ("disk-full", "high")
     assert found.title == (
@@ -704,7 +698,7 @@ def test_a_folder_that_was_removed_is_no_full_disk() -> None:
         "Spill to disk failed; keeping data in memory\n"
         "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/w1/storage/x'"
     )
-    found = verdict(hung(a_log_line(line), all_paused()))
+    found = the_verdict(hung(a_log_line(line), all_paused()))
 
     assert found.title.startswith("Spilling failed (FileNotFoundError), and 1 worker")
     assert "disk was full" not in found.cause
@@ -714,11 +708,11 @@ def test_a_folder_that_was_removed_is_no_full_disk() -> None:
 def test_a_full_disk_on_running_workers_is_not_the_hang() -> None:
     line = a_log_line("Spill to disk failed; keeping data in memory")
 
-    assert verdict(hung(line, a_stall(a_task_at("use-1")))).rule == "stalled"
+    assert the_verdict(hung(line, a_stall(a_task_at("use-1")))).rule == "stalled"
 
 
 def test_an_input_that_cannot_be_pickled_is_named() -> None:
-    found = verdict(hung(a_log_line(NO_PICKLE), of_a_lock()))
+    found = the_verdict(hung(a_log_line(NO_PICKLE), of_a_lock()))
 
     assert (found.rule, found.confidence) == ("dependency-not-serializable", "high")
     assert found.title == "A result of 'lock' (lock) cannot be sent between workers"
@@ -735,7 +729,7 @@ def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:
         answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
 
-    cause = verdict(hung(stall)).cause
+    cause = the_verdict(hung(stall)).cause
     assert "2 tasks of 'fetch' and 'count' had been assigned but did not start" in cause
 
 
@@ -749,7 +743,7 @@ def test_the_kinds_of_tasks_that_did_not_start_are_named() -> None:
     ],
 )
 def test_without_both_signs_no_input_is_blamed(pieces: tuple[Piece, ...]) -> None:
-    assert verdict(hung(*pieces)).rule == "stalled"
+    assert the_verdict(hung(*pieces)).rule == "stalled"
 
 
 def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_cluster() -> (
@@ -759,7 +753,7 @@ def test_a_driver_that_waits_for_workers_which_the_cluster_closed_names_the_clus
         '  File "/jobs/nightly.py", line 9, in main\n\tclient.wait_for_workers(1)',
         '  File "/venv/site-packages/distributed/client.py", line 1, in wait_for_workers',
     ]
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(name="1"),
             a_departure(at=5, closing="client-restart-1"),
@@ -789,7 +783,7 @@ def test_what_a_run_waited_for_when_its_host_stopped_it_is_a_warning(
         stopped_by("prefect", reason, at=100, exception=TIMED_OUT),
     )
 
-    found = verdict(run)
+    found = the_verdict(run)
     others = [each for each in findings_in(run) if each.rule in WAITS | {STALLED}]
 
     assert (found.rule, found.retry_advice) == ("stopped-by-host", "unknown")
@@ -803,7 +797,7 @@ def test_what_a_run_waited_for_when_its_host_stopped_it_is_a_warning(
 def test_a_run_that_its_host_stopped_at_work_had_no_failure() -> None:
     run = a_run(a_worker(), a_graph(), stopped_by("prefect", "evicted", at=100))
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
     assert "No failure had been recorded by then" in found.cause
@@ -820,7 +814,7 @@ def test_tasks_that_ran_when_their_host_stopped_the_run_may_only_take_long(
     end = stopped_by("prefect", "evicted", at=61 + lasted, exception=TIMED_OUT)
     run = a_run(a_worker(), a_graph(), stall, end)
 
-    found = verdict(run)
+    found = the_verdict(run)
     others = [each.rule for each in findings_in(run) if each is not found]
 
     assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
@@ -837,7 +831,7 @@ def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that(
     )
     limited = stopped_by("prefect", "run-timeout", at=25, exception=making, limit=25.0)
 
-    found = verdict(a_run(limited))
+    found = the_verdict(a_run(limited))
 
     assert found.title == (
         "Reached its time limit of 25 s while its cluster was starting"
@@ -855,7 +849,7 @@ def test_a_time_limit_reports_whether_the_driver_was_still_submitting(
     tasks = [a_task(f"draw-{n}", start=20 + n) for n in range(4)]
     limited = stopped_by("prefect", "run-timeout", at=25.1, limit=25.0)
 
-    found = verdict(a_run(a_worker(), *graphs, *tasks, limited))
+    found = the_verdict(a_run(a_worker(), *graphs, *tasks, limited))
 
     title = "Reached its time limit of 25 s with 4 of 20 tasks done"
     assert (found.title == f"{title} and more to submit") is more
@@ -882,7 +876,7 @@ def test_a_time_limit_that_is_over_before_there_is_a_client_has_the_drivers_line
         sources={"driver": SourceAccount(batches=1)},
     )
 
-    found = verdict(a_run(limited))
+    found = the_verdict(a_run(limited))
 
     assert found.title == (
         "Reached its time limit of 40 s before it had connected to a cluster"
@@ -908,7 +902,7 @@ def test_a_time_limit_that_is_over_while_the_cluster_closes_is_reported_as_that(
         "airflow", "task-timeout", at=40, exception=closing, limit=40.0
     )
 
-    found = verdict(a_run(a_worker(), a_graph(tasks=1), a_task("load-1"), limited))
+    found = the_verdict(a_run(a_worker(), a_graph(tasks=1), a_task("load-1"), limited))
 
     assert found.title == (
         "Reached its time limit of 40 s while its cluster was closing; "
@@ -930,8 +924,8 @@ def test_a_time_limit_is_no_hang_of_tasks_that_finished_before_the_cluster_close
         task = a_task("load-1", start=stop - 70, compute=70)
         return a_run(a_worker(), a_graph(tasks=1), stall, task, limited)
 
-    assert verdict(run(stop=75)).rule == "stopped-by-host"
-    assert verdict(run(stop=94.5)).rule != "stopped-by-host"
+    assert the_verdict(run(stop=75)).rule == "stopped-by-host"
+    assert the_verdict(run(stop=94.5)).rule != "stopped-by-host"
 
 
 def test_the_progress_at_a_time_limit_names_the_tasks_of_all_graphs() -> None:
@@ -940,7 +934,7 @@ def test_the_progress_at_a_time_limit_names_the_tasks_of_all_graphs() -> None:
     done = [a_task(f"load-{n}", start=10.0 * n, compute=9.0) for n in (1, 2)]
     limited = stopped_by("prefect", "run-timeout", at=30, limit=30.0)
 
-    found = verdict(a_run(a_worker(), first, second, *done, limited))
+    found = the_verdict(a_run(a_worker(), first, second, *done, limited))
 
     assert "2 of 4 tasks of 'load' and 'total' had ended" in found.cause
 
@@ -954,7 +948,7 @@ def test_a_time_limit_that_cancels_the_driver_is_no_cancellation_of_futures() ->
     )
     short = a_stall(a_task_at("load-1", executing_for=5), at=58, lasted=5)
 
-    found = verdict(a_run(a_worker(), a_graph(), short, limited))
+    found = the_verdict(a_run(a_worker(), a_graph(), short, limited))
 
     assert found.rule == "stopped-by-host"
     assert "of 1 m 00 s" in found.title
@@ -982,7 +976,7 @@ def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
 
     done = [a_task(f"load-{n}", start=1.0 + n, compute=1.0) for n in range(4)]
 
-    found = verdict(a_run(a_worker(), a_graph(), *done, heard, (kind, end)))
+    found = the_verdict(a_run(a_worker(), a_graph(), *done, heard, (kind, end)))
 
     assert found.title == (
         f"Airflow stopped this task after 1 m 00 s (marked failed); {progress}"
@@ -1000,7 +994,7 @@ def test_a_host_that_ends_a_run_may_close_its_cluster_first(
         "load-1 cancelled for reason: scheduler-connection-lost.\n"
         "Client lost the connection to the scheduler.",
     )
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(),
             a_graph(),
@@ -1020,11 +1014,11 @@ def test_tasks_that_a_later_graph_names_again_count_once() -> None:
         a_worker(), first, a_task("load-1"), second, stopped_by("prefect", "cancelled")
     )
 
-    assert "1 of 2 tasks were done" in verdict(run).title
+    assert "1 of 2 tasks were done" in the_verdict(run).title
 
 
 def test_a_cluster_that_closed_workers_while_they_were_restarted_is_blamed() -> None:
-    found = verdict(
+    found = the_verdict(
         hung(
             a_departure(at=5, closing="client-restart-1"),
             a_worker("tcp://w2", at=20, name="1", pid=2),
@@ -1039,7 +1033,7 @@ def test_a_cluster_that_closed_workers_while_they_were_restarted_is_blamed() -> 
 
 def test_a_worker_that_was_scaled_away_was_not_lost_by_its_cluster() -> None:
     gone = a_departure(stimulus="retire-workers-1", closing="nanny-close")
-    found = verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
+    found = the_verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
 
     assert found.rule == "no-valid-worker"
 
@@ -1050,7 +1044,7 @@ def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
         answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
         waiting=[{"key": "sum-1", "waits_for": [["fetch-1", "processing"]]}],
     )  # fmt: skip
-    found = verdict(hung(stall))
+    found = the_verdict(hung(stall))
 
     assert (found.rule, found.confidence) == ("stalled", "low")
     assert "at /jobs/nightly.py:30 in fetch" in found.cause
@@ -1060,7 +1054,7 @@ def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
 
 
 def test_a_standstill_without_any_task_at_work_is_surer() -> None:
-    found = verdict(hung(a_stall(a_task_at("inc-1"))))
+    found = the_verdict(hung(a_stall(a_task_at("inc-1"))))
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
     assert "1 task waited, and none was running" in found.title
@@ -1070,7 +1064,7 @@ def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
     ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
     # Cancelling lets the detector see nothing wanted any more.
     over = an_event("stall-over", at=99.5, lasted=79.0)
-    found = verdict(hung(nested(a_task_at("inner-1")), ended, over, error=OUR_END))
+    found = the_verdict(hung(nested(a_task_at("inner-1")), ended, over, error=OUR_END))
 
     assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
     assert "`blackbox.stall.end-run` ended the run" in found.cause
@@ -1079,7 +1073,7 @@ def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
 def test_what_is_reported_after_our_own_end_of_a_run_is_not_believed() -> None:
     ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
     late = a_stall(at=99.5, states={})
-    found = verdict(hung(of_resources(), ended, late, error=OUR_END))
+    found = the_verdict(hung(of_resources(), ended, late, error=OUR_END))
 
     assert found.rule == "no-valid-worker"
 
@@ -1088,7 +1082,7 @@ def test_our_own_end_of_a_run_of_which_nothing_was_reported_is_no_error_of_the_d
     None
 ):
     ended = an_event("stall-cancelled-tasks", at=99, lasted=79.0, keys=1)
-    found = verdict(hung(ended, error=OUR_END))
+    found = the_verdict(hung(ended, error=OUR_END))
 
     assert (found.rule, found.confidence) == ("stalled", "low")
     assert "No task had finished for 1 m 19 s" in found.cause
@@ -1103,7 +1097,7 @@ def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
     over = an_event("tasks-runnable", at=39.5)
     waited = failed_with(an_exception("TimeoutError", ""), at=40)
     stuck = an_unrunnable("train-1", at=25)
-    found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
+    found = the_verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
     assert found.subject.key == "train-1"
@@ -1115,7 +1109,7 @@ def test_a_task_that_found_its_worker_is_not_why() -> None:
     over = an_event("tasks-runnable", at=27)
     waited = failed_with(an_exception("TimeoutError", ""), at=40)
     stuck = an_unrunnable("train-1", at=25)
-    found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
+    found = the_verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
 
     assert found.rule == "driver-exception"
 
@@ -1126,7 +1120,9 @@ def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
 ) -> None:
     samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, *goes_on)]
     by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
-    found = verdict(a_run(a_worker(), a_graph(), *samples, by_a_host, aborted(at=101)))
+    found = the_verdict(
+        a_run(a_worker(), a_graph(), *samples, by_a_host, aborted(at=101))
+    )
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert "scheduler had been unresponsive for 1 m 3" in found.cause
@@ -1138,7 +1134,7 @@ def test_between_two_clusters_no_scheduler_is_unresponsive() -> None:
     by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-9)
     run = a_run(a_worker(), a_graph(), *samples, closing, by_a_host, aborted(at=101))
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "driver-killed"
     assert "unresponsive" not in found.cause
@@ -1150,7 +1146,7 @@ def test_a_driver_that_froze_with_its_own_cluster_did_not_outlive_it() -> None:
     by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
     run = a_run(a_worker(), a_graph(), scheduler, lost, by_a_host, aborted(at=101))
 
-    assert verdict(run).rule == "driver-killed"
+    assert the_verdict(run).rule == "driver-killed"
 
 
 @pytest.mark.parametrize(
@@ -1165,7 +1161,7 @@ def test_a_scheduler_in_the_process_of_a_command_ended_with_it(
     ended = aborted(at=65, exit_code=-15)  # a busy machine: noticed later
     run = a_run(a_worker(), a_graph(), connected, scheduler, lost, ended)
 
-    assert verdict(run).rule == rule
+    assert the_verdict(run).rule == rule
 
 
 def always_on(run: RunTables) -> RunTables:
@@ -1177,7 +1173,7 @@ def always_on(run: RunTables) -> RunTables:
 
 def test_what_an_always_on_recorder_loses_is_the_scheduler() -> None:
     lost = an_event("driver-lost", at=8, pid=7)
-    found = verdict(always_on(a_run(a_worker(), a_graph(), lost, aborted(at=9))))
+    found = the_verdict(always_on(a_run(a_worker(), a_graph(), lost, aborted(at=9))))
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
 
@@ -1187,7 +1183,7 @@ def test_a_client_that_left_before_the_scheduler_closed_was_not_left_by_it() -> 
     closing = an_event("scheduler-closing", reason="signal-15", at=8.5)
     run = a_run(a_worker(), a_graph(), left, closing, aborted(at=9))
 
-    assert verdict(always_on(run)).rule == "driver-killed"
+    assert the_verdict(always_on(run)).rule == "driver-killed"
 
 
 @pytest.mark.parametrize(
@@ -1201,7 +1197,7 @@ def test_a_run_that_went_on_has_no_hang(stall: Piece) -> None:
     healthy = a_run(a_worker(), a_graph(), *signs, stall, over, succeeded(at=100))
 
     assert findings_in(healthy) == ()
-    assert verdict(hung(*signs, stall, over)).rule == "driver-exception"
+    assert the_verdict(hung(*signs, stall, over)).rule == "driver-exception"
 
 
 @pytest.mark.parametrize(
@@ -1219,20 +1215,20 @@ def test_a_stall_does_not_hide_what_a_task_raised() -> None:
         a_worker(), a_graph(), of_resources(), *raised_in("divide-1", error, at=99)
     )
 
-    assert verdict(run).rule == "task-exception"
+    assert the_verdict(run).rule == "task-exception"
 
 
 def test_a_driver_that_failed_of_itself_during_a_stall_did() -> None:
     error = an_exception("KeyError", "'tuesday'")
 
-    assert verdict(hung(of_resources(), error=error)).rule == "driver-exception"
+    assert the_verdict(hung(of_resources(), error=error)).rule == "driver-exception"
 
 
 def test_a_stall_of_long_ago_explains_nothing() -> None:
     stall = of_resources()
     late = failed_with(TIMED_OUT, at=1000)
 
-    assert verdict(a_run(a_worker(), stall, late)).rule == "driver-exception"
+    assert the_verdict(a_run(a_worker(), stall, late)).rule == "driver-exception"
 
 
 def test_deaths_before_another_hang_are_reported_beside_it() -> None:
@@ -1240,7 +1236,7 @@ def test_deaths_before_another_hang_are_reported_beside_it() -> None:
     back = a_worker("tcp://w2", at=6, pid=2)
     run = hung(died, back, a_failed_task(outcome="retried"), of_resources())
 
-    assert verdict(run).rule == "no-valid-worker"
+    assert the_verdict(run).rule == "no-valid-worker"
     assert "workers-died" in {finding.rule for finding in findings_in(run)}
 
 
@@ -1252,7 +1248,7 @@ def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
         answers=what_w1_reports({"fetch-1": IN_A_SERVICE}),
     )
 
-    assert verdict(hung(stall, error=late)).rule == "stalled"
+    assert the_verdict(hung(stall, error=late)).rule == "stalled"
 
 
 def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
@@ -1267,14 +1263,14 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
         answers=what_w1_reports({"write-1": stack}),
     )
 
-    found = verdict(hung(stall))
+    found = the_verdict(hung(stall))
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
     assert "waited for a `Lock`" in found.title
-    stopped = verdict(a_run(a_worker(), a_graph(), stall, aborted(at=100)))
+    stopped = the_verdict(a_run(a_worker(), a_graph(), stall, aborted(at=100)))
     assert (stopped.rule, stopped.confidence) == ("stalled", "medium")
     assert "/jobs/nightly.py:30" in found.remedy
-    interrupted = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
+    interrupted = the_verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
     assert (interrupted.rule, interrupted.confidence) == ("stalled", "medium")
 
 
@@ -1288,7 +1284,7 @@ def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
     error = an_exception("KeyboardInterrupt", "")
 
     run = hung(stall, *used, error=error)
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.title == (
         "Interrupted by Ctrl-C (SIGINT): 'fetch' waited at nightly.py:9 for 58 s, and no "
@@ -1305,7 +1301,7 @@ def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:
     stall = a_stall(a_task_at("fetch-1", executing_for=59))
 
     run = hung(stall, error=an_exception("KeyboardInterrupt", ""))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("cancelled", "high")
     # That nothing had finished before is no consequence of the interrupt.
@@ -1337,7 +1333,7 @@ def polling(*more: Piece, cpu: float = 2.0, inner_runs: bool = False) -> RunTabl
 
 
 def test_a_task_that_polls_for_what_it_has_sent_waits_for_it() -> None:
-    found = verdict(polling())
+    found = the_verdict(polling())
 
     assert (found.rule, found.confidence) == ("nested-client-deadlock", "medium")
     assert "other tasks of 'inner', at /jobs/nightly.py:8" in found.cause
@@ -1347,7 +1343,7 @@ def test_a_task_that_polls_for_what_it_has_sent_waits_for_it() -> None:
 def test_a_task_that_computes_or_whose_tasks_run_is_in_no_deadlock(
     run: RunTables,
 ) -> None:
-    assert verdict(run).rule != "nested-client-deadlock"
+    assert the_verdict(run).rule != "nested-client-deadlock"
 
 
 def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
@@ -1368,7 +1364,7 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
         executing=[{"key": "parse-2", "start": START + 20}],
     )
 
-    found = verdict(hung(stall, report))
+    found = the_verdict(hung(stall, report))
 
     assert (found.rule, found.subject.key) == ("stalled", "parse-2")
     assert "'parse' was still running, and blocked its worker" in found.title
@@ -1414,7 +1410,7 @@ def a_frozen_worker(*tasks: dict[str, Any], **process: object) -> RunTables:
 def test_what_a_worker_did_that_answered_nothing(
     process: dict[str, object], confidence: str, says: str, advice: str
 ) -> None:
-    found = verdict(a_frozen_worker(**process))
+    found = the_verdict(a_frozen_worker(**process))
 
     assert (found.rule, found.confidence) == ("stalled", confidence)
     assert "froze" in found.title
@@ -1424,7 +1420,7 @@ def test_what_a_worker_did_that_answered_nothing(
 
 
 def test_a_worker_that_was_stopped_is_no_worker_that_computes() -> None:
-    found = verdict(a_frozen_worker(state="stopped", watched=0.4, cpu=0.0))
+    found = the_verdict(a_frozen_worker(state="stopped", watched=0.4, cpu=0.0))
 
     assert "was stopped (SIGSTOP, a debugger) while running 'parse'" in found.title
     assert "GIL" not in found.cause
@@ -1432,7 +1428,7 @@ def test_a_worker_that_was_stopped_is_no_worker_that_computes() -> None:
 
 
 def test_a_frozen_worker_is_not_blamed_for_tasks_of_others() -> None:
-    found = verdict(
+    found = the_verdict(
         a_frozen_worker(a_task_at("load-1", worker="tcp://w2"), state="stopped")
     )
 
@@ -1449,7 +1445,7 @@ def test_a_worker_that_had_sent_nothing_for_long_is_named_where_no_stall_was_see
         "worker-unresponsive", "tcp://w1", at=99, pid=100, silent_for=lasted
     )
 
-    found = verdict(hung(silent))
+    found = the_verdict(hung(silent))
 
     assert found.rule == rule
     assert ("had sent no heartbeat for 9.6 s" in found.title) == (rule == "stalled")
@@ -1462,7 +1458,7 @@ def test_memory_that_grew_when_a_worker_plugin_started_is_attributed_to_it() -> 
         statuses={"paused": 1}, states={"no-worker": 4}, paused=["tcp://w1"]
     )
 
-    found = verdict(hung(started, *samples, paused))
+    found = the_verdict(hung(started, *samples, paused))
     assert found.rule == "workers-paused"
     assert "grown by 320 MiB when the worker plugin 'lexicon' was started" in (
         found.cause
@@ -1470,10 +1466,10 @@ def test_memory_that_grew_when_a_worker_plugin_started_is_attributed_to_it() -> 
     assert "'lexicon'" in (found.remedy or "")
 
     long_before = a_log_line("Starting Worker plugin lexicon", at=4.0)
-    assert "'lexicon'" not in verdict(hung(long_before, *samples, paused)).cause
+    assert "'lexicon'" not in the_verdict(hung(long_before, *samples, paused)).cause
 
     busy = a_task("inc-1", start=20.6)
-    assert "'lexicon'" not in verdict(hung(started, *samples, busy, paused)).cause
+    assert "'lexicon'" not in the_verdict(hung(started, *samples, busy, paused)).cause
 
 
 ACQUIRES = [
@@ -1530,7 +1526,7 @@ def test_what_finishes_once_the_driver_has_given_up_does_not_end_the_hang(
         message=TIMED_OUT.message, file="/jobs/nightly.py", line=12,
     )  # fmt: skip
 
-    assert verdict(waiting_for_a_lock(over, raised)).rule == rule
+    assert the_verdict(waiting_for_a_lock(over, raised)).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -1543,7 +1539,7 @@ def test_a_driver_that_closes_its_client_gave_up_unless_it_sends_more_work(
     closed = an_event("driver-closing", "driver", at=92.0, what="Client.close")
     graph = an_event("graph-updated", "Client-2", at=graph_at, graph=2, tasks=1)
 
-    assert verdict(waiting_for_a_lock(over, closed, graph)).rule == rule
+    assert the_verdict(waiting_for_a_lock(over, closed, graph)).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -1573,7 +1569,7 @@ def test_workers_that_the_driver_closes_after_it_gave_up_were_there(
         failed_with(error, at=105),
     )  # fmt: skip
 
-    assert verdict(run).rule == rule
+    assert the_verdict(run).rule == rule
 
 
 def test_what_asserts_that_all_is_there_after_a_wait_that_timed_out_is_the_hang() -> (
@@ -1595,7 +1591,7 @@ def test_what_asserts_that_all_is_there_after_a_wait_that_timed_out_is_the_hang(
     )
     error = an_exception("AssertionError", "only 7 of 8", traceback=asserts)
 
-    found = verdict(hung(stall, gave_up, error=error))
+    found = the_verdict(hung(stall, gave_up, error=error))
 
     assert found.rule == "stalled"
     assert found.retry_advice != "code"
@@ -1611,7 +1607,7 @@ def test_without_workers_the_tasks_that_are_queued_are_named() -> None:
         stall, failed_with(TIMED_OUT, at=90),
     )  # fmt: skip
 
-    assert verdict(run).title == "No worker was left, and 1 task of 'price' waited"
+    assert the_verdict(run).title == "No worker was left, and 1 task of 'price' waited"
 
 
 WAITS_FOR_AN_EVENT = [
@@ -1645,7 +1641,7 @@ def test_who_waits_for_no_lock_holds_the_one_that_the_others_wait_for(
         answers=what_w1_reports(stacks),
     )
 
-    found = verdict(hung(stall))
+    found = the_verdict(hung(stall))
 
     assert found.title.startswith(f"'{named}' waited for")
     assert ("probably holds the lock" in found.cause) == (named == "foreign")
@@ -1669,7 +1665,7 @@ def test_an_attempt_that_failed_with_a_lock_begins_the_headline_of_who_waits_for
         answers=what_w1_reports({"retail-1": WAITS_FOR_A_LOCK}),
     )
 
-    found = verdict(hung(retried, stall))
+    found = the_verdict(hung(retried, stall))
 
     assert found.title.startswith("ValueError in 'retail': could not convert") == first
 
@@ -1679,7 +1675,7 @@ def test_workers_that_died_are_the_cause_of_a_hang_however_the_driver_ends() -> 
     stall = a_stall(workers=0, statuses={}, states={"queued": 4})
     exited = failed_with(None, exit_code=143, at=100)
 
-    found = verdict(a_run(a_worker(), a_graph(), died, stall, exited))
+    found = the_verdict(a_run(a_worker(), a_graph(), died, stall, exited))
 
     assert found.rule == "worker-segfault"
 
@@ -1693,6 +1689,6 @@ def test_tasks_that_wait_for_those_that_no_worker_may_run_are_named() -> None:
         states={"no-worker": 3, "waiting": 1}, unrunnable=[{**task, "loose": False}]
     )
 
-    found = verdict(hung(sent, stall))
+    found = the_verdict(hung(sent, stall))
 
     assert "1 task waited for their results ('rank')." in found.cause

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conditions import scaled
 from dask_blackbox import Case, Evidence, Finding, Page, Rule
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.user_rules import installed_rules
 from dask_blackbox.finding import Confidence
 from dask_blackbox.testing import (
@@ -26,6 +26,7 @@ from dask_blackbox.testing import (
     stays_silent,
 )
 from project_uv import UV
+from runs_from_rows import the_verdict
 from stored_runs import Shelf
 
 pytestmark = pytest.mark.processes
@@ -140,17 +141,14 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
 def test_a_verdict_of_a_users_rule_comes_before_ours(install: Install) -> None:
     install(mine=a_rule("mine"))
 
-    found = verdict_in(FAILED)
-
-    assert found is not None
+    found = the_verdict(FAILED)
     assert found.rule == "mine"
 
 
 def test_the_last_resort_comes_before_unknown_only(install: Install) -> None:
     install(mine=a_rule("mine", turn="last"))
     assert findings_in(a_run(state="failed"))[0].rule == "mine"
-    ours = verdict_in(FAILED)
-    assert ours is not None
+    ours = the_verdict(FAILED)
     assert ours.rule == "task-exception"
 
 

@@ -403,6 +403,16 @@ def crowded(*, cores: int, others: float = 0.0) -> RunTables:
     )
 
 
+def test_three_threads_to_a_core_take_turns() -> None:
+    found = the("cpu-oversubscribed", crowded(cores=4))
+
+    assert (
+        found.title
+        == "12 threads shared 4 cores: tasks took 3.0 times as long as they computed"
+    )
+    assert "67% less memory" in found.remedy
+
+
 def test_as_many_threads_as_cores_are_healthy() -> None:
     assert "cpu-oversubscribed" not in slugs(crowded(cores=8))
 

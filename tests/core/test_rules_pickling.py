@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import verdict_in
-from dask_blackbox.finding import Finding
-from dask_blackbox.run_tables import RunTables
-from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
+from runs_from_rows import (
+    a_graph,
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+    the_verdict,
+)
 
 PICKLING = (
     "Traceback (most recent call last):\n"
@@ -22,12 +26,6 @@ PICKLING = (
     '  File "/v/distributed/client.py", line 3000, in _graph_to_futures\n'
     "TypeError: Could not serialize object of type _HLGExprSequence\n"
 )
-
-
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ def test_what_the_last_pickle_refused_is_the_reason(
             )
         ),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
     assert reported in found.title
@@ -70,7 +68,7 @@ def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
         failed_with(an_exception("dask.tokenize.TokenizationError", message)),
     )
 
-    assert verdict(run).title == (
+    assert the_verdict(run).title == (
         "Dask could not name a task by its inputs: the function 'enrich' cannot be hashed"
     )
 
@@ -83,6 +81,6 @@ def test_what_the_job_pickles_by_itself_is_no_graph() -> None:
     )
     error = an_exception("TypeError", why, traceback=text)
 
-    assert verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
+    assert the_verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
         "driver-exception"
     )

@@ -8,9 +8,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
-from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
+from runs_from_rows import (
+    a_graph,
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+    the_verdict,
+)
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 
 pytestmark = pytest.mark.processes
@@ -40,9 +46,7 @@ def verdict(call: str, plugin: str | None = None) -> Finding:
     )
     error = msgspec.structs.replace(error, plugin=plugin)
     run = a_run(a_worker(), a_graph(), failed_with(error))
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def test_the_plugin_is_named_without_a_line_of_the_workers() -> None:

@@ -10,13 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import untangled
 from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.capture.exceptions import message_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run_tables import RunTables
 from distributed.utils import truncate_exception
 from runs_from_rows import (
     a_failed_task,
@@ -28,6 +27,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    the_verdict,
 )
 
 IN_A_TASK = (
@@ -54,12 +54,6 @@ class PickyError(Exception):
         super().__init__(column)
 
 
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("kind", [ValueError, PickyError])
 def test_the_beginning_of_a_long_message_that_dask_cut_is_reported(
     kind: type[Exception],
@@ -83,7 +77,7 @@ def test_a_message_that_dask_cut_names_its_class_in_the_title() -> None:
         a_failed_task("check-1", "Exception", shown),
         failed_with(an_exception("Exception", shown)),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.title == "SchemaErrors in 'check': 2 rows are wrong"
     assert "the driver could not catch SchemaErrors" in found.cause
@@ -101,7 +95,10 @@ def test_who_raises_without_a_word_is_reported_by_its_line() -> None:
         failed_with(error),
     )
 
-    assert verdict(run).title == "AssertionError in 'divide': `assert number` in divide"
+    assert (
+        the_verdict(run).title
+        == "AssertionError in 'divide': `assert number` in divide"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +124,7 @@ def test_a_timeout_without_a_message_is_called_one(line: str, shown: str) -> Non
         failed_with(an_exception("TimeoutError", "", traceback=text)),
     )
 
-    assert verdict(run).title == f"TimeoutError in 'take': {shown}"
+    assert the_verdict(run).title == f"TimeoutError in 'take': {shown}"
 
 
 CUT_OFF = "Compressed file ended before the end-of-stream marker was reached"
@@ -160,7 +157,7 @@ def test_the_title_names_the_file_that_the_task_read(
         failed_with(an_exception("EOFError", message)),
     )
 
-    assert verdict(run).title == f"EOFError in 'count': {shown}"
+    assert the_verdict(run).title == f"EOFError in 'count': {shown}"
 
 
 def test_a_long_message_is_cut_before_the_file() -> None:
@@ -171,7 +168,7 @@ def test_a_long_message_is_cut_before_the_file() -> None:
         a_failed_task("count-0", "EOFError", "far too long " * 20),
         failed_with(an_exception("EOFError", "far too long " * 20)),
     )
-    title = verdict(run).title
+    title = the_verdict(run).title
 
     assert title.endswith("… (reading access-6.log.gz)")
     assert len(title) <= 120
@@ -193,7 +190,7 @@ def test_a_group_in_the_driver_leads_to_the_task_that_raised_one_of_it() -> None
         a_failed_task("draw-3", "ValueError", "tile sea-3 has no land"),
         failed_with(an_exception("ExceptionGroup", group, traceback=text)),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.title == "ValueError in 'draw': tile sea-3 has no land"
@@ -211,7 +208,7 @@ def test_what_is_no_exception_is_lost_by_the_client_and_found_in_its_task() -> N
         a_failed_task("poll-4", "asyncio.exceptions.CancelledError", "", at=8),
         failed_with(UNBOUND),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.subject.key == "poll-4"
@@ -225,7 +222,7 @@ def test_a_class_of_the_users_that_the_client_lost_is_only_presumed() -> None:
         a_failed_task("poll-4", "job.Stop", "enough", at=8),
         failed_with(UNBOUND),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
 
@@ -240,7 +237,7 @@ def test_an_exception_whose_text_raises_is_named_itself() -> None:
         "TypeError: %d format: a real number is required, not str"
     )
     shown = ("TypeError", "%d format: a real number is required, not str")
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(),
             a_graph(),
@@ -260,7 +257,7 @@ def test_who_waits_for_what_the_client_lost_waits_until_it_is_stopped() -> None:
         a_failed_task("solve-7", "job.GaveUp", "700", at=8, bases="BaseException"),
         aborted(at=60.0, exit_code=-15),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert "the driver waited for the task until it was stopped" in found.cause
@@ -280,7 +277,7 @@ def test_a_task_that_failed_before_the_driver_was_stopped_is_not_the_reason(
         aborted(at=60.0, exit_code=-15),
     )
 
-    assert verdict(run).rule == "driver-killed"
+    assert the_verdict(run).rule == "driver-killed"
 
 
 def test_what_ends_a_thread_of_the_driver_was_handled_by_nobody() -> None:
@@ -289,7 +286,7 @@ def test_what_ends_a_thread_of_the_driver_was_handled_by_nobody() -> None:
             "driver-call-failed", "driver", at=8.1, call="Client.gather",
             exception="KeyError", message="'JPY'", key="convert-1", identity="7f0", main=False,
         )  # fmt: skip
-        return verdict(
+        return the_verdict(
             a_run(
                 a_worker(),
                 a_graph(),
@@ -318,7 +315,7 @@ def test_the_drivers_own_unbound_variable_is_its_own() -> None:
         ),
     )
 
-    assert verdict(run).rule == "driver-exception"
+    assert the_verdict(run).rule == "driver-exception"
 
 
 @pytest.mark.parametrize(
@@ -338,7 +335,7 @@ def test_what_could_not_be_allocated_is_reported_as_libraries_say_it(
         a_failed_task("load-1", name, message),
         failed_with(an_exception(name, message)),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "task-memory-error"
     assert size in found.title
@@ -363,7 +360,7 @@ def test_an_error_of_the_drivers_that_a_task_had_too_is_the_drivers(
         failed_with(an_exception("KeyError", "'2026-11-20'", traceback=text)),
     )
 
-    assert verdict(run).rule == rule
+    assert the_verdict(run).rule == rule
 
 
 def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
@@ -380,7 +377,7 @@ def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
         a_log_line(noise, role="driver", at=6.0, seq=2),
         failed_with(an_exception("KeyError", "'shop-7'")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "driver-exception"
     assert found.evidence[-1].text.endswith(
@@ -401,7 +398,7 @@ def test_a_log_line_with_the_error_that_ended_the_driver_is_nothing_before_it() 
         a_log_line(logged, role="driver"),
         failed_with(an_exception("KeyError", "'shop-7'")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-exception", "high")
     assert "logged" not in found.cause
@@ -439,7 +436,7 @@ def test_an_error_that_is_known_by_its_words_includes_what_to_do(
         a_graph(),
         failed_with(an_exception("ValueError", message, traceback=text)),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.title.startswith(f"ValueError in the driver: {title}")
     assert remedy in found.remedy
@@ -464,7 +461,7 @@ def test_what_was_handled_when_the_driver_raised_from_none_is_what_ended_it() ->
         ),
         failed_with(reported),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert reported.chain == ("RuntimeError",)
     assert (found.rule, found.confidence) == ("task-exception", "high")
@@ -483,7 +480,7 @@ def test_without_a_line_of_the_users_the_way_and_who_asked_are_reported() -> Non
         a_failed_task("('shuffle-1', 4)", "TypeError", "unhashable", traceback=text),
         failed_with(an_exception("TypeError", "unhashable")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (
         "`operation` → `partitioning_index` → `hash_it` → `…` → `factor" in found.cause
@@ -530,7 +527,7 @@ def test_a_program_that_failed_is_quoted(
         for at in ([printed_at] if printed_at else [])
     ]
     raised = an_exception("subprocess.CalledProcessError", message, key="warp-0")
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(),
             a_graph(),
@@ -571,7 +568,7 @@ def test_whether_trying_again_helps_follows_what_it_began_with_and_what_it_says(
         failed_with(an_exception(raised, message)),
     )
 
-    assert verdict(run).retry_advice == advice
+    assert the_verdict(run).retry_advice == advice
 
 
 def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
@@ -580,7 +577,7 @@ def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
         '    raise ValueError("only 3 rows: upstream is late")\n'
     )
     error = an_exception("ValueError", "only 3 rows: upstream is late", traceback=text)
-    found = verdict(a_run(a_worker(), a_graph(), failed_with(error)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed_with(error)))
 
     assert (found.rule, found.retry_advice) == ("driver-exception", "unknown")
     assert "depends on its input" in found.remedy
@@ -590,7 +587,7 @@ def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
     error = an_exception(
         "TypeError", "only 3 rows: upstream is late", traceback=mistake
     )
-    found = verdict(a_run(a_worker(), a_graph(), failed_with(error)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed_with(error)))
 
     assert found.retry_advice == "code"
     assert "depends" not in found.remedy
@@ -618,7 +615,7 @@ def test_other_things_fail_than_tasks(message: str, at: float, rule: str) -> Non
         a_failed_task("draw-2", "TileError", "sea", at=at),
         failed_with(error, at=20),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == (rule, "medium")
 
@@ -638,7 +635,7 @@ LEFT = (
 def test_an_exit_in_a_thread_of_the_driver_ends_the_loop_that_all_share(
     address: str, rule: str
 ) -> None:
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(address, nanny=None),
             a_graph(),
@@ -685,7 +682,7 @@ def test_a_command_that_the_shell_did_not_find_is_what_to_install() -> None:
     )
     error = an_exception("jobs.SheetFailed", "no sheet", key="press-1")
     failed = a_failed_task("press-1", "jobs.SheetFailed", "no sheet", traceback=text)
-    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
 
     assert found.rule == "task-exception"
     assert "The shell did not find 'labelpress' (exit status 127)" in found.remedy
@@ -703,7 +700,7 @@ def test_the_column_is_named_where_only_the_first_of_two_equal_errors_has_it() -
     name = "pyarrow.lib.ArrowTypeError"
     failed = a_failed_task("write-1", name, message, traceback=text)
     error = an_exception(name, message, key="write-1")
-    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
 
     assert "column 'ref' holds int values" in found.title
     assert "df.astype({'ref': 'string'})" in found.remedy
@@ -714,7 +711,9 @@ def test_an_exception_without_a_message_has_its_line_in_the_title() -> None:
         'Traceback (most recent call last):\n  File "/jobs/n.py", line 52, in main\n'
         "    order = np.argsort(points)\nMemoryError"
     )
-    found = verdict(a_run(failed_with(an_exception("MemoryError", "", traceback=text))))
+    found = the_verdict(
+        a_run(failed_with(an_exception("MemoryError", "", traceback=text)))
+    )
 
     assert found.title == (
         "MemoryError in the driver: `order = np.argsort(points)` at n.py:52"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     a_death,
@@ -16,6 +15,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     raised_in,
+    the_verdict,
 )
 
 MISSED = an_exception("AttributeError", "'Worker' object has no attribute 'solver'")
@@ -30,9 +30,7 @@ def verdict(*, at: float, worker: str = "tcp://w1") -> Finding:
     """Return the verdict on a task that failed, with such a line in a worker's log."""
     line = a_log_line(NO_SEAT, at=at, source=worker, logger="distributed.worker")
     run = a_run(a_worker(), line, raised_in("simulate-1", MISSED))
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def test_a_plugin_that_failed_later_or_elsewhere_has_nothing_to_do_with_it() -> None:
@@ -48,9 +46,7 @@ def left_because_of(raised: str) -> Finding:
     dead = a_death(exit_code=0, processing=["load-1"], lines=[line], closing=broken)
     late = failed_with(an_exception("TimeoutError", "timed out after 300 s."))
     run = a_run(a_worker(), *dead, late)
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def test_a_library_of_the_system_that_workers_lack_is_named() -> None:
@@ -72,8 +68,7 @@ def out_of_reach(*, heartbeat: float) -> str:
     )
     late = failed_with(an_exception("TimeoutError", "timed out after 20 s."), at=45)
     run = a_run(a_worker(), a_task("sum-1"), a_sample(at=heartbeat), line, late)
-    found = verdict_in(run)
-    assert found is not None
+    found = the_verdict(run)
     return found.rule
 
 
@@ -94,8 +89,6 @@ def test_a_worker_that_is_asked_for_by_its_name_and_has_left_is_reported() -> No
     )  # fmt: skip
     late = failed_with(an_exception("TimeoutError", ""), at=100)
     run = a_run(a_worker(), left, stall, late)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "no-valid-worker"
     assert "any more (worker '1' left 1 m 20 s before the end" in found.cause

@@ -5,9 +5,6 @@ from __future__ import annotations
 import signal
 
 import pytest
-from dask_blackbox.analyse import verdict_in
-from dask_blackbox.finding import Finding
-from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,
@@ -20,13 +17,8 @@ from runs_from_rows import (
     an_event,
     killed_worker,
     raised_in,
+    the_verdict,
 )
-
-
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def killed_by(exit_code: int) -> list[Piece]:
@@ -59,7 +51,7 @@ def killed_by(exit_code: int) -> list[Piece]:
 def test_a_signal_of_one_sender_is_reported_with_its_sender(
     exit_code: int, title: str, remedy: str, advice: str
 ) -> None:
-    found = verdict(a_run(*killed_by(exit_code)))
+    found = the_verdict(a_run(*killed_by(exit_code)))
 
     assert (found.rule, found.confidence) == ("worker-signalled", "high")
     assert title in found.title
@@ -91,7 +83,7 @@ def test_a_driver_is_ended_by_such_a_signal_too(
         an_event("driver-ended", "driver", at=9, exit_code=number),
         aborted(exit_code=number),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "driver-killed"
     assert title in found.title
@@ -107,7 +99,7 @@ def test_a_daemon_that_watches_memory_asks_before_it_kills() -> None:
         *a_death(exit_code=-15, executing=["fit-1"], memory=climb),
         *raised_in("fit-1", killed_worker("fit-1")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("worker-signalled", "medium")
     assert "earlyoom" in found.cause
@@ -115,7 +107,7 @@ def test_a_daemon_that_watches_memory_asks_before_it_kills() -> None:
 
 
 def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
-    found = verdict(a_run(*killed_by(-5)))
+    found = the_verdict(a_run(*killed_by(-5)))
 
     assert (found.rule, found.confidence) == ("worker-segfault", "high")
     assert "SIGTRAP" in found.title
@@ -134,7 +126,7 @@ def test_a_driver_that_crashes_is_not_looked_for_with_its_host(
 ) -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-11, oom_kills=0)
 
-    found = verdict(a_run(a_worker(address), lost, aborted()))
+    found = the_verdict(a_run(a_worker(address), lost, aborted()))
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
     assert found.title.startswith("The driver crashed in native code (SIGSEGV)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
@@ -16,6 +15,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    the_verdict,
 )
 
 WELL = [a_task(f"predict-{n}", worker="tcp://w2", start=3.0 + n) for n in range(3)]
@@ -28,9 +28,7 @@ def failed_on(worker: str, key: str = "predict-8") -> Piece:
 def verdict(*pieces: Piece | list[Piece]) -> Finding:
     error = an_exception("ValueError", "no model was loaded")
     run = a_run(a_graph(), a_worker("tcp://w2"), *pieces, failed_with(error))
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def test_one_bad_input_is_no_bad_worker() -> None:
@@ -78,9 +76,7 @@ def test_a_late_worker_without_a_module_is_not_all_workers() -> None:
         late,
         failed_with(missing),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "module-not-shipped"
     assert found.title.startswith("One worker cannot import 'tariffs'")
     assert "joined 3.0 s after they had started" in found.cause
@@ -118,9 +114,7 @@ def test_a_pool_of_processes_in_a_task_includes_what_to_do() -> None:
         a_failed_task("all_cores-1", "AssertionError", text, worker="tcp://w2"),
         failed_with(an_exception("AssertionError", text)),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert "distributed.worker.daemon: False" in found.remedy
 
 
@@ -152,7 +146,5 @@ def test_a_worker_that_has_the_drivers_module_leaves_one_that_has_not(
         a_failed_task("plan-1", "ImportError", text, worker="tcp://w1"),
         failed_with(an_exception("ImportError", text)),
     )
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith(title)

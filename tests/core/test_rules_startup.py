@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
-from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import capital
 from runs_from_rows import (
     Piece,
@@ -32,6 +31,8 @@ from runs_from_rows import (
     killed_worker,
     raised_in,
     succeeded,
+    the_verdict,
+    the_verdict_on,
 )
 
 SITE = "/venv/lib/python3.12/site-packages"
@@ -46,14 +47,6 @@ WAITED = an_exception(
 def rules_of(*pieces: Any) -> list[str]:
     """Return which rules fire, gravest first."""
     return [each.rule for each in findings_in(a_run(*pieces))]
-
-
-def verdict(*pieces: Any, recorded: bool = True) -> Finding:
-    """Return the verdict on a run of these pieces."""
-    run = a_run(*pieces, recorded=recorded)
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def a_stall(*, at: float = 80.0, workers: int = 0) -> Piece:
@@ -84,7 +77,7 @@ def not_started(root: str = "") -> Piece:
 def test_workers_of_a_program_are_not_those_of_the_cluster_object(
     parent: int, remedy: str
 ) -> None:
-    found = verdict(
+    found = the_verdict_on(
         an_event("driver-attached", "driver", pid=5, cluster={"kind": "LocalCluster"}),
         a_worker(),
         an_event(
@@ -112,14 +105,14 @@ def test_only_a_worker_that_has_not_joined_is_still_starting(
         kernel="hrtimer_nanosleep",
     )  # fmt: skip
     joins = an_event("worker-added", "tcp://w7", at=joins_at, pid=7)
-    found = verdict(report, joins, failed_with(WAITED, at=100.0))
+    found = the_verdict_on(report, joins, failed_with(WAITED, at=100.0))
 
     assert ("waited for the end of a sleep" in found.title) is starting
 
 
 def test_a_main_module_that_cannot_be_imported_twice_is_the_likely_reason() -> None:
     died = a_log_line("Worker process 370 exited with status 1", role="nanny")
-    found = verdict(died, not_started(), recorded=False)
+    found = the_verdict_on(died, not_started(), recorded=False)
 
     assert (found.rule, found.confidence) == ("worker-start-failed", "medium")
     assert "import the main module again" in found.cause
@@ -134,7 +127,7 @@ def test_a_name_that_another_worker_has_is_named() -> None:
         f"Failed to start process\nValueError: Unexpected response from register: {reply}",
         role="nanny",
     )
-    found = verdict(failed, not_started(), recorded=False)
+    found = the_verdict_on(failed, not_started(), recorded=False)
 
     assert found.title == (
         "A worker failed to start: ValueError: the name 'ripener' is already taken by "
@@ -155,14 +148,14 @@ def test_what_a_cluster_object_raises_when_it_starts_a_job_is_no_tasks() -> None
     message = "sbatch: error: QOSMaxCpuPerUserLimit"
     error = an_exception("RuntimeError", message, traceback=trace)
 
-    found = verdict(a_worker(), failed_with(error))
+    found = the_verdict_on(a_worker(), failed_with(error))
 
     assert (found.rule, found.confidence) == ("worker-start-failed", "high")
     assert found.title == f"A worker failed to start: RuntimeError: {message}"
     assert "/jobs/our_cluster.py:21" in found.remedy
 
     stopped = an_exception("KeyboardInterrupt", "", traceback=trace)
-    assert verdict(a_worker(), failed_with(stopped)).rule == "cancelled"
+    assert the_verdict_on(a_worker(), failed_with(stopped)).rule == "cancelled"
 
 
 def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
@@ -179,9 +172,9 @@ def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
         "FileNotFoundError: /etc/our/credentials.json"
     )
 
-    assert "our-setup" in verdict(a_worker(), shown, failed_with(error)).title
+    assert "our-setup" in the_verdict_on(a_worker(), shown, failed_with(error)).title
     # Older versions of distributed log nothing of it.
-    unlogged = verdict(a_worker(), failed_with(error))
+    unlogged = the_verdict_on(a_worker(), failed_with(error))
     assert unlogged.rule == "worker-start-failed"
     assert unlogged.title.startswith("The worker plugin failed in its setup")
 
@@ -215,8 +208,8 @@ def test_lines_on_a_failed_start_explain_why_nobody_arrived() -> None:
         "Failed to start process\nTraceback:\nImportError: no libcuda", role="nanny"
     )
 
-    assert verdict(line, failed_with(WAITED)).rule == "worker-start-failed"
-    found = verdict(failed_with(WAITED))
+    assert the_verdict_on(line, failed_with(WAITED)).rule == "worker-start-failed"
+    found = the_verdict_on(failed_with(WAITED))
     assert found.rule == "workers-never-arrived"
     assert found.title.startswith(
         "The only worker that the driver waited for did not arrive within 15 s"
@@ -238,7 +231,7 @@ def test_a_local_cluster_has_no_more_workers_than_it_was_asked_for(
         "driver-attached", "driver", pid=1, client="Client-1", cluster={"kind": kind}
     )
 
-    found = verdict(a_worker(), attached, failed_with(waited))
+    found = the_verdict_on(a_worker(), attached, failed_with(waited))
 
     assert found.rule == "workers-never-arrived"
     assert remedy in found.remedy
@@ -251,7 +244,7 @@ def test_workers_that_came_and_died_are_another_story() -> None:
     )
     dead = a_death(exit_code=-11, executing=["boom-1"])
 
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), *dead, line, *raised_in("boom-1", killed_worker("boom-1"))
     )
 
@@ -275,14 +268,14 @@ def own(*names: str) -> Piece:
 
 
 def test_a_file_of_the_drivers_own_was_not_shipped() -> None:
-    found = verdict(own("cleaning"), *left_for_want_of("cleaning"))
+    found = the_verdict_on(own("cleaning"), *left_for_want_of("cleaning"))
 
     assert found.rule == "module-not-shipped"
     assert "client.upload_file('cleaning.py')" in found.remedy
 
 
 def test_a_dag_file_cannot_be_imported_by_anyone_else() -> None:
-    found = verdict(*left_for_want_of("unusual_prefix_6a5b0f_nightly"))
+    found = the_verdict_on(*left_for_want_of("unusual_prefix_6a5b0f_nightly"))
 
     assert found.rule == "module-not-shipped"
     assert "inside the task's function" in found.remedy
@@ -290,7 +283,7 @@ def test_a_dag_file_cannot_be_imported_by_anyone_else() -> None:
 
 def test_a_package_is_for_the_image() -> None:
     assert (
-        verdict(own("cleaning"), *left_for_want_of("s3fs")).rule
+        the_verdict_on(own("cleaning"), *left_for_want_of("s3fs")).rule
         == "environment-mismatch"
     )
 
@@ -333,7 +326,7 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
     error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
     error = msgspec.structs.replace(error, found=found)
 
-    origin_sentence = verdict(a_worker(), *raised_in("load-1", error))
+    origin_sentence = the_verdict_on(a_worker(), *raised_in("load-1", error))
 
     assert (origin_sentence.rule, origin_sentence.confidence) == (rule, "high")
     assert shown in origin_sentence.remedy
@@ -354,7 +347,7 @@ def test_a_name_that_only_another_version_has_is_the_environments(
     )
     here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
 
-    found = verdict(a_worker(), here, there, failed, failed_with(error))
+    found = the_verdict_on(a_worker(), here, there, failed, failed_with(error))
 
     assert found.rule == rule
     assert ("'pricing' 1.4" in found.title) == (theirs == "1.4")
@@ -367,11 +360,11 @@ def test_a_file_that_hides_an_installed_package_is_named() -> None:
     here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
     nowhere = an_event("driver-attached", "driver", packages={})
 
-    found = verdict(a_worker(), here, failed, failed_with(error))
+    found = the_verdict_on(a_worker(), here, failed, failed_with(error))
 
     assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
     assert "/home/me/pricing.py" in found.title
-    own = verdict(a_worker(), nowhere, failed, failed_with(error))
+    own = the_verdict_on(a_worker(), nowhere, failed, failed_with(error))
     assert own.rule == "task-exception"
 
 
@@ -400,7 +393,7 @@ def test_a_plugin_that_misses_a_module_on_the_cluster(
     )
     error = msgspec.structs.replace(error, found=found)
 
-    assert verdict(a_worker(), a_graph(), failed_with(error)).rule == rule
+    assert the_verdict_on(a_worker(), a_graph(), failed_with(error)).rule == rule
 
 
 def test_an_uploaded_file_imports_what_was_not_uploaded() -> None:
@@ -416,7 +409,7 @@ def test_an_uploaded_file_imports_what_was_not_uploaded() -> None:
         "ModuleNotFoundError", "No module named 'units'", traceback=trace
     )
 
-    found = verdict(a_worker(), a_graph(), failed_with(error))
+    found = the_verdict_on(a_worker(), a_graph(), failed_with(error))
 
     assert (found.rule, found.confidence) == ("module-not-shipped", "high")
     assert found.title == (
@@ -436,7 +429,7 @@ def test_the_deaths_that_a_verdict_reports_are_not_reported_again() -> None:
 
 def test_a_task_without_descriptors_left_is_reported_with_a_limit_to_set() -> None:
     error = an_exception("OSError", "[Errno 24] Too many open files: 'a.csv'")
-    found = verdict(a_worker(), a_sample(), *raised_in("read-1", error))
+    found = the_verdict_on(a_worker(), a_sample(), *raised_in("read-1", error))
 
     assert (found.rule, found.confidence) == ("too-many-open-files", "high")
     assert "ulimit -n 65536" in found.remedy
@@ -446,7 +439,8 @@ def test_a_driver_without_descriptors_left_is_one() -> None:
     error = an_exception("OSError", "[Errno 24] Too many open files")
 
     assert (
-        verdict(a_worker(), a_graph(), failed_with(error)).rule == "too-many-open-files"
+        the_verdict_on(a_worker(), a_graph(), failed_with(error)).rule
+        == "too-many-open-files"
     )
 
 
@@ -454,9 +448,9 @@ def test_workers_without_descriptors_hang_without_a_word() -> None:
     line = a_log_line("[Errno 24] Too many open files: '/proc/100/statm'")
     hung = [a_worker(), a_graph(), a_stall(workers=1), failed_with(TIMED_OUT, at=90)]
 
-    assert verdict(line, *hung).rule == "too-many-open-files"
+    assert the_verdict_on(line, *hung).rule == "too-many-open-files"
     other = an_exception("KeyError", "'tuesday'")
-    later = verdict(a_worker(), a_graph(), line, failed_with(other))
+    later = the_verdict_on(a_worker(), a_graph(), line, failed_with(other))
     assert (later.rule, later.confidence) == ("too-many-open-files", "medium")
     assert later.title.endswith("; then KeyError in the driver: 'tuesday'")
 
@@ -472,7 +466,7 @@ def an_actor(*, end: Any = None) -> list[Piece]:
 
 
 def test_a_driver_that_waited_for_a_lost_actor_is_less_sure() -> None:
-    found = verdict(*an_actor(end=TIMED_OUT))
+    found = the_verdict_on(*an_actor(end=TIMED_OUT))
 
     assert (found.rule, found.confidence) == ("actor-lost", "medium")
 
@@ -480,7 +474,7 @@ def test_a_driver_that_waited_for_a_lost_actor_is_less_sure() -> None:
 def test_a_lost_actor_that_nobody_asks_for_explains_nothing() -> None:
     other = an_exception("KeyError", "'tuesday'")
 
-    assert verdict(*an_actor(end=other)).rule == "driver-exception"
+    assert the_verdict_on(*an_actor(end=other)).rule == "driver-exception"
 
 
 # Workers that left in order, and clusters that gave one up
@@ -504,7 +498,7 @@ def test_a_task_that_outlives_every_worker_is_why_a_driver_waited_for_ever(
         *a_life_that_ends("tcp://w2", "long-1", at=20),
     ]
     workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
-    found = verdict(*workers, *lives, a_stall(at=50, workers=1), end)
+    found = the_verdict_on(*workers, *lives, a_stall(at=50, workers=1), end)
 
     assert (found.rule, found.confidence) == ("worker-lifetime", "high")
     assert found.subject.key == "long-1"
@@ -519,7 +513,9 @@ def test_a_task_that_another_worker_ended_did_not_outlive_anybody() -> None:
     ended = a_task("long-1", start=30)
     workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
 
-    assert verdict(*workers, *lives, ended, aborted(at=60)).rule == "driver-killed"
+    assert (
+        the_verdict_on(*workers, *lives, ended, aborted(at=60)).rule == "driver-killed"
+    )
 
 
 def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() -> None:
@@ -530,7 +526,7 @@ def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() ->
         source="nanny",
     )
     dead = [a_worker(), *a_death(exit_code=-9)]
-    found = verdict(*dead, closed, a_stall(), failed_with(TIMED_OUT, at=90))
+    found = the_verdict_on(*dead, closed, a_stall(), failed_with(TIMED_OUT, at=90))
 
     assert found.rule == "cluster-lost-worker"
     assert "worker-signalled" in found.cause
@@ -541,7 +537,7 @@ def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() ->
         source="nanny",
     )
     assert (
-        verdict(*dead, late, a_stall(), failed_with(TIMED_OUT, at=90)).rule
+        the_verdict_on(*dead, late, a_stall(), failed_with(TIMED_OUT, at=90)).rule
         == "worker-signalled"
     )
 
@@ -552,7 +548,7 @@ def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() ->
 def test_errors_before_a_death_are_reported_in_their_order() -> None:
     tried = a_failed_task("bad-1", "ValueError", "bad row", at=5, outcome="retried")
     dead = a_death(exit_code=3, executing=["bad-1"])
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), tried, *dead, *raised_in("bad-1", killed_worker("bad-1"))
     )
 
@@ -563,7 +559,7 @@ def test_errors_before_a_death_are_reported_in_their_order() -> None:
 def test_deaths_before_an_error_are_reported_in_their_order() -> None:
     dead = a_death(exit_code=3, executing=["bad-1"], at=5)
     error = an_exception("ValueError", "bad row")
-    found = verdict(a_worker(), *dead, *raised_in("bad-1", error))
+    found = the_verdict_on(a_worker(), *dead, *raised_in("bad-1", error))
 
     assert found.rule == "task-exception"
     assert "1 worker had died before while running it (worker-exit)" in found.cause
@@ -584,8 +580,11 @@ def test_a_service_that_does_not_answer_during_a_standstill_is_not_the_standstil
     of_a_service = an_exception("TimeoutError", "timed out", traceback=trace)
     of_dask = an_exception("TimeoutError", "timed out", traceback=waited)
 
-    assert verdict(*hung, failed_with(of_a_service, at=90)).rule == "driver-exception"
-    assert verdict(*hung, failed_with(of_dask, at=90)).rule == "stalled"
+    assert (
+        the_verdict_on(*hung, failed_with(of_a_service, at=90)).rule
+        == "driver-exception"
+    )
+    assert the_verdict_on(*hung, failed_with(of_dask, at=90)).rule == "stalled"
 
 
 # Silent failures
@@ -637,12 +636,12 @@ def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> No
         source="scheduler",
         level=20,
     )
-    found = verdict(a_worker(), a_graph(), shown, failed_with(error))
+    found = the_verdict_on(a_worker(), a_graph(), shown, failed_with(error))
 
     assert (found.rule, found.confidence) == ("data-lost", "high")
     assert found.title == "'x-1' was needed but had already been released"
     dead = a_death(exit_code=-9, lost_scattered=["x-1"])
-    lost = verdict(a_worker(), a_graph(), *dead, shown, failed_with(error))
+    lost = the_verdict_on(a_worker(), a_graph(), *dead, shown, failed_with(error))
     assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
 
 
@@ -662,7 +661,7 @@ def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
         )
         for at, final, missing in [(5, "y-1", "x-1"), (6, "z-1", "y-1")]
     ]
-    found = verdict(a_worker(), a_graph(), *lines, failed_with(error))
+    found = the_verdict_on(a_worker(), a_graph(), *lines, failed_with(error))
 
     assert found.title == "'x-1' was needed but had already been released"
     assert "'z-1' needs 'x-1'" in found.cause
@@ -678,7 +677,7 @@ def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:
         "Final key is merge-1 with missing dependency accounts-1"
     )
     worker = {"nthreads": 1, "memory_limit": 2**30, "pid": 100}
-    found = verdict(
+    found = the_verdict_on(
         an_event("worker-added", "tcp://w1", scheduler="tcp://lyon:1", **worker),
         an_event("worker-added", "tcp://w2", scheduler="tcp://turin:1", **worker),
         a_graph(),
@@ -700,7 +699,7 @@ def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:
 def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
     attached = an_event("driver-attached", "driver", packages={"s3fs": "2026.5.0"})
 
-    found = verdict(attached, *left_for_want_of("s3fs"))
+    found = the_verdict_on(attached, *left_for_want_of("s3fs"))
 
     assert found.remedy.startswith("Install 's3fs==2026.5.0' in the workers' image")
 
@@ -713,7 +712,7 @@ def test_a_scheduler_that_its_script_killed_need_not_be_lost_by_the_recorder() -
         "distributed.client.FutureCancelledError",
         "slow-1 cancelled for reason: scheduler-connection-lost.",
     )
-    found = verdict(
+    found = the_verdict_on(
         an_event("driver-attached", "driver", at=0, pid=1, boot="b"),
         an_event("scheduler-info", "tcp://s", at=1, pid=7, boot="b"),
         a_worker(),
@@ -746,18 +745,18 @@ def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
     closed = an_event("client-removed", "Client-1", at=9)
 
     assert (
-        verdict(begun, a_worker(), a_graph(), failed_with(error)).rule
+        the_verdict_on(begun, a_worker(), a_graph(), failed_with(error)).rule
         == "scheduler-lost"
     )
-    assert verdict(begun, a_worker(), a_graph(), closed, failed_with(error)).rule == (
-        "driver-exception"
-    )
+    assert the_verdict_on(
+        begun, a_worker(), a_graph(), closed, failed_with(error)
+    ).rule == ("driver-exception")
 
 
 def test_data_that_no_worker_was_there_for_waited_in_vain() -> None:
     error = an_exception("TimeoutError", "No valid workers found")
 
-    assert verdict(failed_with(error)).rule == "workers-never-arrived"
+    assert the_verdict_on(failed_with(error)).rule == "workers-never-arrived"
 
 
 # A main module without a guard
@@ -765,7 +764,9 @@ def test_data_that_no_worker_was_there_for_waited_in_vain() -> None:
 
 def test_a_main_module_that_each_worker_runs_again_is_named_with_its_line() -> None:
     place = "/jobs/etl.py:32"
-    found = verdict(not_started(), an_event("driver-attached", at=1.0, unguarded=place))
+    found = the_verdict_on(
+        not_started(), an_event("driver-attached", at=1.0, unguarded=place)
+    )
 
     assert found.rule == "worker-start-failed"
     assert (
@@ -780,7 +781,7 @@ def test_a_main_module_without_a_guard_is_no_verdict_where_workers_started() -> 
     attached = an_event("driver-attached", at=1.0, unguarded="/jobs/etl.py:32")
     error = failed_with(an_exception("ValueError", "no orders today"))
 
-    assert verdict(attached, error).rule == "driver-exception"
+    assert the_verdict_on(attached, error).rule == "driver-exception"
 
 
 # A part that failed
@@ -804,7 +805,7 @@ def a_failed_part() -> Piece:
 
 
 def test_the_verdict_of_a_part_that_failed_is_the_runs_own() -> None:
-    found = verdict(failed_with(killed_worker("load-1")), a_failed_part())
+    found = the_verdict_on(failed_with(killed_worker("load-1")), a_failed_part())
 
     assert found.rule == "part-failed"
     assert found.title == "Subflow 'load' failed: A worker ran out of memory"
@@ -826,7 +827,7 @@ def test_a_part_that_failed_is_nothing_where_the_run_succeeded() -> None:
 def test_workers_that_were_started_for_another_address_are_named(
     given: str | None, *, named: bool
 ) -> None:
-    found = verdict(
+    found = the_verdict_on(
         an_event("scheduler-info", "tcp://127.0.0.1:8786", at=1),
         an_event(
             "driver-signalled", "driver", at=19, signal="SIGTERM", target=7,
@@ -855,7 +856,7 @@ def test_a_program_that_the_driver_ran_is_asked_what_it_raised() -> None:
         "file": "/jobs/step_load.py",
         "line": 9,
     }
-    found = verdict(
+    found = the_verdict_on(
         an_event("driver-exception", "driver", at=5, traceback=BOOTSTRAPPING, **raised),
         an_event(
             "driver-exception", "driver", at=6,
@@ -880,7 +881,7 @@ def test_a_program_that_raised_nothing_leaves_the_driver_its_own_exception() -> 
     call = "Command '['gdalwarp', 'a.tif']' returned non-zero exit status 3."
     own = an_exception("subprocess.CalledProcessError", call, traceback="its own")
 
-    assert verdict(failed_with(own, at=7)).rule == "driver-exception"
+    assert the_verdict_on(failed_with(own, at=7)).rule == "driver-exception"
 
 
 def test_workers_that_never_fit_their_memory_limit_did_not_arrive_for_that() -> None:
@@ -890,12 +891,12 @@ def test_workers_that_never_fit_their_memory_limit_did_not_arrive_for_that() -> 
         )
         for at in (5, 8)
     ]
-    found = verdict(*restarted, failed_with(WAITED, at=20))
+    found = the_verdict_on(*restarted, failed_with(WAITED, at=20))
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
     assert "restarted 2 times" in found.title
     assert "before they ran a task" in found.title
-    assert verdict(*restarted[1:], failed_with(WAITED, at=20)).rule == (
+    assert the_verdict_on(*restarted[1:], failed_with(WAITED, at=20)).rule == (
         "workers-never-arrived"
     )
 
@@ -911,7 +912,7 @@ def test_a_scheduler_that_the_driver_did_not_reach_is_no_worker_that_failed_to_s
         + f"OSError: {message}\n",
     )
     printed = a_log_line(f"OSError: {message}", role="driver", source="driver", at=9.0)
-    found = verdict(printed, failed_with(exception), recorded=False)
+    found = the_verdict_on(printed, failed_with(exception), recorded=False)
 
     assert found.rule == "cannot-connect"
 
@@ -925,7 +926,7 @@ def test_a_worker_that_its_nanny_gave_up_has_no_reason_but_the_timeout() -> None
         "Closing Nanny at 'tcp://n1'. Reason: failure-to-start-<class 'TimeoutError'>",
         role="nanny", source="tcp://n1", at=9.0,
     )  # fmt: skip
-    found = verdict(line, failed_with(exception))
+    found = the_verdict_on(line, failed_with(exception))
 
     assert found.title == "A worker failed to start"
     assert "`death_timeout`" in found.cause
@@ -951,7 +952,7 @@ def test_the_reason_of_a_nanny_on_a_shared_stderr_is_read_below_its_first_line()
         )
         for seq, line in enumerate(printed)
     ]
-    found = verdict(*lines, failed_with(WAITED), recorded=False)
+    found = the_verdict_on(*lines, failed_with(WAITED), recorded=False)
 
     assert (
         found.title
@@ -987,7 +988,7 @@ def test_a_worker_that_still_runs_its_preload_has_not_arrived(
         )
         for seq, line in enumerate(printed)
     ]
-    found = verdict(*lines, failed_with(WAITED))
+    found = the_verdict_on(*lines, failed_with(WAITED))
 
     assert found.rule == "workers-never-arrived"
     assert said in found.title
@@ -1010,7 +1011,7 @@ def test_tasks_that_timed_out_before_any_worker_joined_name_the_running_preload(
     ]
     text = "Attempted to run task 'load-5' but timed out after 8.00 s waiting without any running workers."
     error = an_exception("distributed.scheduler.NoWorkerError", text)
-    found = verdict(*lines, *raised_in("load-5", error, at=11.0))
+    found = the_verdict_on(*lines, *raised_in("load-5", error, at=11.0))
 
     assert found.rule == "no-valid-worker"
     assert found.title.startswith(
@@ -1046,7 +1047,7 @@ def test_the_departure_of_the_only_worker_that_a_task_asks_for_is_the_reason(
         "stall", at=80.0, lasted=60, workers=1, statuses={"running": 1},
         states={"no-worker": 3}, unrunnable=[{**task, "loose": False}],
     )  # fmt: skip
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), special, left, stall,
         failed_with(TIMED_OUT, at=90), a_departure(at=91.0, expected=True),
     )  # fmt: skip
@@ -1090,7 +1091,7 @@ def test_workers_that_gave_up_on_another_address_name_it(
         command="python -m dask worker --scheduler-file current/scheduler.json",
     )  # fmt: skip
     here = an_event("scheduler-info", "tcp://s1:8786", at=0.5)
-    found = verdict(here, *printed, exited, failed_with(WAITED))
+    found = the_verdict_on(here, *printed, exited, failed_with(WAITED))
 
     assert (found.rule == "workers-never-arrived") == (rule is not None)
     assert (f"they tried to connect to {address}" in found.title) == (rule is not None)
@@ -1120,17 +1121,13 @@ def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_time
     ]  # fmt: skip
     ended = failed_with(an_exception("SystemExit", "bids missing"), at=15)
     run = a_run(*pieces, ended)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert (found.rule, found.confidence) == ("workers-never-arrived", "medium")
     assert found.title.endswith("; those that started joined another scheduler")
     assert "No worker ever joined the scheduler at tcp://10.0.0.1:8787" in found.cause
     graph = an_event("graph-updated", "Client-1", at=14.5, graph=1, tasks=1)
     run = a_run(*pieces, graph, ended)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "driver-exception"
 
 
@@ -1149,7 +1146,7 @@ def test_a_scheduler_of_a_cluster_of_subprocesses_is_named_with_what_it_printed(
     message = (
         "Cluster failed to start: Scheduler failed to start and exited with code 1"
     )
-    found = verdict(
+    found = the_verdict_on(
         *(
             a_log_line(
                 line, at=5.0, seq=n, role="driver", source="driver", logger="stderr"
@@ -1187,7 +1184,7 @@ def test_a_module_is_where_the_driver_has_it_though_it_handled_the_error() -> No
     )
     ended = an_exception("SystemExit", "2 of 2 tanks failed", traceback=shown)
 
-    found = verdict(a_worker(), a_graph(), *bad, *received, failed_with(ended))
+    found = the_verdict_on(a_worker(), a_graph(), *bad, *received, failed_with(ended))
 
     assert found.rule == "module-not-shipped"
 
@@ -1200,8 +1197,8 @@ def test_an_actor_is_lost_where_the_driver_prints_that_as_it_exits() -> None:
         at=19.9, role="driver", source="driver", logger="stderr", level=20,
     )  # fmt: skip
 
-    assert verdict(*pieces, line).rule == "actor-lost"
-    assert verdict(*pieces).rule != "actor-lost"
+    assert the_verdict_on(*pieces, line).rule == "actor-lost"
+    assert the_verdict_on(*pieces).rule != "actor-lost"
 
 
 def test_a_worker_of_an_earlier_cluster_is_none_that_had_a_resource() -> None:
@@ -1220,7 +1217,7 @@ def test_a_worker_of_an_earlier_cluster_is_none_that_had_a_resource() -> None:
         states={"no-worker": 1},
         unrunnable=[{"key": "aroma-1", "resources": {"chem": 1}}],
     )  # fmt: skip
-    found = verdict(
+    found = the_verdict_on(
         an_event("scheduler-info", "inproc://s1", at=0.5, pid=1),
         an_event("scheduler-info", "tcp://s2", at=4.0, pid=1),
         *added, *a_departure("tcp://w1", at=3.0), a_graph(), stall,
@@ -1248,7 +1245,7 @@ def test_a_start_that_failed_before_other_workers_died_is_why_none_arrived(
         role="nanny",
     )
 
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), *a_death(exit_code=-15, at=9.0), line, failed_with(waited)
     )
 

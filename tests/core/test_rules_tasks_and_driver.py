@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in, verdict_of
-from dask_blackbox.finding import Finding
+from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -25,6 +24,7 @@ from runs_from_rows import (
     failed_with,
     raised_in,
     succeeded,
+    the_verdict,
 )
 
 TRACEBACK = (
@@ -33,12 +33,6 @@ TRACEBACK = (
     '  File "/jobs/nightly.py", line 53, in divide\n    return 10 / number\n'
     "ZeroDivisionError: division by zero\n"
 )
-
-
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def driver_got(
@@ -63,7 +57,7 @@ def test_a_wrong_argument_of_the_operator_is_a_configuration_error(
     error = msgspec.structs.replace(
         an_exception(exception, message, traceback=TRACEBACK), bases=bases
     )
-    found = verdict(a_run(failed_with(error)))
+    found = the_verdict(a_run(failed_with(error)))
 
     assert found.rule == "driver-exception"
     assert found.title == f"Configuration error: {message}"
@@ -83,7 +77,7 @@ def test_a_result_that_the_host_cannot_store_did_not_come_from_a_task(
         an_exception("host.ResultError", "work returned an uncomputed value, a Bag"),
         bases=("dask_blackbox.errors.UnstorableResultError",),
     )
-    found = verdict(a_run(*pieces, failed_with(error)))
+    found = the_verdict(a_run(*pieces, failed_with(error)))
 
     assert found.cause.endswith(". The job's function had returned by then.")
     assert found.confidence == "high"
@@ -97,7 +91,7 @@ def test_a_task_that_raised_is_named_with_the_users_line() -> None:
         a_failed_task("add-2", "ZeroDivisionError", cause="divide-1"),
         failed_with(an_exception("ZeroDivisionError", "division by zero")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.title == "ZeroDivisionError in 'divide': division by zero"
@@ -117,7 +111,7 @@ def test_a_bare_assertion_that_the_driver_wrapped_is_seen_through() -> None:
         traceback=f"{raised}{link}Traceback (most recent call last):\nRuntimeError: x\n",
     )
     failed = a_failed_task("divide-1", "AssertionError", "", traceback=raised)
-    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(wrapped)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed, failed_with(wrapped)))
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
 
@@ -138,7 +132,7 @@ def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> Non
         ),
         failed_with(an_exception("AssertionError", "row counts differ")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-exception", "medium")
     assert [f.rule for f in findings_in(run)] == ["driver-exception", "task-exception"]
@@ -165,7 +159,9 @@ def test_a_driver_that_counts_what_failed_and_raises_means_the_tasks(
         f"RuntimeError: {message}\n"
     )
     error = an_exception("RuntimeError", message, traceback=trace)
-    found = verdict(a_run(a_worker(), a_graph(), a_failed_task(), failed_with(error)))
+    found = the_verdict(
+        a_run(a_worker(), a_graph(), a_failed_task(), failed_with(error))
+    )
 
     assert (found.rule, found.confidence) == (rule, "medium")
 
@@ -183,8 +179,8 @@ def test_the_root_of_a_chain_inside_a_task_is_reported() -> None:
         failed_with(an_exception("ValueError", "bad row 7")),
     )
 
-    assert "/jobs/a.py:5 in parse" in verdict(run).cause
-    assert "Original exception: KeyError: 'amount'" in verdict(run).cause
+    assert "/jobs/a.py:5 in parse" in the_verdict(run).cause
+    assert "Original exception: KeyError: 'amount'" in the_verdict(run).cause
 
 
 def test_an_exception_that_could_not_travel_is_reported_by_its_own_name() -> None:
@@ -192,7 +188,7 @@ def test_an_exception_that_could_not_travel_is_reported_by_its_own_name() -> Non
     error = an_exception("Exception", text)
     run = a_run(a_worker(), a_graph(), *raised_in("parse-1", error))
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.title == "RowsError in 'parse': source s4 has 3 bad rows"
     assert "cannot be pickled" in found.cause
@@ -219,7 +215,7 @@ def test_the_exceptions_of_a_group_are_named() -> None:
     error = an_exception("ExceptionGroup", "2 pages failed (2 sub-exceptions)")
     failed = a_failed_task("fetch-1", "ExceptionGroup", error.message, traceback=GROUP)
 
-    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+    found = the_verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
 
     assert (
         "Exceptions in the group: ConnectionError: status 503, and TimeoutError: late"
@@ -256,11 +252,14 @@ def test_a_host_that_wraps_a_failed_task_in_its_own_exception_is_seen_through() 
         failed_with(an_exception("prefect.exceptions.FailedRun", "1/3 runs failed")),
     )
 
-    assert (verdict(run).rule, verdict(run).confidence) == ("task-exception", "medium")
+    assert (the_verdict(run).rule, the_verdict(run).confidence) == (
+        "task-exception",
+        "medium",
+    )
 
 
 def test_an_exit_code_after_a_failed_task_points_to_it_without_certainty() -> None:
-    found = verdict(a_run(a_failed_task(), failed_with(None, exit_code=1)))
+    found = the_verdict(a_run(a_failed_task(), failed_with(None, exit_code=1)))
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
 
@@ -282,7 +281,7 @@ def test_an_exit_code_names_the_error_that_was_all_the_driver_received(
         message="no melody", key="score-7", identity="1", pid=1,
     )  # fmt: skip
     failed = a_failed_task("score-7", "ValueError", "no melody", at=3.5)
-    found = verdict(
+    found = the_verdict(
         a_run(a_graph(), failed, received, *later, failed_with(None, exit_code=4))
     )
 
@@ -306,7 +305,7 @@ def test_an_exit_after_the_error_of_a_task_was_printed_is_of_that_task(
     )  # fmt: skip
     failed = a_failed_task("score-7", "ValueError", "no melody", at=3.5)
     printed = a_log_line(line, at=4.1, role="driver", source="driver")
-    found = verdict(
+    found = the_verdict(
         a_run(a_graph(), failed, received, printed, failed_with(None, exit_code=4))
     )
 
@@ -315,7 +314,7 @@ def test_an_exit_after_the_error_of_a_task_was_printed_is_of_that_task(
 
 
 def test_a_command_is_not_named_for_lines_that_were_not_recorded() -> None:
-    found = verdict(a_run(a_graph(), failed_with(None, exit_code=3)))
+    found = the_verdict(a_run(a_graph(), failed_with(None, exit_code=3)))
 
     assert "that the command printed. " in found.remedy
 
@@ -330,7 +329,7 @@ def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> No
     )
     error = an_exception("ZeroDivisionError", "division by zero", traceback=traceback)
 
-    found = verdict(a_run(failed_with(error), recorded=False))
+    found = the_verdict(a_run(failed_with(error), recorded=False))
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert "/jobs/nightly.py:53" in found.cause
@@ -406,13 +405,13 @@ def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> No
 def test_what_the_driver_got_names_the_cause(
     exception: str, message: str, rule: str
 ) -> None:
-    assert verdict(driver_got(exception, message)).rule == rule
+    assert the_verdict(driver_got(exception, message)).rule == rule
 
 
 def test_a_graph_that_was_never_sent_is_reported_as_being_built() -> None:
     error = an_exception("FileNotFoundError", "/nonexistent/2026-13/")
 
-    found = verdict(a_run(a_worker(), failed_with(error)))
+    found = the_verdict(a_run(a_worker(), failed_with(error)))
 
     assert (found.rule, found.confidence) == ("driver-exception", "high")
     assert "No graph had reached a scheduler yet" in found.cause
@@ -431,7 +430,7 @@ def test_a_connection_that_failed_reports_how(chain: list[str], text: str) -> No
     message = "Timed out trying to connect to tcp://scheduler:8786 after 30 s"
     run = driver_got("OSError", message, chain=chain)
 
-    assert text in verdict(run).cause
+    assert text in the_verdict(run).cause
 
 
 def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
@@ -439,7 +438,7 @@ def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
     message = f"Timed out trying to connect to {address} after 30 s"
     run = driver_got("OSError", message, an_event("scheduler-info", address))
 
-    assert verdict(run).rule != "cannot-connect"
+    assert the_verdict(run).rule != "cannot-connect"
 
 
 def test_a_scheduler_reported_to_stop_reports_by_whom() -> None:
@@ -449,7 +448,7 @@ def test_a_scheduler_reported_to_stop_reports_by_whom() -> None:
         message,
         an_event("scheduler-closing", at=15, reason="signal-15"),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
     assert "it was terminated from outside (SIGTERM)" in found.title
@@ -471,7 +470,7 @@ def test_a_piece_that_nobody_made_here_was_not_released(
             role="scheduler",
         ),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("data-lost", sure)
     assert "('sum-1', 0) needs ('read-" in found.cause
@@ -493,7 +492,7 @@ def test_a_memory_error_of_a_task_reports_what_it_asked_for(
         "numpy._core._exceptions._ArrayMemoryError",
         f"Unable to allocate {printed} for an array with shape (1,) and data type float64",
     )
-    found = verdict(a_run(a_worker(), *raised_in("huge-1", error)))
+    found = the_verdict(a_run(a_worker(), *raised_in("huge-1", error)))
 
     assert found.rule == "task-memory-error"
     assert found.title == f"'huge' could not allocate {shown}"
@@ -512,7 +511,9 @@ def test_an_allocation_that_fits_into_the_workers_memory_met_another_limit(
         "Unable to allocate 128. MiB for an array with shape (1,) and data type float64",
     )
     worker = a_worker(memory_limit=1024 * MIB)
-    found = verdict(a_run(worker, a_sample(memory=held), *raised_in("huge-1", error)))
+    found = the_verdict(
+        a_run(worker, a_sample(memory=held), *raised_in("huge-1", error))
+    )
 
     assert (found.rule, found.retry_advice) == ("task-memory-error", advice)
     assert ("RLIMIT_AS" in found.cause) == (advice == "environment")
@@ -529,7 +530,7 @@ def test_a_result_that_the_scheduler_refused_is_no_death() -> None:
         a_failed_task("finalize-1", "MemoryError", message, outcome="killed"),
         failed_with(an_exception("MemoryError", message)),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "result-too-large"
     assert found.subject.key == "finalize-1"
@@ -543,12 +544,12 @@ def test_a_module_that_no_process_has_is_a_mistake_in_the_code() -> None:
         *raised_in("load-1", error),
     )
 
-    assert verdict(run).rule == "task-exception"
+    assert the_verdict(run).rule == "task-exception"
 
 
 def test_a_driver_that_disappeared_is_reported_as_gone() -> None:
     run = a_run(a_worker(), an_event("driver-lost", at=20, pid=7), aborted())
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
     assert found.title == "The driver disappeared after 20 s"
@@ -556,7 +557,7 @@ def test_a_driver_that_disappeared_is_reported_as_gone() -> None:
 
 def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
     run = a_run(a_worker(), ("ending", None))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.title.startswith("Driver and recorder disappeared together")
@@ -578,7 +579,7 @@ def test_what_a_lost_driver_did_after_its_last_recorded_event_is_not_claimed(
 ) -> None:
     run = a_run(*facts, ("ending", None), recorded=False)
 
-    assert text in verdict(run).cause
+    assert text in the_verdict(run).cause
 
 
 def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
@@ -604,7 +605,7 @@ def test_a_driver_ended_by_a_signal_reports_which(exit_code: int, by: str) -> No
         a_worker(), (kind, msgspec.structs.replace(ending, exit_code=exit_code))
     )
 
-    assert verdict(run).title == f"The driver was ended by {by} after 20 s"
+    assert the_verdict(run).title == f"The driver was ended by {by} after 20 s"
 
 
 def test_a_scheduler_that_closed_gives_the_reason_in_its_log() -> None:
@@ -616,7 +617,7 @@ def test_a_scheduler_that_closed_gives_the_reason_in_its_log() -> None:
         a_log_line(line, role="scheduler", source="scheduler", level=20),
     )
 
-    assert "being idle for too long" in verdict(run).title
+    assert "being idle for too long" in the_verdict(run).title
 
 
 def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> None:
@@ -627,7 +628,7 @@ def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> N
         failed_with(an_exception("ZeroDivisionError", "division by zero")),
     )
 
-    assert "7 other tasks of 'divide' and 'load' failed too" in verdict(run).cause
+    assert "7 other tasks of 'divide' and 'load' failed too" in the_verdict(run).cause
     assert [f.title for f in findings_in(run)[1:]] == [
         "1 task of 'load' failed with KeyError"
     ]
@@ -646,7 +647,7 @@ def test_an_exception_whose_class_the_driver_does_not_have_is_still_the_tasks() 
         "go-3", "only_there.Refused", "row 3", traceback=f"{trace}Refused"
     )
 
-    found = verdict(a_run(a_worker(), a_graph(), raised, failed_with(pickled)))
+    found = the_verdict(a_run(a_worker(), a_graph(), raised, failed_with(pickled)))
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.title == "Refused in 'go': row 3"
@@ -666,7 +667,7 @@ def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_schedule
     stopped = an_exception(
         "KeyboardInterrupt", "", traceback=f"{begun}KeyboardInterrupt"
     )
-    found = verdict(a_run(failed_with(stopped), recorded=False))
+    found = the_verdict(a_run(failed_with(stopped), recorded=False))
 
     assert (found.rule, found.confidence) == ("cannot-connect", "medium")
     call = an_event(
@@ -675,7 +676,7 @@ def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_schedule
         file="/jobs/nightly.py", line=12,
     )  # fmt: skip
     stopped = msgspec.structs.replace(stopped, chain_ids=("a",))
-    named = verdict(a_run(call, failed_with(stopped), recorded=False))
+    named = the_verdict(a_run(call, failed_with(stopped), recorded=False))
     assert named.title.endswith("connect to tcp://10.0.0.1:8787 when it was stopped")
     assert "/jobs/nightly.py:12 had not reached" in named.cause
     later = an_exception(
@@ -683,7 +684,10 @@ def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_schedule
         "",
         traceback=f"{begun}KeyboardInterrupt".replace("start", "result"),
     )
-    assert verdict(a_run(a_worker(), a_graph(), failed_with(later))).rule == "cancelled"
+    assert (
+        the_verdict(a_run(a_worker(), a_graph(), failed_with(later))).rule
+        == "cancelled"
+    )
 
 
 def test_what_takes_a_connection_and_does_not_answer_is_no_scheduler() -> None:
@@ -691,7 +695,7 @@ def test_what_takes_a_connection_and_does_not_answer_is_no_scheduler() -> None:
         "OSError",
         "Timed out during handshake while connecting to tcp://10.0.0.1:8787 after 30 s",
     )
-    found = verdict(a_run(failed_with(error), recorded=False))
+    found = the_verdict(a_run(failed_with(error), recorded=False))
 
     assert (found.rule, found.retry_advice) == ("cannot-connect", "unknown")
     assert "tcp://10.0.0.1:8787" in found.title
@@ -713,7 +717,7 @@ def test_what_answers_and_is_no_scheduler_is_reported_as_none() -> None:
     )
     error = an_exception("MemoryError", "Unable to allocate 3.07 EiB", traceback=trace)
 
-    found = verdict(a_run(failed_with(error), recorded=False))
+    found = the_verdict(a_run(failed_with(error), recorded=False))
 
     assert (found.rule, found.confidence) == ("cannot-connect", "high")
     assert "tcp://gateway:8080 is not a Dask scheduler" in found.title
@@ -741,7 +745,7 @@ def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> No
         ),
     )
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("data-lost", "high")
     assert "'table-1'" in found.title
@@ -765,7 +769,7 @@ def test_what_ran_beside_tasks_is_not_called_one(through: str, text: str) -> Non
         '  File "/jobs/nightly.py", line 4, in warm_cache\n    open("/srv/cache")\n'
         "PermissionError: [Errno 13] Permission denied\n"
     )
-    found = verdict(driver_got("PermissionError", "denied", traceback=trace))
+    found = the_verdict(driver_got("PermissionError", "denied", traceback=trace))
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert text in found.title
@@ -781,7 +785,7 @@ def test_a_driver_that_the_kernel_took_is_reported_so(
 ) -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=kills)
 
-    found = verdict(a_run(a_worker(), lost, aborted()))
+    found = the_verdict(a_run(a_worker(), lost, aborted()))
 
     assert found.rule == "driver-killed"
     assert found.title.startswith(rule)
@@ -792,7 +796,7 @@ def test_a_worker_that_the_kernel_took_is_not_the_driver() -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=1)
     run = a_run(a_worker(), *a_death(exit_code=-9, oom_kills=1), lost, aborted())
 
-    assert not verdict(run).title.startswith("The kernel")
+    assert not the_verdict(run).title.startswith("The kernel")
 
 
 def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
@@ -802,7 +806,7 @@ def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
         an_event("scheduler-closing", reason="idle-timeout-exceeded", by=""),
     )
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
     assert "idle for too long" in found.title
@@ -814,7 +818,7 @@ MISSED = an_exception("FileNotFoundError", "[Errno 2] No such file: '/out/troms.
 def test_a_task_that_nobody_waited_for_is_why_its_file_is_missed() -> None:
     run = a_run(a_worker(), a_graph(), a_failed_task("publish-1"), failed_with(MISSED))
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.subject.key) == ("task-exception", "publish-1")
     assert found.confidence == "medium"
@@ -829,7 +833,7 @@ def test_a_file_that_is_missed_after_a_handled_error_may_follow_from_it() -> Non
         a_worker(), a_graph(), a_failed_task("publish-1"), heard, failed_with(MISSED)
     )
 
-    found = verdict(run)
+    found = the_verdict(run)
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.title.startswith(
         "ZeroDivisionError in 'publish': division by zero; then"
@@ -849,7 +853,7 @@ def test_a_variable_that_is_not_set_is_the_environments() -> None:
         failed_with(error),
     )
 
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.retry_advice, found.retry_confidence) == ("environment", "high")
     assert "environment variable 'STOCK_DB' is not set" in found.title
@@ -868,18 +872,18 @@ def released(*, forgotten: int, processing: int = 0) -> RunTables:
 
 
 def test_tasks_whose_futures_nobody_held_are_counted() -> None:
-    found = verdict(released(forgotten=18))
+    found = the_verdict(released(forgotten=18))
 
     assert found.rule == "driver-exception"
     assert (
         "18 of 18 tasks ('label') were released before they had finished" in found.cause
     )
     assert "fire_and_forget" in found.remedy
-    assert "released" not in verdict(released(forgotten=16, processing=2)).cause
+    assert "released" not in the_verdict(released(forgotten=16, processing=2)).cause
 
 
 def test_a_key_that_is_submitted_again_was_not_released_unfinished() -> None:
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(),
             a_graph(),
@@ -936,7 +940,7 @@ def test_the_code_of_a_shell_whose_driver_was_killed_is_its_signal(
         a_sample(at=3.0 + n, source="scheduler", memory=(160 + 20 * n) * MIB)
         for n in range(6)
     ]
-    found = verdict(a_run(*driver, *grows, *more, failed_with(None, exit_code=137)))
+    found = the_verdict(a_run(*driver, *grows, *more, failed_with(None, exit_code=137)))
 
     assert found.rule == rule
     if rule == "driver-killed":
@@ -959,7 +963,9 @@ def test_the_other_tests_that_failed_are_named() -> None:
             (9.0, "lat", "ValueError", "no 'lat'", None),
         )
     ]  # fmt: skip
-    found = verdict(a_run(a_worker(), failed, *tests, failed_with(None, exit_code=1)))
+    found = the_verdict(
+        a_run(a_worker(), failed, *tests, failed_with(None, exit_code=1))
+    )
 
     assert found.rule == "task-exception"
     assert (
@@ -986,7 +992,7 @@ def test_what_only_the_driver_reports_of_a_task_counts_if_its_scheduler_was_lost
     sources = {"scheduler tcp://s": SourceAccount(batches=2, error=error)}
     ended = failed_with(None, exit_code=1, sources=sources)
 
-    found = verdict(a_run(a_worker(), a_graph(), call, left, ended))
+    found = the_verdict(a_run(a_worker(), a_graph(), call, left, ended))
 
     assert (found.rule, found.confidence) == (rule, "medium")
     assert "could not convert '12,50'" in found.title

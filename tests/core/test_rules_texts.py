@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.explanations import in_one_line
 from dask_blackbox.analyse.rules.startup import restrictions_in
 from dask_blackbox.events.graphs import RestrictedTask
-from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import short_with_paths
-from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_failed_task,
     a_run,
@@ -17,6 +14,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     raised_in,
+    the_verdict,
 )
 
 NO_WORKER = (
@@ -26,14 +24,8 @@ NO_WORKER = (
 )
 
 
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
-
-
 def test_restrictions_are_read_from_the_text_of_the_exception() -> None:
-    found = verdict(
+    found = the_verdict(
         a_run(
             a_worker(),
             failed_with(
@@ -65,7 +57,7 @@ def test_a_text_without_restrictions_that_can_be_read_has_none(text: str) -> Non
 )
 def test_a_full_disk_is_not_tried_again(name: str, sentence: str) -> None:
     error = an_exception(name, sentence)
-    found = verdict(a_run(a_worker(), *raised_in("export-1", error)))
+    found = the_verdict(a_run(a_worker(), *raised_in("export-1", error)))
 
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
     assert "is full" in found.remedy
@@ -81,7 +73,7 @@ def test_what_a_first_attempt_left_is_not_the_cause() -> None:
         outcome="retried",
     )
     error = an_exception("KeyError", "'index'")
-    found = verdict(a_run(a_worker(), full, *raised_in("export-1", error)))
+    found = the_verdict(a_run(a_worker(), full, *raised_in("export-1", error)))
 
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
     assert "earlier attempts raised OSError ([Errno 28] No space left" in found.cause

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -26,6 +26,8 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     succeeded,
+    the_verdict,
+    the_verdict_on,
 )
 
 SITE = "/venv/lib/python3.12/site-packages"
@@ -47,14 +49,6 @@ REFUSED = (
 )
 
 
-def verdict(*pieces: Any, recorded: bool = True) -> Finding:
-    """Return the verdict on a run of these pieces."""
-    run = a_run(*pieces, recorded=recorded)
-    found = verdict_in(run)
-    assert found is not None
-    return found
-
-
 def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Piece:
     """Return the end of a driver that could not read what a worker sent."""
     shown = f"{READING}{name}: {message}"
@@ -66,7 +60,7 @@ def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Pie
 
 def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
     lock = a_task("open-1", typename="_thread.lock")
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), a_graph(), a_task("inc-1"), lock, a_result_that_stayed()
     )
 
@@ -80,7 +74,7 @@ def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_i
     None
 ):
     held = a_task("open-1", typename="dict")
-    found = verdict(a_worker(), a_graph(), held, a_result_that_stayed())
+    found = the_verdict_on(a_worker(), a_graph(), held, a_result_that_stayed())
 
     assert found.subject.key == "open-1"
     assert "(lock inside a dict)" in found.title
@@ -91,7 +85,7 @@ def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_err
     None
 ):
     missing = "No module named 'models'"
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), a_graph(), a_result_that_stayed(missing, "ModuleNotFoundError")
     )
 
@@ -107,7 +101,7 @@ def a_result_nobody_heard_of(*more: Any) -> Finding:
         "Failed to serialize <_thread.lock object at 0x7f2622e7c310>."
     )
     line = a_log_line(shown, at=5.0)
-    return verdict(a_worker(), a_graph(), lock, line, *more, aborted(at=90.0))
+    return the_verdict_on(a_worker(), a_graph(), lock, line, *more, aborted(at=90.0))
 
 
 DROPPED = a_log_line(
@@ -141,7 +135,7 @@ def test_the_same_words_from_a_task_are_the_tasks() -> None:
     error = an_exception(
         "TypeError", REFUSED, traceback=f"{READING}TypeError: {REFUSED}"
     )
-    found = verdict(
+    found = the_verdict_on(
         a_worker(),
         a_failed_task(key, "TypeError", REFUSED),
         failed_with(error),
@@ -183,9 +177,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
     )
     closing = an_event("scheduler-closing", "tcp://s", at=25, reason="terminate")
     run = a_run(a_worker(), a_graph(), a_task(), refused, closing)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.rule == "tls-misconfigured"
     assert "self-signed certificate" in found.title
 
@@ -264,7 +256,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
 def test_what_the_two_ends_do_not_agree_on_is_reported(
     end: Piece, shown: str, sure: str
 ) -> None:
-    found = verdict(end, recorded=False)
+    found = the_verdict_on(end, recorded=False)
 
     assert (found.rule, found.confidence) == ("tls-misconfigured", sure)
     assert shown in found.title
@@ -278,7 +270,7 @@ def test_a_key_that_does_not_belong_to_its_certificate_is_the_drivers_own() -> N
         f'  File "{SITE}/distributed/security.py", line 277, in _get_tls_context\n'
         f"ssl.SSLError: {shown}"
     )
-    found = verdict(
+    found = the_verdict_on(
         failed_with(an_exception("ssl.SSLError", shown, traceback=trace)),
         recorded=False,
     )
@@ -296,7 +288,10 @@ def test_tls_of_another_user_is_the_drivers_own_trouble() -> None:
         "ssl.SSLCertVerificationError: certificate verify failed: self-signed certificate",
     )
 
-    assert verdict(a_worker(), a_graph(), failed_with(error)).rule == "driver-exception"
+    assert (
+        the_verdict_on(a_worker(), a_graph(), failed_with(error)).rule
+        == "driver-exception"
+    )
 
 
 def test_workers_that_fail_the_handshake_are_why_none_arrived() -> None:
@@ -312,9 +307,9 @@ def test_workers_that_fail_the_handshake_are_why_none_arrived() -> None:
         level=30,
     )
 
-    assert verdict(handshake, failed_with(waited)).rule == "tls-misconfigured"
-    assert verdict(failed_with(waited)).rule == "workers-never-arrived"
-    came = verdict(a_worker(), handshake, failed_with(waited))
+    assert the_verdict_on(handshake, failed_with(waited)).rule == "tls-misconfigured"
+    assert the_verdict_on(failed_with(waited)).rule == "workers-never-arrived"
+    came = the_verdict_on(a_worker(), handshake, failed_with(waited))
     assert came.rule == "workers-never-arrived"
 
 
@@ -361,7 +356,7 @@ def failed_shuffle(name: str, message: str, traceback: str = "") -> list[Piece]:
 def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None:
     name = "distributed.shuffle._exceptions.P2POutOfDiskError"
     shown = a_log_line(OUT_OF_DISK, source="tcp://w1")
-    found = verdict(*a_shuffle(), shown, *failed_shuffle(name, OUT_OF_DISK))
+    found = the_verdict_on(*a_shuffle(), shown, *failed_shuffle(name, OUT_OF_DISK))
 
     assert (found.rule, found.confidence) == ("p2p-out-of-disk", "high")
     assert found.subject.worker == "tcp://w1"
@@ -381,7 +376,7 @@ def test_a_failed_phase_is_reported_with_its_first_error_and_the_restarts() -> N
         for n in (2, 3)
     ]  # fmt: skip
     trace = f"Traceback:\n{root}Traceback:\nRuntimeError: {message}"
-    found = verdict(
+    found = the_verdict_on(
         *a_shuffle(), *again, *failed_shuffle("RuntimeError", message, trace)
     )
 
@@ -402,7 +397,7 @@ def test_pieces_of_an_earlier_shuffle_are_not_counted() -> None:
         pieces.append(("task", tuple(row)))
     message = f"P2P {SHUFFLE} failed during unpack phase"
 
-    found = verdict(*pieces, *failed_shuffle("RuntimeError", message))
+    found = the_verdict_on(*pieces, *failed_shuffle("RuntimeError", message))
 
     assert "3 of 8 pieces had been received" in found.cause
 
@@ -413,7 +408,9 @@ def test_a_worker_that_left_in_the_middle_of_a_shuffle_makes_it_worth_a_retry() 
         "CommClosedError: in <TCP>\n\nThe above exception was the direct cause of the "
         f"following exception:\n\nTraceback:\n{name}: Worker tcp://w2 left"
     )
-    found = verdict(*a_shuffle(), *failed_shuffle(name, "Worker tcp://w2 left", trace))
+    found = the_verdict_on(
+        *a_shuffle(), *failed_shuffle(name, "Worker tcp://w2 left", trace)
+    )
 
     assert (found.rule, found.retry_advice) == ("p2p-failed", "transient")
 
@@ -425,7 +422,7 @@ def test_an_error_of_the_exchange_itself_is_the_shuffles() -> None:
         '    pa.concat_tables(tables)\n  File "pyarrow/error.pxi", line 92, in check_status\n'
         f"pyarrow.lib.ArrowTypeError: {message}"
     )
-    found = verdict(
+    found = the_verdict_on(
         *a_shuffle(), *failed_shuffle("pyarrow.lib.ArrowTypeError", message, trace)
     )
 
@@ -434,7 +431,7 @@ def test_an_error_of_the_exchange_itself_is_the_shuffles() -> None:
 
 
 def test_a_users_error_in_a_run_with_shuffles_is_the_users() -> None:
-    found = verdict(*a_shuffle(), *failed_shuffle("ValueError", "bad row"))
+    found = the_verdict_on(*a_shuffle(), *failed_shuffle("ValueError", "bad row"))
 
     assert found.rule == "task-exception"
 
@@ -455,7 +452,7 @@ def test_an_exception_that_is_returned_and_cannot_be_read_is_named_with_its_task
     refused = a_task("checked-13", typename="etl.BadRowError")
     message = "BadRowError.__init__() missing 1 required positional argument: 'reason'"
     pieces = a_worker(), a_graph(), a_task("inc-1"), refused
-    found = verdict(*pieces, a_result_that_stayed(message))
+    found = the_verdict_on(*pieces, a_result_that_stayed(message))
 
     assert found.rule == "result-not-serializable"
     assert found.subject.key == "checked-13"
@@ -479,7 +476,7 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
     error = an_exception(
         "RuntimeError", unread, chain=("KeyError",), traceback=reported
     )
-    found = verdict(a_worker(), failed_with(error))
+    found = the_verdict_on(a_worker(), failed_with(error))
 
     assert found.rule == "graph-not-deserializable"
     assert "at /jobs/registry.py:9 in __setstate__" in found.cause
@@ -507,7 +504,7 @@ def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> 
     )  # fmt: skip
     caught = a_failed_task("probe-1", "FileNotFoundError", "/data/_SUCCESS", at=3)
 
-    found = verdict(a_worker(), a_graph(), caught, failed_with(error))
+    found = the_verdict_on(a_worker(), a_graph(), caught, failed_with(error))
 
     assert found.rule == "graph-not-serializable"
     assert "sqlite3.Connection" in found.title
@@ -532,7 +529,7 @@ def test_a_result_that_could_not_be_sent_is_the_reason_where_the_driver_handled_
     line = "raise SystemExit(bad)" if name == "SystemExit" else "1 / 0"
     shown = f'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    {line}\n{own}'
     ended = an_exception(name, message, traceback=shown) if own else None
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), a_graph(), a_task("open-1", typename="_thread.lock"), refused,
         failed_with(ended, exit_code=None if own else 3),
     )  # fmt: skip
@@ -560,7 +557,7 @@ def test_a_graph_that_was_not_read_is_the_reason_where_the_driver_counts_its_err
     )  # fmt: skip
     earlier = a_failed_task("rate-1", "KeyError", "no rate for 2019", at=3)
     ended = an_exception("SystemExit", "3 of 3 tanks failed")
-    found = verdict(
+    found = the_verdict_on(
         a_worker(), a_graph(), earlier, logged, *handled, failed_with(ended)
     )
 
@@ -586,7 +583,7 @@ def test_what_dask_refused_is_the_reason_though_the_clean_up_failed_too() -> Non
     )  # fmt: skip
     caught = a_failed_task("probe-1", "ConnectionError", "mill does not answer", at=3)
 
-    found = verdict(a_worker(), a_graph(), caught, failed_with(error))
+    found = the_verdict_on(a_worker(), a_graph(), caught, failed_with(error))
 
     assert found.rule == "graph-not-serializable"
     assert "then it raised FileNotFoundError" in found.evidence[0].text
@@ -602,7 +599,7 @@ def test_workers_that_do_not_trust_the_scheduler_are_why_nothing_could_be_scatte
         role="scheduler", source="scheduler", level=30,
     )  # fmt: skip
 
-    found = verdict(handshake, failed_with(waited))
+    found = the_verdict_on(handshake, failed_with(waited))
 
     assert (found.rule, found.confidence) == ("tls-misconfigured", "high")
     assert "do not trust the scheduler's certificate" in found.title
@@ -635,7 +632,7 @@ def test_a_scheduler_file_of_before_is_named_where_nothing_listens(
         ),
         chain_ids=("1",),
     )
-    found = verdict(call, failed_with(error), recorded=False)
+    found = the_verdict_on(call, failed_with(error), recorded=False)
 
     assert found.rule == "cannot-connect"
     assert found.title.endswith("tcp://10.0.0.1:8786, the address in scheduler.json")
@@ -651,7 +648,7 @@ def test_a_driver_that_waits_for_a_scheduler_file_is_named_with_it() -> None:
             {"address": None, "lasted": 10.0, "scheduler_file": {"path": "/jobs/s.json"}}
         ],
     )  # fmt: skip
-    found = verdict(blocked, aborted(at=20.0, exit_code=-15), recorded=False)
+    found = the_verdict_on(blocked, aborted(at=20.0, exit_code=-15), recorded=False)
 
     assert found.rule == "cannot-connect"
     assert found.title == (
@@ -681,7 +678,7 @@ def test_a_scheduler_of_an_earlier_step_is_named_where_its_file_was_not_removed(
         ),
         chain_ids=("1",),
     )
-    found = verdict(
+    found = the_verdict_on(
         an_event("scheduler-info", address, at=1.0, pid=10), a_worker(), a_graph(),
         a_task(), call, failed_with(error),
     )  # fmt: skip
@@ -723,7 +720,7 @@ def test_what_answers_in_place_of_a_scheduler_that_did_not_start_is_no_tls(
             )
         ),
     ]  # fmt: skip
-    found = verdict(*([] if started else ended), closed, recorded=False)
+    found = the_verdict_on(*([] if started else ended), closed, recorded=False)
 
     expected = "tls-misconfigured" if started else "worker-start-failed"
     assert found.rule == expected

@@ -11,7 +11,6 @@ from dask_blackbox.analyse import Case, exit_causes, findings_in, verdict_in, ve
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.exit_causes import DIED
 from dask_blackbox.analyse.rules import RULES
-from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -33,13 +32,8 @@ from runs_from_rows import (
     killed_worker,
     raised_in,
     succeeded,
+    the_verdict,
 )
-
-
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def rules(run: RunTables) -> list[str]:
@@ -75,7 +69,7 @@ def killed_by(
 def test_how_a_process_ended_names_the_cause(
     exit_code: int, rule: str, text: str
 ) -> None:
-    found = verdict(a_run(*killed_by(exit_code)))
+    found = the_verdict(a_run(*killed_by(exit_code)))
 
     assert (found.rule, found.confidence) == (rule, "high")
     assert text in found.title
@@ -92,7 +86,7 @@ def test_a_worker_that_could_not_spill_is_not_called_too_small() -> None:
     over = an_event(
         "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
     )
-    found = verdict(a_run(a_log_line(line, at=8.0), over, killed_by(-15, "hog-1")))
+    found = the_verdict(a_run(a_log_line(line, at=8.0), over, killed_by(-15, "hog-1")))
 
     assert found.rule == "worker-memory-limit"
     assert "after spilling had failed (FileNotFoundError)" in found.title
@@ -116,7 +110,9 @@ def test_memory_that_only_grows_over_many_short_tasks_is_retained(
     over = an_event(
         "worker-restarted-for-memory", "tcp://w1", at=9.2, pid=100, rss=390 * MIB
     )
-    found = verdict(a_run(tasks, over, killed_by(-15, "hog-20", at=9.3, memory=memory)))
+    found = the_verdict(
+        a_run(tasks, over, killed_by(-15, "hog-20", at=9.3, memory=memory))
+    )
 
     assert found.rule == "worker-memory-limit"
     assert ("memory over the 20 tasks" in found.cause) == retained
@@ -143,7 +139,7 @@ def test_memory_that_never_falls_while_tasks_end_is_retained_by_several_threads(
         *a_death(exit_code=-15, executing=["snap-16", "snap-17"], memory=memory),
         *raised_in("snap-16", killed_worker("snap-16")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "worker-memory-limit"
     assert ("because earlier tasks had kept 248 MiB or more" in found.title) == retained
@@ -166,7 +162,7 @@ def test_memory_that_a_worker_used_before_its_first_task_is_not_the_tasks(
         ),
         killed_by(-15, "hog-1", memory=[(8.5, before * MIB), (9.9, 390 * MIB)]),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "worker-memory-limit"
     assert (
@@ -184,7 +180,7 @@ def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:
         a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
     )
 
-    assert "over 90 % of its memory limit" in verdict(run).cause
+    assert "over 90 % of its memory limit" in the_verdict(run).cause
 
 
 def test_a_budget_line_about_another_process_proves_nothing() -> None:
@@ -193,13 +189,33 @@ def test_a_budget_line_about_another_process_proves_nothing() -> None:
         a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
     )
 
-    assert verdict(run).rule == "worker-signalled"
+    assert the_verdict(run).rule == "worker-signalled"
 
 
 def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
-    found = verdict(a_run(*killed_by(-15, memory=[(9, 385 * MIB)])))
+    found = the_verdict(a_run(*killed_by(-15, memory=[(9, 385 * MIB)])))
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "medium")
+
+
+def test_more_threads_make_the_remedy_offer_fewer() -> None:
+    run = a_run(
+        a_worker(nthreads=4),
+        an_event("worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=1),
+        *a_death(
+            exit_code=-15,
+            executing=["hog-1", "hog-2"],
+            memory=[(2, 100 * MIB), (9, 390 * MIB)],
+        ),
+        *raised_in("hog-1", killed_worker("hog-1")),
+    )
+
+    found = the_verdict(run)
+    remedy = found.remedy
+
+    assert "2 tasks ran at once and shared that memory" in found.cause
+    assert "threads_per_worker=1 a task may use 300 MiB rather than 75 MiB" in remedy
+    assert "2 tasks shared 400 MiB" in remedy
 
 
 @pytest.mark.parametrize(
@@ -210,7 +226,7 @@ def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
 def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
     level = [(5 + n / 2, mib * 2**20) for n, mib in enumerate(megabytes)]
 
-    assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
+    assert the_verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
 
 
 def test_a_comprehension_is_reported_with_the_function_that_it_is_in() -> None:
@@ -221,7 +237,7 @@ def test_a_comprehension_is_reported_with_the_function_that_it_is_in() -> None:
         '  File "/jobs/nightly.py", line 47 in merge\n'
         f'  File "{lib}/distributed/worker.py", line 8 in _run_task_simple\n'
     )
-    found = verdict(a_run(*killed_by(-11, stack=stack)))
+    found = the_verdict(a_run(*killed_by(-11, stack=stack)))
 
     assert "/jobs/nightly.py:48 in <listcomp> of merge" in found.cause
 
@@ -237,7 +253,7 @@ def test_the_stack_of_a_crash_names_the_users_line() -> None:
         '  File "/v/lib/python3.11/site-packages/distributed/worker.py", line 8'
         " in _run_task_simple\n"
     )
-    found = verdict(a_run(*killed_by(-11, stack=stack)))
+    found = the_verdict(a_run(*killed_by(-11, stack=stack)))
 
     assert "/jobs/nightly.py:7 in crash" in found.cause
 
@@ -249,7 +265,7 @@ def test_sys_exit_is_found_in_the_last_lines_of_the_worker() -> None:
         '  File "/jobs/nightly.py", line 31, in load\n    sys.exit(0)\n'
         "SystemExit: 0"
     )
-    found = verdict(a_run(*killed_by(0, lines=[line])))
+    found = the_verdict(a_run(*killed_by(0, lines=[line])))
 
     assert found.rule == "worker-exit"
     assert "`sys.exit` was called at /jobs/nightly.py:31 in load" in found.cause
@@ -257,7 +273,7 @@ def test_sys_exit_is_found_in_the_last_lines_of_the_worker() -> None:
 
 @pytest.mark.parametrize(("code", "mapped"), [(-7, True), (-11, False)])
 def test_a_bus_error_is_one_of_a_mapped_file(*, code: int, mapped: bool) -> None:
-    found = verdict(a_run(*killed_by(code)))
+    found = the_verdict(a_run(*killed_by(code)))
 
     assert found.rule == "worker-segfault"
     assert ("rewritten in place while it was mapped" in found.remedy) == mapped
@@ -266,7 +282,7 @@ def test_a_bus_error_is_one_of_a_mapped_file(*, code: int, mapped: bool) -> None
 
 def test_a_frozen_worker_is_not_called_signalled() -> None:
     run = a_run(an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "worker-heartbeat-timeout"
     assert "5 m 00 s" in found.cause
@@ -289,7 +305,7 @@ def test_what_a_worker_did_once_it_had_resumed_did_not_freeze_it(
     given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
     dead = a_death(exit_code=None, executing=["boom-1"], at=5.6)
     failed = raised_in("boom-1", killed_worker("boom-1"))
-    found = verdict(a_run(a_worker(), a_graph(), given_up, *dead, report, *failed))
+    found = the_verdict(a_run(a_worker(), a_graph(), given_up, *dead, report, *failed))
 
     assert found.rule == "worker-heartbeat-timeout"
     assert ("3.9 s of CPU time" in found.cause) == computed
@@ -311,7 +327,7 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
         line=12,
     )
     given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
-    found = verdict(a_run(stop, given_up, killed_by(-9)))
+    found = the_verdict(a_run(stop, given_up, killed_by(-9)))
 
     assert found.rule == "worker-heartbeat-timeout"
     assert found.title.startswith("A worker was stopped by the run's own code")
@@ -327,7 +343,7 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
     resumed = an_event(
         "driver-signalled", "driver", at=3, pid=1, target=100, signal="SIGCONT"
     )
-    found = verdict(a_run(stop, resumed, given_up, killed_by(-9)))
+    found = the_verdict(a_run(stop, resumed, given_up, killed_by(-9)))
 
     assert found.title.startswith("A worker froze")
 
@@ -335,7 +351,7 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
 def test_a_cluster_that_is_closed_under_its_work_kills_no_worker() -> None:
     failed = raised_in("boom-1", killed_worker("boom-1"))
     closed = a_departure(processing=["boom-1"], closing="nanny-close")
-    found = verdict(a_run(a_worker(), a_graph(), *closed, *failed))
+    found = the_verdict(a_run(a_worker(), a_graph(), *closed, *failed))
 
     assert (found.rule, found.confidence) == ("cancelled", "medium")
     assert "closed while the run still needed it" in found.title
@@ -366,7 +382,7 @@ def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen(
     run = a_run(a_worker(), a_graph(), *seen, given_up, *dead, aborted(at=50))
     by_name = {finding.rule: finding for finding in findings_in(run)}
 
-    assert verdict(run).rule == "driver-killed"
+    assert the_verdict(run).rule == "driver-killed"
     assert (
         "scheduler removed it because of missing heartbeats, but the scheduler itself "
         "had been suspended for 40 s" in by_name["workers-died"].cause
@@ -376,7 +392,7 @@ def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen(
 def test_a_frozen_worker_is_known_from_what_its_nanny_was_reported() -> None:
     run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
 
-    assert verdict(run).rule == "worker-heartbeat-timeout"
+    assert the_verdict(run).rule == "worker-heartbeat-timeout"
 
 
 @pytest.mark.parametrize(
@@ -392,7 +408,7 @@ def test_a_host_that_takes_its_worker_away_is_named(closing: str, rule: str) -> 
         *a_departure(processing=["boom-1"], closing=closing),
         *raised_in("boom-1", killed_worker("boom-1")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == rule
     assert found.retry_advice == "transient"
@@ -405,7 +421,7 @@ def test_what_failed_inside_dask_itself_is_part_of_what_is_known() -> None:
     )  # fmt: skip
     dead = a_death(exit_code=1, processing=["x-1"], closing="worker-handle-fail-hard")
     run = a_run(a_worker(), hard, *dead, *raised_in("x-1", killed_worker("x-1")))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("unknown", "low")
     assert "Dask's own code failed in worker 1 (tcp://w1)" in found.cause
@@ -432,8 +448,8 @@ def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
         a_worker(), graph, *loads, *usual, limit, *dead,
         *raised_in("merge-9", killed_worker("merge-9")),
     )  # fmt: skip
-    found = verdict(a_run(*facts))
-    of_a_host = verdict(
+    found = the_verdict(a_run(*facts))
+    of_a_host = the_verdict(
         a_run(*facts, an_event("task-named", "merge-9", name="", id=""))
     )
 
@@ -466,7 +482,7 @@ def test_tasks_of_a_host_none_of_which_fits_become_more() -> None:
     named = an_event("task-named", "merge-9", name="", id="")
     lost = raised_in("merge-9", killed_worker("merge-9"))
 
-    found = verdict(a_run(a_worker(), *graphs, limit, *dead, *lost, named))
+    found = the_verdict(a_run(a_worker(), *graphs, limit, *dead, *lost, named))
 
     assert "at least 12 tasks, not 4" in found.remedy
 
@@ -478,7 +494,7 @@ def test_a_worker_that_disappeared_with_its_nanny_lost_its_host() -> None:
         *raised_in("boom-1", killed_worker("boom-1")),
         a_sample("tcp://w2", at=19),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("worker-host-lost", "medium")
 
@@ -492,7 +508,7 @@ def test_a_nanny_that_still_sends_did_not_disappear() -> None:
         a_sample("tcp://w2", at=19),
     )
 
-    assert verdict(run).rule == "unknown"
+    assert the_verdict(run).rule == "unknown"
 
 
 def test_without_any_witness_the_verdict_is_unknown_and_reports_what_is_missing() -> (
@@ -503,7 +519,7 @@ def test_without_any_witness_the_verdict_is_unknown_and_reports_what_is_missing(
         *a_departure(processing=["boom-1"]),
         *raised_in("boom-1", killed_worker("boom-1")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("unknown", "low")
     assert "the exit codes of 1 worker" in found.cause
@@ -511,7 +527,7 @@ def test_without_any_witness_the_verdict_is_unknown_and_reports_what_is_missing(
 
 def test_killed_worker_without_any_recorded_death_is_unknown() -> None:
     run = a_run(*raised_in("boom-1", killed_worker("boom-1")))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "unknown"
     assert "the worker deaths that Dask reported" in found.cause
@@ -531,7 +547,7 @@ def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
         ),
         *raised_in("inc-7", killed_worker("inc-7")),
     )  # fmt: skip
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.subject.key == "crash-1"
     assert "at both deaths" in found.cause
@@ -628,7 +644,7 @@ def test_deaths_beside_a_task_error_are_not_the_verdict() -> None:
         *raised_in("divide-1", error),
     )
 
-    assert verdict(run).rule == "task-exception"
+    assert the_verdict(run).rule == "task-exception"
     assert "workers-died" in rules(run)
 
 
@@ -642,7 +658,7 @@ def test_a_driver_that_disappeared_is_not_explained_by_one_death_of_many_workers
         an_event("driver-lost", at=20, pid=1),
         aborted(),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "driver-killed"
     assert "1 worker had died by then" in found.cause
@@ -663,7 +679,7 @@ def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them(
         aborted(),
     )
 
-    assert verdict(run).rule == "environment-mismatch"
+    assert the_verdict(run).rule == "environment-mismatch"
 
 
 @pytest.mark.parametrize(
@@ -682,7 +698,7 @@ def test_a_nannys_log_line_replaces_a_missing_exit_report(line: str, rule: str) 
         *raised_in("boom-1", killed_worker("boom-1")),
     )
 
-    assert verdict(run).rule == rule
+    assert the_verdict(run).rule == rule
 
 
 def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
@@ -731,7 +747,7 @@ def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:
             ),
         ]  # fmt: skip
     run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.subject.key == "hog-1"
     assert "only on the same worker" not in found.cause

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_in
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
-from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -23,13 +22,8 @@ from runs_from_rows import (
     failed_with,
     killed_worker,
     raised_in,
+    the_verdict,
 )
-
-
-def verdict(run: RunTables) -> Finding:
-    found = verdict_in(run)
-    assert found is not None
-    return found
 
 
 def stood_still_without_workers() -> tuple[str, object]:
@@ -56,7 +50,7 @@ def test_a_function_that_is_run_on_all_workers_ends_them() -> None:
         an_event("scheduler-closing", at=10.5, reason="terminate"),
         a_closed_connection("tcp://w2"),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert found.rule == "worker-exit"
     assert "2 times with code 3" in found.title
@@ -72,7 +66,7 @@ def test_a_table_that_is_loaded_on_all_workers_takes_them_over_their_limit() -> 
         *a_death("tcp://w1", exit_code=-15, memory=[(9, 380 * MIB)]),
         a_closed_connection("tcp://w1"),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
     assert "No task was running" in found.cause
@@ -83,7 +77,7 @@ def test_a_table_that_is_loaded_on_all_workers_takes_them_over_their_limit() -> 
 def test_a_closed_connection_to_a_worker_is_no_word_on_the_scheduler() -> None:
     run = a_run(a_worker("tcp://w1"), a_closed_connection("tcp://w1"))
 
-    assert verdict(run).rule != "scheduler-lost"
+    assert the_verdict(run).rule != "scheduler-lost"
 
 
 def test_a_process_that_may_not_grow_closes_itself() -> None:
@@ -99,7 +93,7 @@ def test_a_process_that_may_not_grow_closes_itself() -> None:
         stood_still_without_workers(),
         aborted(at=20),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("task-memory-error", "medium")
     assert "Dask had no memory limit on these workers" in found.cause
@@ -116,7 +110,7 @@ def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
         aborted(at=20),
     )
 
-    assert verdict(run).rule == "worker-exit"
+    assert the_verdict(run).rule == "worker-exit"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +143,7 @@ def test_what_earlier_tasks_left_is_not_the_last_ones_fault(
         ),
         *raised_in("add-9", killed_worker("add-9")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
     assert ("no result accounts" in found.cause) == kept
@@ -189,12 +183,12 @@ def test_a_host_that_ends_a_driver_that_waits_for_such_a_task_is_no_cause(
 ) -> None:
     lost = an_event("driver-lost", at=40, pid=7, exit_code=code, oom_kills=0)
     end = (lost, aborted(at=40))
-    found = verdict(a_task_that_ends_worker_after_worker(*end))
+    found = the_verdict(a_task_that_ends_worker_after_worker(*end))
 
     assert (found.rule, found.confidence) == ("worker-segfault", "medium")
     assert "3 times" in found.title
     assert "the driver waited until it was stopped by SIG" in found.cause
-    over = verdict(a_task_that_ends_worker_after_worker(*end, ended=True))
+    over = the_verdict(a_task_that_ends_worker_after_worker(*end, ended=True))
     assert over.rule == "driver-killed"
 
 
@@ -202,7 +196,7 @@ def test_a_driver_that_is_killed_itself_did_not_only_wait() -> None:
     lost = an_event("driver-lost", at=40, pid=7, exit_code=-9, oom_kills=1)
     run = a_task_that_ends_worker_after_worker(lost, aborted(at=40))
 
-    assert verdict(run).rule == "driver-killed"
+    assert the_verdict(run).rule == "driver-killed"
 
 
 def a_deadline_of_the_users_own(message: str) -> tuple[str, object]:
@@ -236,12 +230,12 @@ def test_a_deadline_in_the_users_own_message_is_recognised(
     full = a_sample(memory=380 * MIB, status="paused")
     end = a_deadline_of_the_users_own(message)
 
-    assert verdict(a_run(a_worker(), a_graph(), full, stall, end)).rule == rule
+    assert the_verdict(a_run(a_worker(), a_graph(), full, stall, end)).rule == rule
 
 
 def test_a_driver_that_gives_up_such_a_task_with_its_own_message_is_no_cause() -> None:
     end = a_deadline_of_the_users_own("no progress for half a minute")
-    found = verdict(a_task_that_ends_worker_after_worker(end))
+    found = the_verdict(a_task_that_ends_worker_after_worker(end))
 
     assert (found.rule, found.confidence) == ("worker-segfault", "medium")
 
@@ -267,7 +261,7 @@ def test_how_full_a_worker_was_hints_at_memory_between_samples(
         *([an_event("nanny-lost", "tcp://w1", at=13)] if nanny else []),
         *raised_in("read-1", killed_worker("read-1"), at=14),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.retry_advice) == (rule, advice)
     assert (found.confidence == "high") == (rule == "worker-host-lost")
@@ -288,7 +282,7 @@ def test_a_scheduler_whose_memory_had_grown_is_reported_so(
         a_sample("scheduler", at=at, memory=rss)
         for at, rss in ((2, 90 * MIB), (9, last))
     ]
-    found = verdict(a_run(a_worker(), *memory, failed_with(gone)))
+    found = the_verdict(a_run(a_worker(), *memory, failed_with(gone)))
 
     assert (found.rule, found.retry_advice) == ("scheduler-lost", advice)
     assert ("grown from 90 MiB to 900 MiB" in found.title) == (advice == "memory")
@@ -307,7 +301,7 @@ def test_a_driver_that_is_its_scheduler_is_seen_to_grow(
         a_sample("scheduler", at=at, memory=rss)
         for at, rss in ((2, 90 * MIB), (15, 1200 * MIB), (19, 1900 * MIB))
     ]
-    found = verdict(a_run(a_worker(), *facts, *memory, lost, aborted()))
+    found = the_verdict(a_run(a_worker(), *facts, *memory, lost, aborted()))
 
     assert (found.rule, found.retry_advice) == ("driver-killed", advice)
     assert ("grown from 90 MiB to 1.9 GiB" in found.cause) == (advice == "memory")
@@ -328,7 +322,7 @@ def test_a_death_whose_work_was_done_elsewhere_kept_nobody_waiting(
         *(task for n, task in enumerate(tasks) if done or n != 30),
         failed_with(an_exception("TimeoutError", ""), at=60),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == (rule, "medium")
 
@@ -374,7 +368,7 @@ def test_the_stack_of_a_crash_separates_the_guilty_from_who_was_always_there(
     ]
     workers = [a_worker(f"tcp://w{n}", pid=n) for n in (1, 2)]
     killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
-    found = verdict(a_run(*workers, a_graph(), *dead, *killed))
+    found = the_verdict(a_run(*workers, a_graph(), *dead, *killed))
 
     reported = guilty == "warp"
     assert found.rule == "worker-segfault"
@@ -402,7 +396,7 @@ def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, text: str) -
     ]
     workers = [a_worker(f"tcp://w{n}", pid=n) for n in (1, 2)]
     killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
-    found = verdict(a_run(*workers, a_graph(), *dead, *killed))
+    found = the_verdict(a_run(*workers, a_graph(), *dead, *killed))
 
     assert found.title.endswith(f"while running {text}")
     assert f"Code run by {text} ends" in found.remedy
@@ -417,7 +411,7 @@ def test_what_the_kernel_took_needs_more_than_it_had_not_than_dask_allowed() -> 
         ),
         *raised_in("draw-1", killed_worker("draw-1")),
     )
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.confidence) == ("kernel-oom", "high")
     assert "Dask's own limit of 12 GiB was above" in found.remedy
@@ -438,7 +432,7 @@ def test_a_death_before_a_shuffle_of_bad_data_is_not_why_that_failed() -> None:
     error = an_exception("RuntimeError", text, traceback=chain, chain=["ValueError"])
     dead = a_death("tcp://w1", exit_code=1, at=4, executing=["once-1"])
     run = a_run(a_worker(), *dead, *raised_in("shuffle-transfer-1", error))
-    found = verdict(run)
+    found = the_verdict(run)
 
     assert (found.rule, found.retry_advice) == ("p2p-failed", "code")
     assert "died" not in found.cause + found.remedy
@@ -462,7 +456,7 @@ def test_what_the_last_task_took_at_once_was_not_left_by_tiny_ones() -> None:
         *raised_in("merge-1", killed_worker("merge-1")),
     )
 
-    assert "no result accounts" not in verdict(run).cause
+    assert "no result accounts" not in the_verdict(run).cause
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["stacks", "no stacks"])
@@ -478,7 +472,7 @@ def test_whose_code_called_os_exit_is_separated_from_who_ran_beside_it(
         stack=stack if written else "",
     )
     killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
-    found = verdict(a_run(a_worker(), a_graph(), dead, killed))
+    found = the_verdict(a_run(a_worker(), a_graph(), dead, killed))
 
     assert found.rule == "worker-exit"
     named = "'warp'" if written else "'slow' or 'warp'"
@@ -499,7 +493,7 @@ def test_a_kill_while_memory_grew_is_the_kernels_unless_its_counter_shows_none(
         host_oom_kills=counted,
     )  # fmt: skip
     killed = raised_in("wet-1", killed_worker("wet-1"), at=11)
-    found = verdict(a_run(a_worker(), a_graph(), dead, killed))
+    found = the_verdict(a_run(a_worker(), a_graph(), dead, killed))
 
     assert found.rule == rule
     assert ("its counter of such kills did not increase" in found.cause) == (

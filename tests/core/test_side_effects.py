@@ -17,7 +17,6 @@ import msgspec
 import pytest
 from conditions import until
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.capture.driver.client_calls import DriverCalls
 from dask_blackbox.capture.files import (
     RemovedFiles,
@@ -43,6 +42,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     raised_in,
+    the_verdict,
 )
 from scenario_runs import SCENARIOS, Home, begin_command, ended
 
@@ -446,9 +446,7 @@ REMOVED = an_event(
 
 def test_a_program_that_failed_comes_before_the_file_that_is_missing() -> None:
     run = a_run(a_worker("tcp://w1"), PROGRAM, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.confidence == "medium"
     assert found.title.startswith(
         "Program “extract in.csv” of the driver exited with code 3: no licence; then "
@@ -463,18 +461,14 @@ def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
         DriverSignalled.kind, "driver", at=4.0, pid=1, target=77, signal="SIGTERM"
     )
     run = a_run(a_worker("tcp://w1"), signalled, PROGRAM, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.confidence == "high"
     assert found.follows is None
 
 
 def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
     run = a_run(a_worker("tcp://w1"), REMOVED, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.confidence == "high"
     assert found.title.startswith(
         "job.py:9 removed /data/in.csv; then FileNotFoundError"
@@ -485,9 +479,7 @@ def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:
 def test_a_file_that_was_removed_after_the_failure_is_no_reason() -> None:
     later = an_event(FileRemoved.kind, "driver", at=11.0, path="/data/in.csv")
     run = a_run(a_worker("tcp://w1"), later, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert "removed" not in found.title
 
 
@@ -497,9 +489,7 @@ def test_what_failed_after_a_file_was_cleaned_up_is_why_it_is_missing() -> None:
         file="/job.py", line=2, function="clean",
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), cleaned, PROGRAM, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("Program “extract in.csv” of the driver exited")
     assert found.confidence == "medium"
 
@@ -510,9 +500,7 @@ def test_the_folder_of_another_file_reports_nothing() -> None:
         changed=START - 86_400, entries=3,
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), other, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert "Nothing in this run changed" not in (found.remedy or "")
 
 
@@ -525,9 +513,7 @@ def test_a_relative_path_that_the_driver_finds_is_no_file_that_was_removed() -> 
     )  # fmt: skip
     error = an_exception("FileNotFoundError", message)
     run = a_run(a_worker("tcp://w1"), missing, raised_in("load-1", error, at=10.0))
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.confidence == "high"
     assert (
         "exists in the driver's working directory: /jobs/stock/cork.csv." in found.cause
@@ -544,9 +530,7 @@ REMOVED_BY_TASK = an_event(
 
 def test_the_task_that_removed_a_file_is_named() -> None:
     run = a_run(a_worker("tcp://w1"), REMOVED_BY_TASK, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("Task 'purge' removed /data/in.csv; then FileNotF")
     assert "Task 'purge' had removed /data/in.csv 2.0 s before" in found.cause
     assert "Make this task depend on them." in (found.remedy or "")
@@ -562,9 +546,7 @@ def test_programs_that_concern_the_missing_file_begin_the_headline(
         "program-failed", "convert-3", at=5.0, program_pid=78, command=command, code=2
     )
     run = a_run(a_worker("tcp://w1"), program, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.title.startswith("Program “convert in.raw” of task 'convert'") == named
     assert found.confidence == "medium"
     assert f"A program of task 'convert', {command}, had exited with code 2" in [
@@ -588,9 +570,7 @@ def test_what_the_folder_of_a_missing_file_looked_like_decides_how_sure_it_is(
         changed=START + changed, entries=3, exists=exists,
     )  # fmt: skip
     run = a_run(a_worker("tcp://w1"), folder, FAILED)
-    found = verdict_in(run)
-
-    assert found is not None
+    found = the_verdict(run)
     assert found.confidence == confidence
     assert (found.remedy or "").startswith(remedy)
 

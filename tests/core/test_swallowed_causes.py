@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse import verdict_in
 from dask_blackbox.analyse.driver_output import printed_failures
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
@@ -18,6 +17,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     raised_in,
+    the_verdict,
 )
 
 NONE = "'NoneType' object is not subscriptable"
@@ -25,9 +25,7 @@ NONE = "'NoneType' object is not subscriptable"
 
 def verdict(*pieces: Piece | list[Piece]) -> Finding:
     run = a_run(a_worker(), *pieces)
-    found = verdict_in(run)
-    assert found is not None
-    return found
+    return the_verdict(run)
 
 
 def fetched(number: int, typename: str) -> Piece:

@@ -15,6 +15,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dask_blackbox.analyse import verdict_in
+from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import (
     DriverException,
     Ending,
@@ -47,6 +49,8 @@ __all__ = [
     "raised_in",
     "stopped_by",
     "succeeded",
+    "the_verdict",
+    "the_verdict_on",
 ]
 
 START = 1_795_230_000.0
@@ -78,6 +82,18 @@ def a_run(*pieces: Piece | Iterable[Piece], recorded: bool = True) -> RunTables:
         of.sort(key=lambda row: (row[5] or 0.0) if kind == "task" else row[0])
     manifest = Manifest(recording="r", job="nightly", run_id="run-1", started=START)
     return RunTables.of_rows(manifest, ending, rows)
+
+
+def the_verdict(run: RunTables) -> Finding:
+    """Return the verdict on a run that has one."""
+    found = verdict_in(run)
+    assert found is not None
+    return found
+
+
+def the_verdict_on(*pieces: Piece | Iterable[Piece], recorded: bool = True) -> Finding:
+    """Return the verdict on a run of these pieces."""
+    return the_verdict(a_run(*pieces, recorded=recorded))
 
 
 def an_event(kind: str, subject: str = "", *, at: float = 1.0, **detail: Any) -> Piece:
