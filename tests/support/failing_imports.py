@@ -34,12 +34,14 @@ class Case(NamedTuple):
         groups: Of the entry points that it loads so; or the names of modules.
         before: What the host imports before it loads us.
         load: Has the host load us, by its own function.
+        importers: Packages of ours whose imports fail.
         of_python: Imports of the standard library fail as well.
     """
 
     groups: tuple[str, ...]
     before: tuple[str, ...]
     load: Callable[[], object]
+    importers: tuple[str, ...] = _OURS
     of_python: bool = False
 
 
@@ -146,6 +148,7 @@ def _of_command(name: str) -> str:
     return f"{folder}autorecord/command/{name}"
 
 
+_HOSTS = ("airflow_dask_blackbox", "prefect_dask_blackbox")
 _CORE_OF_HOST = (
     "dask_blackbox.dialects",
     "dask_blackbox.identities",
@@ -164,7 +167,7 @@ CASES = {
             _airflow_plugins,
         ),
         "in core": Case(
-            _CORE_OF_HOST, ("airflow", "dask_blackbox.driver"), _airflow_in_core
+            _CORE_OF_HOST, ("airflow", "dask_blackbox.driver"), _airflow_in_core, _HOSTS
         ),
     },
     "prefect": {
@@ -172,7 +175,7 @@ CASES = {
             ("prefect.collections",), ("prefect.plugins",), _prefect_collections
         ),
         "in core": Case(
-            _CORE_OF_HOST, ("prefect", "dask_blackbox.driver"), _prefect_in_core
+            _CORE_OF_HOST, ("prefect", "dask_blackbox.driver"), _prefect_in_core, _HOSTS
         ),
         "commands": Case(("dask_blackbox.commands",), ("dask.cli",), _dask_commands),
     },
@@ -191,7 +194,8 @@ CASES = {
 class _Imports:
     """Notes what our modules import, and has one of those imports fail."""
 
-    def __init__(self, failing: str | None) -> None:
+    def __init__(self, failing: str | None, importers: tuple[str, ...]) -> None:
+        self._importers = importers
         self.names: list[str] = []
         self._failing = failing
         self._import = builtins.__import__
@@ -206,7 +210,7 @@ class _Imports:
         level: int = 0,
     ) -> Any:
         importer = str((scope or {}).get("__name__", ""))
-        if level == 0 and importer.split(".", maxsplit=1)[0].startswith(_OURS):
+        if level == 0 and importer.split(".", maxsplit=1)[0] in self._importers:
             self.names.append(name)
             if name == self._failing:
                 raise ImportError(f"{name} is made to fail")
@@ -218,7 +222,7 @@ def _in_child(case: Case, failing: str | None) -> tuple[list[str], str]:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        imports, error = _Imports(failing), ""
+        imports, error = _Imports(failing, case.importers), ""
         try:
             case.load()
         except BaseException:  # noqa: BLE001 - that is the question

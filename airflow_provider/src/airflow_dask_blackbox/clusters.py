@@ -149,8 +149,9 @@ def connected_client(
         with _suiting("client_kwargs", "Client", client_kwargs):
             client = Client(where, **client_kwargs)
         stack.callback(_close, client)
-        with guard("refusing Airflow's variables on workers"):
-            refuse_secrets_on_workers(client)
+        if is_owned(client) and not keep:
+            with guard("refusing Airflow's variables on workers"):
+                refuse_secrets_on_workers(client)
         stack.enter_context(client.as_current())
         yield client
 
@@ -242,6 +243,9 @@ def _check_adapt(kind: type, adapt: Mapping[str, Any]) -> None:
 
 def refuse_secrets_on_workers(client: Client) -> Any:
     """Have what only a task can ask Airflow for raise on a client's workers.
+
+    Only on a cluster that ends with the task (`is_owned`): elsewhere it would change what
+    look-ups return in the tasks of others.
 
     Args:
         client: Connected.

@@ -151,11 +151,12 @@ class _TaskRun:
 
     async def _recording_of(self, client: Any) -> Any:
         """Return the recording that a client of this process belongs to."""
-        from airflow_dask_blackbox.clusters import refuse_secrets_on_workers
+        from airflow_dask_blackbox.clusters import is_owned, refuse_secrets_on_workers
 
-        # Its workers have the task's environment, in which Airflow cannot be imported.
-        with guard("refusing Airflow's variables on workers"):
-            await refuse_secrets_on_workers(client)
+        if is_owned(client):
+            # Its workers have the task's environment, in which Airflow cannot be imported.
+            with guard("refusing Airflow's variables on workers"):
+                await refuse_secrets_on_workers(client)
         with guard("fewer warnings of workers in the task's log"):
             await _print_fewer_warnings(client)
         return await asyncio.to_thread(self._begun)

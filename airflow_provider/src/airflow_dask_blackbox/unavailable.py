@@ -81,7 +81,11 @@ def page_that_says(error: Exception) -> _Application:
     ) -> None:
         if scope["type"] != "http":
             return
-        start = {"type": "http.response.start", "status": 503, "headers": headers}
+        start = {
+            "type": "http.response.start",
+            "status": 503,
+            "headers": list(headers),  # middleware of Airflow's adds its own
+        }
         await send(start)
         await send({"type": "http.response.body", "body": page})
 

@@ -57,14 +57,14 @@ class DaskHook(BaseHook):
         import dask.config
         from distributed import Client
 
-        from airflow_dask_blackbox.clusters import refuse_secrets_on_workers
+        from airflow_dask_blackbox.clusters import is_owned, refuse_secrets_on_workers
 
         _prepare_task()
         where = self.address or self.get_cluster()
         # For as long as the process runs: a link is made whenever somebody asks for it.
         dask.config.set(self.dask_config)
         client = Client(where, **{**self.client_kwargs, **client_kwargs})
-        if not client.asynchronous:
+        if is_owned(client) and not client.asynchronous:
             with guard("refusing Airflow's variables on workers"):
                 refuse_secrets_on_workers(client)
         return client

@@ -98,6 +98,8 @@ def unfollow_masked_values(listener: _Listener) -> None:
     shared = _shared()
     with shared.lock, contextlib.suppress(ValueError):
         shared.listeners.remove(listener)
+    if not shared.listeners and not shared.values:
+        sys.modules.pop(_NAME, None)
 
 
 def _texts(secret: object) -> Iterable[str]:

@@ -2,8 +2,8 @@
 
 Python's audit events report these calls, too, but also forty other events for each task of a
 worker (`id()` alone is called thirty times).  Therefore the functions themselves are wrapped.
-A wrapper is pickled by its name, like the wrapped function, and is never removed, because
-other code may still hold a reference to it.
+A wrapper is pickled by its name, like the wrapped function, and is removed when nobody listens
+any more; other code that holds a reference to it goes on calling the wrapped function.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from .exceptions import remove_own_frame
+from .replacements import Replacements
 
 Listener = Callable[[str, tuple[Any, ...], FrameType], None]
 """Takes the name of an audit event, its arguments and the frame of the call; never raises.
@@ -54,36 +55,45 @@ _CAPABILITIES = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks
 
 _listener: Listener | None = None
 _opened: OpenedListener | None = None
-_wrapped = _open_wrapped = False
+_calls, _opening = Replacements(), Replacements()
+_capable: list[tuple[set[Any], Any]] = []
 
 
 def listen(listener: Listener | None) -> None:
     """Report calls to a listener from now on; None: stop."""
-    global _listener, _wrapped  # noqa: PLW0603 - one for each process
+    global _listener  # noqa: PLW0603 - one for each process
     _listener = listener
-    if _wrapped or listener is None:
+    if listener is None:
+        _calls.undo()
+        while _capable:
+            capable, call = _capable.pop()
+            capable.discard(call)
+    if _calls or listener is None:
         return
-    _wrapped = True
     for module, name, event in _WATCHED:
         if not hasattr(module, name):
             continue  # of another system
-        setattr(module, name, _watched(module, name, event))
-    subprocess.Popen.__init__ = _watched_start(subprocess.Popen.__init__)  # type: ignore[method-assign]
+        _calls.replace(module, name, _watched(module, name, event))
+    start = _watched_start(subprocess.Popen.__init__)
+    _calls.replace(subprocess.Popen, "__init__", start)
 
 
 def listen_to_opened(listener: OpenedListener | None) -> None:
     """Report the files that `open` and file systems of fsspec open to be read; None: stop."""
-    global _opened, _open_wrapped  # noqa: PLW0603 - one for each process
+    global _opened  # noqa: PLW0603 - one for each process
     _opened = listener
-    if _open_wrapped or listener is None:
+    if listener is None:
+        _opening.undo()
+    if _opening or listener is None:
         return
-    _open_wrapped = True
     # `pathlib` and others call it by its other name.
-    builtins.open = io.open = _watched_open(builtins.open)
+    opening = _watched_open(builtins.open)
+    for owner in (builtins, io):
+        _opening.replace(owner, "open", opening)
     spec = sys.modules.get("fsspec.spec")  # Dask imports it
     if spec is not None:
-        inner = spec.AbstractFileSystem.open
-        spec.AbstractFileSystem.open = _watched_open(inner, first=1)
+        system = spec.AbstractFileSystem
+        _opening.replace(system, "open", _watched_open(system.open, first=1))
 
 
 def _watched_open(inner: Any, first: int = 0) -> Any:
@@ -136,6 +146,7 @@ def _watched(module: Any, name: str, event: str) -> Any:
     for capable in _CAPABILITIES:  # which libraries look the function up in
         if inner in capable:
             capable.add(call)
+            _capable.append((capable, call))
     return call
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .exceptions import remove_own_frame
 from .logs import cut, plain
+from .replacements import Replacements
 from .user_frames import calling_frame, place_of
 
 _MOST = 200
@@ -70,7 +71,7 @@ _running: weakref.WeakKeyDictionary[_Process, _Program] = weakref.WeakKeyDiction
 _ended: weakref.WeakKeyDictionary[_Process, float] = weakref.WeakKeyDictionary()
 _failed: deque[tuple[float, str, dict[str, object]]] = deque(maxlen=_MOST)
 _sink: Sink | None = None
-_patched = False
+_patched = Replacements()
 
 
 def _is_the_driver() -> str | None:
@@ -96,6 +97,12 @@ def report_to(
         _patch()
     while sink is not None and _failed:
         sink(*_failed.popleft())
+
+
+def forget() -> None:
+    """Put back what was replaced to watch programs, after `report_to(None)`."""
+    with _lock:
+        _patched.undo()
 
 
 def report_unreaped() -> None:
@@ -147,16 +154,18 @@ def _text_of(args: object) -> str:
 
 def _patch() -> None:
     """Watch the exit codes that parents of programs receive, from the first program on."""
-    global _patched  # noqa: PLW0603 - once per process
     if _patched:
         return
-    _patched = True
     for name in ("wait", "poll", "communicate"):
-        setattr(subprocess.Popen, name, _watched(getattr(subprocess.Popen, name)))
-    if isinstance(os.system, BuiltinFunctionType):
-        os.system = _watched_shell(os.system)  # else a recorded command has done so
+        watched = _watched(getattr(subprocess.Popen, name))
+        _patched.replace(subprocess.Popen, name, watched)
+    if isinstance(
+        os.system, BuiltinFunctionType
+    ):  # else a recorded command has done so
+        _patched.replace(os, "system", _watched_shell(os.system))
     transport: Any = base_subprocess.BaseSubprocessTransport
-    transport._process_exited = _watched_exit(transport._process_exited)
+    exited = _watched_exit(transport._process_exited)
+    _patched.replace(transport, "_process_exited", exited)
 
 
 def _watched(inner: Any) -> Any:

@@ -27,6 +27,7 @@ _MODULES = (
     "logs",
     "user_frames",
     "exceptions",
+    "replacements",
     "programs",
     "os_calls",
     "files",

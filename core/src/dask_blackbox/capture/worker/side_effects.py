@@ -75,6 +75,7 @@ class SideEffects:
             # Of whoever uses this cluster next, nothing is noted.
             programs.report_to(None, subject_of=_key_of_thread)
             os_calls.listen(None)
+            programs.forget()
         self._taken.extend(self._newest)
         self._newest.clear()
 
