@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.identity import parameters_of
+from airflow_dask_blackbox.tab import dag_page
+from airflow_dask_blackbox.tab.empty_state import empty_state_of
+from airflow_dask_blackbox.tab.tasks import task_seen
 from dask_blackbox.layout import RunAddress
 
 _WORK = """
@@ -160,6 +164,77 @@ with DAG("required"):
 
     assert ran.state == "failed"
     assert "the store has to be a folder or s3://" in ran.xcoms["caught"][1]
+
+
+_NOWHERE = {
+    "connection": 'store_conn_id="nobody"',
+    "scheme": 'store="gs://bucket/x"',
+    "slashes": 'store="s3:/bucket/x"',
+}
+"""Arguments with which nothing can be recorded, by what is wrong with them."""
+
+
+@pytest.mark.parametrize("what", _NOWHERE)
+def test_a_task_that_cannot_be_recorded_says_so_and_counts_as_unrecorded(
+    airflow: Any, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dag_id = f"nowhere_{what}"
+
+    ran = airflow.run(
+        f"""{_WORK}
+with DAG({dag_id!r}):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs={{**TINY, "processes": False}},
+        {_NOWHERE[what]},
+    )
+""",
+        dag_id,
+    )
+
+    assert (ran.state, ran.value) == ("success", "FRIDAY")
+    assert caplog.text.count("this run is not recorded:") == 1
+    assert "continued without" not in caplog.text
+    assert (
+        len([each for each in ran.messages if "This run is not recorded:" in each]) == 1
+    )
+    assert ran.xcoms["dask_recording"]["kept"] == "none"
+    page = bytes(dag_page.page(dag_id, "", "").body).decode()
+    assert "1 not recorded" in page
+    assert "usually" not in page
+    seen = task_seen(TaskKey(dag_id, ran.run_id, "work"))
+    shown = empty_state_of(seen, None, "", 1)
+    assert shown.title == "This task was not recorded"
+
+
+@pytest.mark.parametrize("what", _NOWHERE)
+def test_a_required_recording_fails_the_task_whatever_is_wrong(
+    airflow: Any, what: str
+) -> None:
+    dag_id = f"needs_{what}"
+
+    ran = airflow.run(
+        f"""{_WORK}
+def no_cluster():
+    raise AssertionError("a cluster was asked for")
+
+with DAG({dag_id!r}):
+    Watched(
+        task_id="work",
+        python_callable=work,
+        cluster=no_cluster,
+        required=True,
+        {_NOWHERE[what]},
+    )
+""",
+        dag_id,
+    )
+
+    assert ran.state == "failed"
+    assert ran.xcoms["caught"][0].endswith("ConfigurationError")
+    assert "Not started, because it cannot be recorded" in ran.log
+    assert "session.py" not in ran.log.partition("::group::")[0]
 
 
 def test_a_cluster_that_does_not_come_up_is_on_the_card(

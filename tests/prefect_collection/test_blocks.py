@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from dask_blackbox.errors import ConfigurationError
+from prefect import task
 from prefect.blocks.core import Block
 from prefect.testing.standard_test_suites import BlockStandardTestSuite
+from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxStore, observed_flow
 from prefect_dask_blackbox.options import RecordingOptions
 
@@ -33,6 +35,17 @@ class TestBlackboxStore(BlockStandardTestSuite):
         assert 45 < width < 1000
 
 
+class FakeCredentials(Block):
+    """Credentials with the fields of prefect-aws's, of a session that ends."""
+
+    _block_type_name = "Fake Credentials"
+    _block_type_slug = "fake-credentials"
+
+    aws_access_key_id: str = "ASIA"
+    aws_secret_access_key: str = "s3cr3t"
+    aws_session_token: str = "t0ken"
+
+
 class FakeBucket(Block):
     """A block with the fields of prefect-aws's `S3Bucket`, which need not be installed."""
 
@@ -41,6 +54,7 @@ class FakeBucket(Block):
 
     bucket_name: str
     bucket_folder: str = ""
+    credentials: FakeCredentials | None = None
 
 
 def test_a_store_is_taken_from_a_block_with_its_credentials() -> None:
@@ -95,3 +109,64 @@ def test_prefects_settings_apply_where_nothing_else_is_set(
 
     assert (found.store, given.store) == (str(tmp_path), "s3://b")
     assert (found.transient_retries, found.follow_retry_advice) == (2, True)
+
+
+@task
+def double(number: int) -> int:
+    """Do something."""
+    return 2 * number
+
+
+def _doubles() -> int:
+    result: int = double.submit(1).result()
+    return result
+
+
+TINY = {"n_workers": 1, "processes": False}
+MISSING = "block:missing"
+
+
+def test_a_required_recording_fails_the_flow_run_if_its_block_is_missing(
+    prefect: Any, store: Path
+) -> None:
+    runner = DaskTaskRunner(cluster_kwargs=TINY)
+    needs = observed_flow(
+        store=MISSING, required=True, name="needs", task_runner=runner
+    )(_doubles)
+
+    with pytest.raises(ConfigurationError, match="missing"):
+        needs()
+
+    assert prefect.newest("needs", store).state == "FAILED"
+    assert prefect.newest("needs", store).tasks == {}
+
+
+def test_a_flow_whose_block_is_missing_runs_with_one_line_and_a_card(
+    prefect: Any, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner = DaskTaskRunner(cluster_kwargs=TINY)
+    goes_on = observed_flow(store=MISSING, name="goes on", task_runner=runner)(_doubles)
+
+    assert goes_on() == 2
+
+    said = [each for each in caplog.records if "missing" in each.getMessage()]
+    assert [each.getMessage().partition(":")[0] for each in said] == ["Not recorded"]
+    [page] = prefect.newest("goes on", store).artifacts.values()
+    assert "not recorded" in page
+    assert "missing" in page
+
+
+@pytest.mark.parametrize("name", ["gcs-bucket/prod", "local-file-system/prod", "x/"])
+def test_a_block_of_a_type_that_names_no_store_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="'block:s3-bucket/NAME'"):
+        observed_flow(store=f"block:{name}")
+
+
+def test_a_session_token_is_taken_from_a_bucket_with_its_credentials() -> None:
+    bucket = FakeBucket(bucket_name="b", credentials=FakeCredentials())
+    bucket.save("tokened", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    url, settings = RecordingOptions(store="block:s3-bucket/tokened").place()
+
+    assert url == "s3://b"
+    assert settings == {"key": "ASIA", "secret": "s3cr3t", "token": "t0ken"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import pytest
+from dask_blackbox import mask_secret
 from prefect import flow, get_run_logger, task
 from prefect.blocks.core import Block
 from prefect.blocks.system import Secret
@@ -101,6 +103,62 @@ def test_a_secret_of_a_block_is_nowhere_in_the_store_nor_on_the_card(
     assert "cannot use" in page
     for said in (b"driver has", b"worker has", b"cannot use", b"marble sparrow tin"):
         assert said in stored
+
+
+EARLY, LATE, UNDERSCORES = "VAULTVALUE 4711", "LATEVALUE 0815", "deep_v4ult_va1ue_x"
+
+
+@task
+def join(first: str, second: str, third: str, customer: int) -> str:
+    """Take secrets under names that no rule takes for those of secrets."""
+    return f"{customer}"
+
+
+def _joins(*, fails: bool) -> None:
+    mask_secret(EARLY)
+    future = join.submit(EARLY, LATE, UNDERSCORES, 7)
+    future.result()
+    mask_secret([LATE, UNDERSCORES])  # it was submitted with them
+    if fails:
+        broken.submit(LATE, UNDERSCORES, 21).result()
+
+
+@task
+def broken(first: str, third: str, customer: int) -> None:
+    """Fail with its arguments."""
+    raise ValueError(f"no {first} and {third} for {customer}")
+
+
+joins = flow(_joins, name="joins", task_runner=RUNNER)
+HIDING: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1}, task_parameters=False)
+hides = flow(_joins, name="hides", task_runner=HIDING)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_argument_that_becomes_a_secret_later_is_not_on_the_card(
+    prefect: Any, store: Path, *, fails: bool
+) -> None:
+    with pytest.raises(ValueError, match="no LATE") if fails else nullcontext():
+        joins(fails=fails)
+
+    seen = prefect.newest("joins", store)
+    [page] = seen.artifacts.values()
+    secret = (EARLY, LATE, UNDERSCORES, UNDERSCORES.replace("_", r"\_"))
+    shown = f"{page} {prefect.descriptions(seen.id)} {seen.card}"
+    assert [each for each in secret if each in shown] == []
+    assert "customer=7" in page
+    assert ("customer=21" in page) is fails
+
+
+def test_arguments_are_not_on_the_card_if_that_is_switched_off(
+    prefect: Any, store: Path
+) -> None:
+    with pytest.raises(ValueError, match="no LATE"):
+        hides(fails=True)
+
+    [page] = prefect.newest("hides", store).artifacts.values()
+    assert "broken" in page
+    assert "customer=" not in page
 
 
 def test_what_is_secret_by_type_by_name_or_in_a_url_is_found() -> None:

@@ -28,7 +28,7 @@ from prefect_dask_blackbox.submitted_tasks import (
     ],
 )
 def test_a_parameter_is_shown_without_secrets(value: str) -> None:
-    shown = in_short({"name": value}, Redaction(values=["hunter2secret"]))
+    shown = in_short({"name": value}, Redaction(values=["hunter2secret"]).text)
 
     assert "hunter2" not in str(shown)
 

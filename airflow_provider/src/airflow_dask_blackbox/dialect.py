@@ -7,6 +7,7 @@ from dask_blackbox.dialect import RemedyDialect
 __all__ = ["DIALECT"]
 
 DIALECT = RemedyDialect(
+    settings={"blackbox.store.url": "`store=` or `[dask_blackbox] store`"},
     remedies={
         "airflow-db-not-allowed": (
             "In an Airflow task, worker processes must not import Airflow's own main module. "

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -113,16 +114,19 @@ class TaskRecording:
 
         store, store_conn_id, settings = self._store_of
         who = identity_of(self._context, self._job)
-        given = store_settings_of(store_conn_id, settings)
-        url = configured_store(store)
+        url, given, refused = None, None, None
+        try:
+            url = configured_store(store)
+            given = store_settings_of(store_conn_id, settings)
+        except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
+            refused = error
         self._announced.begin(who, store=url, conn_id=store_conn_id, settings=given)
         earlier = EarlierTries(self._context, self._log)
-        earlier.look(who, url, given)
+        if refused is None:
+            earlier.look(who, url, given)
         lines = self._lines = ProgressLines(self._log, interval=progress_interval())
         rec = recording(
             None,
-            store=url,
-            store_settings=given,
             job=who.job,
             run_id=who.run_id,
             attempt=who.attempt,
@@ -133,6 +137,7 @@ class TaskRecording:
             command=self._command,
             on_progress=lines.update,
         )
+        rec.place = partial(_place, url, given, refused)
         if self.driver_thread is not None:
             rec.driver_thread = self.driver_thread
         self._rec = rec
@@ -334,3 +339,16 @@ class TaskRecording:
         self._announced.show_state(card)
         if self._ending is None:  # else the next try finds the card in the store
             remember(self._context, card)
+
+
+def _place(
+    url: str | None, settings: Mapping[str, Any] | None, refused: Exception | None
+) -> tuple[str | None, Mapping[str, Any] | None]:
+    """Return where a task records to.
+
+    Raises:
+        Exception: why that is not known.
+    """
+    if refused is not None:
+        raise refused
+    return url, settings

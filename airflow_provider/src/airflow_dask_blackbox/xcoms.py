@@ -126,6 +126,7 @@ class LinkPublisher:
             now["stopped"] = True
         if not card.completeness.get("recorded", True):
             now["problem"] = str(card.completeness.get("reason") or "unknown")
+            now["kept"] = card.completeness.get("kept", "none")
         facts = {**self._announced, **({} if card.state == "running" else now)}
         if card.state != "running":
             facts.pop("dashboard", None)

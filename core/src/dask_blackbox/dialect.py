@@ -31,6 +31,7 @@ class RemedyDialect:
             failed and that it will try it again, or how it enforces a time limit.  Empty:
             it says so nowhere.
         remedies: What to do, by a text that only errors of this host hold.
+        settings: The host's names of settings of ours that it has by another name.
     """
 
     run: str = "task"
@@ -38,6 +39,13 @@ class RemedyDialect:
     task_retries: str = ""
     notices: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def with_own_settings(self, text: str) -> str:
+        """Return a text with the host's names of settings in the place of ours."""
+        for ours, theirs in self.settings.items():
+            text = text.replace(ours, theirs)
+        return text
 
     def retries(self, traceback: str, *, of_host: bool = False) -> str:
         """Return what retries the task that raised, as code.

@@ -24,6 +24,7 @@ from prefect.client.schemas.objects import Artifact
 
 from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
 from prefect_dask_blackbox.lost_tasks import cause_of
+from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import (
     TaskLine,
     attempt_line,
@@ -235,16 +236,18 @@ class FlowRunPage:
         task_run_id: UUID | None,
     ) -> None:
         known = self._known.get((item.key, task_run_id))
-        text = escaped(item.description)  # both UIs render it as Markdown, too
+        # Both UIs render the description as Markdown, too.
+        text, data = outgoing(escaped(item.description)), outgoing(item.data)
+        facts = {name: outgoing(each) for name, each in facts.items()}
         if known is not None:
-            change = ArtifactUpdate(data=item.data, description=text, metadata_=facts)
+            change = ArtifactUpdate(data=data, description=text, metadata_=facts)
             client.update_artifact(known, change)
             return
         made = client.create_artifact(
             ArtifactCreate(
                 key=item.key,
                 type="markdown",
-                data=item.data,
+                data=data,
                 description=text,
                 metadata_=facts,
                 # With a task run's id alone it is on that one's page, and does not come

@@ -8,7 +8,7 @@ from dask_blackbox.errors import ConfigurationError
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
-from prefect_dask_blackbox.options import BLOCK
+from prefect_dask_blackbox.options import BLOCK, S3_BUCKET, check_block_name
 
 __all__ = ["BlackboxStore", "store_of_block"]
 
@@ -23,6 +23,7 @@ class BlackboxStore(Block):
         profile: Of the AWS configuration.
         key: Access key id.
         secret: Secret access key.
+        token: Session token of temporary credentials.
         s3_bucket_block: An `S3Bucket` block of prefect-aws to take bucket, folder and
             credentials from, as `s3-bucket/NAME`.
 
@@ -62,6 +63,9 @@ class BlackboxStore(Block):
     secret: Optional[SecretStr] = Field(  # noqa: UP045 - see above
         default=None, description="Secret access key."
     )
+    token: Optional[SecretStr] = Field(  # noqa: UP045 - see above
+        default=None, description="Session token of temporary credentials."
+    )
     s3_bucket_block: str | None = Field(
         default=None,
         description="S3Bucket block that supplies the other values: s3-bucket/NAME.",
@@ -80,6 +84,7 @@ class BlackboxStore(Block):
             "profile": self.profile,
             "key": _plain(self.key),
             "secret": _plain(self.secret),
+            "token": _plain(self.token),
         }
         found |= {name: value for name, value in own.items() if value}
         url = self.url or found.pop("url", None)
@@ -100,7 +105,8 @@ def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
     Raises:
         ConfigurationError: if there is no such block, or it names no place.
     """
-    if name.startswith("s3-bucket/"):
+    check_block_name(name)
+    if name.startswith(f"{S3_BUCKET}/"):
         found = _s3_bucket_options(name)
         return found.pop("url"), found
     try:
@@ -125,11 +131,37 @@ def _s3_bucket_options(name: str) -> dict[str, Any]:
         "secret": _plain(
             _first(credentials, "aws_secret_access_key", "minio_root_password")
         ),
+        "token": _plain(getattr(credentials, "aws_session_token", None)),
         "region": getattr(credentials, "region_name", None),
         "profile": getattr(credentials, "profile_name", None),
         "endpoint": getattr(client, "endpoint_url", None),
     }
+    if getattr(credentials, "assume_role_arn", None):
+        found |= _of_role(credentials, name)
     return {key: value for key, value in found.items() if value}
+
+
+def _of_role(credentials: Any, name: str) -> dict[str, Any]:
+    """Return the temporary credentials of the role that a block assumes.
+
+    They end with the role's session, as those that prefect-aws itself uses.
+
+    Raises:
+        ConfigurationError: if the role cannot be assumed.
+    """
+    try:
+        assumed = credentials.get_boto3_session().get_credentials()
+        frozen = assumed.get_frozen_credentials()
+    except Exception as error:
+        role = credentials.assume_role_arn
+        raise ConfigurationError(
+            f"store='{BLOCK}{name}': the role {role!r} cannot be assumed: {error}"
+        ) from error
+    return {
+        "key": frozen.access_key,
+        "secret": frozen.secret_key,
+        "token": frozen.token,
+    }
 
 
 def _first(owner: Any, *names: str) -> Any:

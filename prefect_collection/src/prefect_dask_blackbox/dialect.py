@@ -17,6 +17,7 @@ DIALECT = RemedyDialect(
         r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
         r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with "
     ),
+    settings={"blackbox.store.url": "`store=`"},
     remedies={
         "Cannot suspend flows without a deployment": (
             "Prefect suspends flow runs of deployments only: run it from one, or wait in "

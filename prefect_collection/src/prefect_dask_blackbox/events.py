@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import islice
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.card import RunCard
@@ -15,6 +16,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.events import Event, emit_event
 
 from prefect_dask_blackbox.identity import client_or_new
+from prefect_dask_blackbox.outgoing import outgoing_in
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
 __all__ = ["DIAGNOSED", "STALLED", "STALL_OVER", "emit", "emit_diagnosed", "tag_cause"]
@@ -151,9 +153,9 @@ def emit(
         event = Event.model_validate(
             {
                 "event": kind,
-                "resource": resource,
+                "resource": outgoing_in(resource),
                 "related": related,
-                "payload": payload,
+                "payload": outgoing_in(payload),
                 "id": identity,
                 "follows": before,
             }
@@ -163,7 +165,8 @@ def emit(
         prefect.request("POST", "/events", json=body).raise_for_status()
         sent = True
     if not sent:
-        emit_event(kind, resource, related=related, payload=payload, id=identity)
+        shown: Any = outgoing_in(resource), outgoing_in(payload)
+        emit_event(kind, shown[0], related=related, payload=shown[1], id=identity)
 
 
 def _by_automation(run: FlowRun) -> str:

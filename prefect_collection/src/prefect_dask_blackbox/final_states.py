@@ -21,6 +21,8 @@ from prefect.events.schemas.events import Event
 from prefect.states import to_state_create
 from prefect.types._datetime import now
 
+from prefect_dask_blackbox.outgoing import outgoing, outgoing_state
+
 __all__ = ["FinalState", "error_line", "read_runs", "settle"]
 
 _AT_ONCE = 8
@@ -224,7 +226,8 @@ def _set(
 
 def _state_for(final: FinalState, run: TaskRun) -> State[object]:
     completed = run.state is not None and run.state.is_completed()
-    return final.if_completed if completed and final.if_completed else final.state
+    chosen = final.if_completed if completed and final.if_completed else final.state
+    return outgoing_state(chosen)
 
 
 def _create(client: SyncPrefectClient, flow_run_id: UUID, final: FinalState) -> bool:
@@ -234,7 +237,7 @@ def _create(client: SyncPrefectClient, flow_run_id: UUID, final: FinalState) -> 
         flow_run_id=flow_run_id,
         task_key=final.task_key,
         dynamic_key=str(final.id),
-        state=to_state_create(final.state),
+        state=to_state_create(outgoing_state(final.state)),
     )
     body = wanted.model_dump(
         mode="json", exclude={"state": {"data"}}, exclude_none=True
@@ -255,7 +258,7 @@ def error_line(flow_run_id: UUID, task_run_id: UUID, text: str) -> LogCreate:
     return LogCreate(
         name=_LOGGER,
         level=logging.ERROR,
-        message=" ".join(plain(text).split()),
+        message=" ".join(plain(outgoing(text)).split()),
         timestamp=cast("Any", now("UTC")),
         flow_run_id=flow_run_id,
         task_run_id=task_run_id,

@@ -29,6 +29,7 @@ from prefect_dask_blackbox.cancelling import cancel_message
 from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.final_states import FinalState, settle
 from prefect_dask_blackbox.identity import page_of, prefect_client
+from prefect_dask_blackbox.outgoing import outgoing_state
 from prefect_dask_blackbox.page import TaskLine
 
 __all__ = ["finalise", "finalise_run"]
@@ -127,7 +128,9 @@ def _end(client: SyncPrefectClient, flow_run_id: UUID, card: RunCard) -> bool:
     run = client.read_flow_run(flow_run_id)
     if run.state is not None and (run.state.is_final() or _is_suspended(run)):
         return False
-    client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
+    client.set_flow_run_state(
+        flow_run_id, outgoing_state(_last_state(run, card)), force=True
+    )
     return True
 
 

@@ -20,6 +20,7 @@ from prefect.utilities.collections import StopVisiting, visit_collection
 from prefect_dask_blackbox.endings import interrupt_in
 from prefect_dask_blackbox.observed_run import ObservedRun
 from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.own_clients import entered
 from prefect_dask_blackbox.returned_states import exception_in, is_dasks, say_why
 from prefect_dask_blackbox.task_runners import RecordedRunner, observed_here
@@ -136,7 +137,8 @@ class Watch:
         """Put the reason into the state that the engine is about to set."""
         context, card = self._context, run.card
         if context is not None and card is not None and card.verdict is not None:
-            say_why(context.client, run.flow_run.id, card.headline, error)
+            headline = outgoing(card.headline)
+            say_why(context.client, run.flow_run.id, headline, error)
 
     def _begin(self) -> None:
         if self._runner is not None:

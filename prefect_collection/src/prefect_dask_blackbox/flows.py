@@ -79,6 +79,7 @@ def observed_flow(
     follow_retry_advice: bool = False,
     transient_retries: int = 0,
     fast_submit: bool = False,
+    task_parameters: bool = True,
     **flow_options: Unpack[FlowOptions],
 ) -> _Decorator: ...
 
@@ -96,6 +97,7 @@ def observed_flow(
     follow_retry_advice: bool = False,
     transient_retries: int = 0,
     fast_submit: bool = False,
+    task_parameters: bool = True,
     **flow_options: Unpack[FlowOptions],
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
@@ -120,6 +122,8 @@ def observed_flow(
             the verdict says with medium or high confidence that the failure was
             transient.
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
+        task_parameters: Show on the card with which arguments the affected and the slowest
+            tasks were called, shortened and without secrets.
         **flow_options: Arguments of Prefect's `@flow`; on an existing flow, they change it.
 
     Raises:
@@ -136,6 +140,7 @@ def observed_flow(
         follow_retry_advice=follow_retry_advice,
         transient_retries=transient_retries,
         fast_submit=fast_submit,
+        task_parameters=task_parameters,
     ).checked()
 
     def decorate(plain: Any) -> Flow[Any, Any]:

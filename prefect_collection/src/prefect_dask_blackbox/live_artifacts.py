@@ -23,6 +23,7 @@ from prefect.client.schemas.actions import LogCreate
 
 from prefect_dask_blackbox.events import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import Ended, ended_text, live_page
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text, stalled_keys
 from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
@@ -271,7 +272,7 @@ def _as_logs(
         yield LogCreate(
             name=_LOGGER,
             level=max(line.level, logging.WARNING),
-            message=with_names(f"{line.source}: {line.text}", names),
+            message=outgoing(with_names(f"{line.source}: {line.text}", names)),
             timestamp=cast("Any", datetime.fromtimestamp(line.at, UTC)),
             flow_run_id=flow_run_id,
             task_run_id=None if own is None else runs[own],

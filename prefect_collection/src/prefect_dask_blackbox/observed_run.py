@@ -52,6 +52,7 @@ from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
 from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.returned_states import (
@@ -128,12 +129,13 @@ class ObservedRun:
         if context.flow_run is None or context.flow is None:
             raise MissingContextError("there is no flow run to observe")
         self.flow_run: FlowRun = context.flow_run
+        self._options = options = options.with_settings()
         self.ledger = Ledger(
-            known_secrets(self.flow_run.parameters, secrets_of_prefect())
+            known_secrets(self.flow_run.parameters, secrets_of_prefect()),
+            parameters=options.task_parameters,
         )
         self.lost_tasks = LostTasks(self.flow_run.id, self.ledger)
         self.card: RunCard | None = None
-        self._options = options = options.with_settings()
         self._flow_name = context.flow.name
         self._limit = context.flow.timeout_seconds
         self._unheard = _UNHEARD
@@ -207,7 +209,7 @@ class ObservedRun:
         self._reported_unrecorded = True
         with guard("the log line that this run is not recorded"):
             reason = capital(one_line(not_stored(card) or ""))
-            flow_run_logger(self.flow_run).warning("%s", reason)
+            flow_run_logger(self.flow_run).warning("%s", outgoing(reason))
 
     def attach(self, client: Client, *, own_cluster: bool) -> None:
         """Record what happens on the cluster of a client.
@@ -523,12 +525,12 @@ class ObservedRun:
             self._retries.allow_retry(self.card, self._attempt, most) if most else None
         )
         if luck is not None:
-            flow_run_logger(self.flow_run).warning("Retrying, %s", luck)
+            flow_run_logger(self.flow_run).warning("Retrying, %s", outgoing(luck))
         if not self._options.follow_retry_advice:
             return
         why = self._retries.stop_retries(self.card)
         if why is not None:
-            flow_run_logger(self.flow_run).warning("Not retried, %s", why)
+            flow_run_logger(self.flow_run).warning("Not retried, %s", outgoing(why))
 
     def settle(self, *, cluster_gone: bool) -> None:
         """Give every unfinished task run a final state; call it last."""
@@ -549,7 +551,7 @@ class ObservedRun:
         if self.card is None or not (self._dies_unreported() or self._is_cut_off()):
             return
         with guard("the state of a flow run that Prefect can't set"):
-            state: State[Any] = Crashed(message=self.card.headline)
+            state: State[Any] = Crashed(message=outgoing(self.card.headline))
             with prefect_client() as client:
                 client.set_flow_run_state(self.flow_run.id, state, force=True)
             self.flow_run.state = state
@@ -608,7 +610,7 @@ class ObservedRun:
         """
         with guard("failing a flow run that lost tasks"), prefect_client() as client:
             loss = self._loss(entries, advice=_HOW_TO_GO_ON)
-            state: State[Any] = Failed(message=str(loss))
+            state: State[Any] = Failed(message=outgoing(str(loss)))
             client.set_flow_run_state(self.flow_run.id, state, force=True)
             self.flow_run.state = state
 
@@ -775,10 +777,8 @@ def _new_recording(
 
     with guard("the file of a flow that came by value"):  # as from `.serve()`
         name_source_file_of(inspect.unwrap(fn))
-    store, settings = options.place()
-    return recording(
+    recorded = recording(
         None,
-        store=store,
         job=identity.job,
         run_id=identity.run_id,
         attempt=identity.attempt,
@@ -788,12 +788,15 @@ def _new_recording(
         ),
         callable=getattr(fn, "__wrapped__", fn),
         required=options.required or None,  # else as the setting says
-        store_settings=settings,
         secrets=secrets_of_prefect(),
         host_environment=host_environment(),
         on_progress=on_progress,
         overview=True,
     )
+    # A block can be missing, or the server not answer: `start` says so, or raises.
+    recorded.place = options.place
+    recorded.logs_why = False
+    return recorded
 
 
 def _used_retries(task: Task[Any, Any]) -> int:

@@ -6,12 +6,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+import dask.config
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.store import store_settings
 
 __all__ = ["RecordingOptions"]
 
 BLOCK = "block:"
+S3_BUCKET, OWN_SLUG = "s3-bucket", "dask-blackbox-store"
+"""Slugs of the types of blocks that can name a store."""
 _SECRET = frozenset({"key", "secret", "token", "session", "password"})
+
+
+def check_block_name(name: str) -> None:
+    """Refuse a block of a type that names no store.
+
+    Args:
+        name: What follows `block:`.
+
+    Raises:
+        ConfigurationError: with the types that do.
+    """
+    slug, _, own = name.rpartition("/")
+    if not own or slug not in {"", S3_BUCKET, OWN_SLUG}:
+        raise ConfigurationError(
+            f"store='{BLOCK}{name}': no such type of block can name a store; use "
+            f"'{BLOCK}NAME' or '{BLOCK}{OWN_SLUG}/NAME' for a BlackboxStore, or "
+            f"'{BLOCK}{S3_BUCKET}/NAME' for an S3Bucket of prefect-aws"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +56,8 @@ class RecordingOptions:
             the verdict says with medium or high confidence that the failure was
             transient.
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
+        task_parameters: Show on the card with which arguments the affected and the slowest
+            tasks were called.
     """
 
     store: str | None = None
@@ -45,14 +69,19 @@ class RecordingOptions:
     follow_retry_advice: bool = False
     transient_retries: int = 0
     fast_submit: bool = False
+    task_parameters: bool = True
 
     def checked(self) -> Self:
         """Return these options, if they can work.
 
         Raises:
-            ConfigurationError: if the store's URL can't.
+            ConfigurationError: if the store's URL, or its type of block, can't.
         """
-        if self.store is not None and not self.store.startswith(BLOCK):
+        if self.store is None:
+            return self
+        if self.store.startswith(BLOCK):
+            check_block_name(self.store.removeprefix(BLOCK))
+        else:
             store_settings(self.store, settings=self.store_settings)
         return self
 
@@ -62,11 +91,12 @@ class RecordingOptions:
 
         known = DaskBlackboxSettings()
         names = ("store", "required", "fail_flow_on_lost_tasks", "follow_retry_advice",
-                 "transient_retries", "fast_submit")  # fmt: skip
+                 "transient_retries", "fast_submit", "task_parameters")  # fmt: skip
         given = self.given()
-        return replace(
-            self, **{name: getattr(known, name) for name in names if name not in given}
-        )
+        if _values_are_refused():
+            given["task_parameters"] = False
+        more = {name: getattr(known, name) for name in names if name not in given}
+        return replace(self, **{**given, **more})
 
     def place(self) -> tuple[str | None, dict[str, object] | None]:
         """Return URL and settings of the store, those of a block included.
@@ -114,6 +144,16 @@ class RecordingOptions:
                 if not _SECRET & set(name.lower().replace("_", "-").split("-"))
             }
         return given
+
+
+def _values_are_refused() -> bool:
+    """Return whether a file or a variable of Dask's configuration says `capture.values: false`.
+
+    Our own default is not among these.
+    """
+    configured = dask.config.collect()
+    name = "blackbox.capture.values"
+    return dask.config.get(name, default=True, config=configured) is False
 
 
 def _portable_revive() -> Callable[[dict[str, Any]], Any]:

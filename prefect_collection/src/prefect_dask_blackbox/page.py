@@ -18,6 +18,7 @@ from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
 
+from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.stalls import stall_text
 from prefect_dask_blackbox.submitted_tasks import shown_name, with_names
 
@@ -73,10 +74,14 @@ class TaskLine:
     earlier: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Clean what users named: a page obeys bidirectional and control characters."""
+        """Clean what users named: a page obeys bidirectional and control characters.
+
+        Before it is Markdown, and cut: half a secret is not found.
+        """
         for field in ("name", "parameters", "why"):
-            object.__setattr__(self, field, plain(getattr(self, field)))
-        object.__setattr__(self, "earlier", tuple(map(plain, self.earlier)))
+            object.__setattr__(self, field, plain(outgoing(getattr(self, field))))
+        earlier = tuple(plain(outgoing(each)) for each in self.earlier)
+        object.__setattr__(self, "earlier", earlier)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from prefect.settings.base import PrefectBaseSettings, build_settings_config
-from pydantic import Field
+from pydantic import AliasChoices, AliasPath, Field
 from pydantic_settings import SettingsConfigDict
 
 __all__ = ["DaskBlackboxSettings"]
@@ -45,6 +45,15 @@ class DaskBlackboxSettings(PrefectBaseSettings):
     fast_submit: bool = Field(
         default=False,
         description="Serialise Prefect's settings once per flow run, not for each task.",
+    )
+    task_parameters: bool = Field(
+        default=True,
+        validation_alias=AliasChoices(
+            AliasPath("parameters"),
+            "parameters",
+            "prefect_integrations_dask_blackbox_parameters",
+        ),
+        description="Show on the card with which arguments tasks were called.",
     )
     tags: bool = Field(
         default=True, description="Tag failed flow runs with their cause."

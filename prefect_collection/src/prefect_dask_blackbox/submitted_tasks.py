@@ -8,7 +8,7 @@ lets go of a result must be able to free it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,8 @@ from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task
 from pydantic import SecretStr
+
+from prefect_dask_blackbox.outgoing import learn
 
 __all__ = [
     "Ledger",
@@ -190,16 +192,16 @@ _LONGEST_SEARCHED = 2_000
 
 
 def in_short(
-    parameters: Mapping[str, object], redaction: Redaction
+    parameters: Mapping[str, object], redacted: Callable[[str], str]
 ) -> tuple[tuple[str, str | SomeTasks], ...]:
     """Return the arguments of a task, shortened and without secrets."""
     return tuple(
-        (name, "***" if is_secret_name(name) else _value(value, redaction))
+        (name, "***" if is_secret_name(name) else _value(value, redacted))
         for name, value in list(parameters.items())[: _MOST_VALUES + 1]
     )
 
 
-def _value(value: object, redaction: Redaction) -> str | SomeTasks:
+def _value(value: object, redacted: Callable[[str], str]) -> str | SomeTasks:
     if (entry := _entry_of(value)) is not None:
         return SomeTasks(shown=(entry,))
     if isinstance(value, (list, tuple)):
@@ -210,7 +212,7 @@ def _value(value: object, redaction: Redaction) -> str | SomeTasks:
     if not isinstance(value, _PLAIN):
         return f"<{type(value).__name__}>"
     # Before it is cut: half a secret does not look like one.
-    text = redaction.text(repr(value)[:_LONGEST_SEARCHED])
+    text = redacted(repr(value)[:_LONGEST_SEARCHED])
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
@@ -261,15 +263,20 @@ class Ledger:
 
     Args:
         secrets: Values that are shown nowhere.
+        parameters: Keep with which arguments tasks were called, to show them; else only
+            which tasks are among them.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), *, parameters: bool = True) -> None:
+        self._parameters = parameters
+        secrets = list(secrets)
         self._tasks: list[SubmittedTask] = []
         self._over = False
         self.redaction = Redaction(values=secrets)
         """Of what is shown of the tasks; not of their names, which Prefect shows."""
         with guard("the patterns of secrets"):
             self.redaction = Redaction(setting_patterns("redact"), values=secrets)
+        learn(secrets)
         self._masked = 0
         self._secrets: set[str] = set()
         self._too_many_secrets = False
@@ -319,6 +326,14 @@ class Ledger:
             self._masked = len(known)
         return self.redaction.text(text)
 
+    def _in_short(
+        self, parameters: Mapping[str, object]
+    ) -> tuple[tuple[str, str | SomeTasks], ...]:
+        shown = in_short(parameters, self.redacted)
+        if self._parameters:
+            return shown
+        return tuple(each for each in shown if isinstance(each[1], SomeTasks))
+
     def enter(
         self,
         future: Future[Any],
@@ -332,7 +347,7 @@ class Ledger:
             key=str(future.key),
             task_run_id=run_id,
             task=task,
-            given=in_short(parameters, self.redaction),
+            given=self._in_short(parameters),
             inputs=tuple(_inputs_in([*parameters.values(), wait_for])),
         )
         own = own_name(task, parameters)
@@ -361,7 +376,7 @@ class Ledger:
                 task_run_id=run_id,
                 task=task,
                 name=f"{task.name}-{str(run_id)[:3]}",
-                given=in_short(parameters, self.redaction),
+                given=self._in_short(parameters),
             )
             self.others[run_id] = entry
             self.other_flow_runs.add(flow_run_id)

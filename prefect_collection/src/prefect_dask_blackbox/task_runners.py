@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from dask_blackbox.guard import guard
+from dask_blackbox.settings import setting
 from distributed import get_client, get_worker
 from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
@@ -48,9 +48,10 @@ class RecordedRunner(DaskTaskRunner):
 
     options: RecordingOptions
     _observed: ObservedRun | None
+    _unobservable: bool
 
     def _prepare(self) -> None:
-        self._observed = None
+        self._observed, self._unobservable = None, False
         self._before: ObservedRun | None = None
         self._attached = False
         self._patience = ExitStack()
@@ -104,8 +105,10 @@ class RecordedRunner(DaskTaskRunner):
             BlackboxError: if the run can't be recorded and that is required.
         """
         context = FlowRunContext.get()
-        if self._observed is None and context is not None:
+        ready = self._observed is None and not self._unobservable
+        if ready and context is not None:
             self._observed = observed_here(context, self.options, began)
+            self._unobservable = self._observed is None  # said once
             if self._observed is not None:
                 from prefect_dask_blackbox.own_clients import entered
 
@@ -219,6 +222,8 @@ class BlackboxTaskRunner(RecordedRunner):
             confidence that the failure was transient; only for flows made by
             `observed_flow`.
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
+        task_parameters: Show on the card with which arguments the affected and the slowest
+            tasks were called, shortened and without secrets.
 
     Raises:
         ConfigurationError: if the store's URL can't work.
@@ -243,6 +248,7 @@ class BlackboxTaskRunner(RecordedRunner):
         follow_retry_advice: bool = False,
         transient_retries: int = 0,
         fast_submit: bool = False,
+        task_parameters: bool = True,
     ) -> None:
         # Kept as given: the first client changes the attributes of an entered runner.
         self._given: dict[str, Any] = {
@@ -265,6 +271,7 @@ class BlackboxTaskRunner(RecordedRunner):
             follow_retry_advice=follow_retry_advice,
             transient_retries=transient_retries,
             fast_submit=fast_submit,
+            task_parameters=task_parameters,
         ).checked()
         self._prepare()
 
@@ -386,14 +393,30 @@ def observed_here(
     from prefect_dask_blackbox.observed_run import ObservedRun
 
     observed: ObservedRun | None = None
-    with guard("observing this flow run", on_error=partial(_say_unobserved, context)):
+    failed: list[Exception] = []
+
+    def unobserved(doing: str, error: Exception) -> None:
+        failed.append(error)
+        if not _is_required(options):
+            _say_unobserved(context, error)
+
+    with guard("observing this flow run", on_error=unobserved):
         observed = ObservedRun(context, options, began)
+    if failed and _is_required(options):
+        raise failed[0]
     if observed is not None:
         observed.begin()
     return observed
 
 
-def _say_unobserved(context: FlowRunContext, doing: str, error: Exception) -> None:
+def _is_required(options: RecordingOptions) -> bool:
+    found = [options.required]
+    with guard("the setting `required`"):
+        found += [options.with_settings().required, bool(setting("required"))]
+    return any(found)
+
+
+def _say_unobserved(context: FlowRunContext, error: Exception) -> None:
     from prefect.logging.loggers import flow_run_logger
 
     assert context.flow_run is not None  # noqa: S101 - for mypy

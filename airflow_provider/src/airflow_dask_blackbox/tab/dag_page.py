@@ -27,6 +27,8 @@ _GROUPS: Final = 3
 _TIMEOUT: Final = 1.0
 _ENDED: Final = frozenset({"success", "failed", "up_for_retry", "skipped", "removed"})
 
+_UNRECORDED: Final = frozenset({"none", "unread"})
+
 
 class Line(NamedTuple):
     """A Dask run, in a line.
@@ -74,6 +76,7 @@ class TaskTrend(NamedTuple):
         longest: Seconds that the highest bar stands for.
         usual: Median seconds of the good runs; None without any.
         failures: How many of them failed by themselves.
+        unrecorded: How many of them have no recording in their store.
         groups: Failures by kind, where the store remembers.
     """
 
@@ -83,6 +86,7 @@ class TaskTrend(NamedTuple):
     longest: float
     usual: float | None
     failures: int
+    unrecorded: int
     groups: tuple[FailureGroup, ...]
 
 
@@ -152,6 +156,10 @@ def _line(one: Announced, recorded: Recorded | None) -> Line:
         state, changes = recorded.state, recorded.changes
         stopped = recorded.stopped
         headline = recorded.headline or headline
+    elif one.announced.get("problem"):
+        # How it ended is not known to us, and it is no good run to compare with.
+        state = "unread" if one.announced.get("kept") == "spool" else "none"
+        headline = headline or f"Not recorded: {one.announced['problem']}"
     seconds = None if recorded is None else recorded.numbers.get("duration")
     if one.started is not None and one.ended is not None and one.ended >= one.started:
         seconds = one.ended - one.started
@@ -189,9 +197,11 @@ def _trends(
             longest=longest,
             usual=median(good) if good else None,
             failures=sum(
-                each.state not in {"succeeded", "running"} and not each.stopped
+                each.state not in {"succeeded", "running", *_UNRECORDED}
+                and not each.stopped
                 for each in own
             ),
+            unrecorded=sum(each.state in _UNRECORDED for each in own),
             groups=groups.get(task_id, ()),
         )
 

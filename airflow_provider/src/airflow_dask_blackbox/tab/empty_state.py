@@ -72,17 +72,22 @@ def empty_state_of(
                 "This page refreshes automatically.",
             ),
         )
-    if problem:
-        return EmptyState(
-            "The recording cannot be read from here",
-            (
-                f"Airflow's API server reports: {problem}",
-                *_reported(seen),
-                "The task's own log holds the card: verdict, cause and what to do.",
-            ),
-            calm=False,
-        )
-    return _not_there(seen, place, number)
+    if (reported := _reported(seen)) and seen.announced.get("kept") == "none":
+        log = "The task's own log holds the card, which says how the task ended."
+        return EmptyState("This task was not recorded", (*reported, log), calm=False)
+    return _unread(seen, problem) if problem else _not_there(seen, place, number)
+
+
+def _unread(seen: TaskSeen, problem: str) -> EmptyState:
+    return EmptyState(
+        "The recording cannot be read from here",
+        (
+            f"Airflow's API server reports: {problem}",
+            *_reported(seen),
+            "The task's own log holds the card: verdict, cause and what to do.",
+        ),
+        calm=False,
+    )
 
 
 def _did_not_run(seen: TaskSeen, number: int | None) -> bool:

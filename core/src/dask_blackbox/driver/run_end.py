@@ -177,7 +177,12 @@ def warn_of(store: Mapping[str, Any]) -> None:
 
 
 def unrecorded_card(
-    manifest: Manifest, ending: Ending, reason: str, *, spooled: bool = False
+    manifest: Manifest,
+    ending: Ending,
+    reason: str,
+    *,
+    spooled: bool = False,
+    refused: str = "",
 ) -> RunCard:
     """Return a card made only from how the driver ended.
 
@@ -186,10 +191,11 @@ def unrecorded_card(
     Args:
         reason: Why there is no recording, for people.
         spooled: What was recorded is in the spool.
+        refused: The text of the exception that is why.
     """
     ending = _redacted(ending)
     state = msgspec.convert(ending.state, RunState)
-    verdict = None if state == "succeeded" else _undiagnosed(ending, reason)
+    verdict = None if state == "succeeded" else _undiagnosed(ending, reason, refused)
     kept: Kept = "spool" if spooled else "none"
     unrecorded = f"{state.capitalize()}, {NOT_STORED[kept]}: {reason}"
     return RunCard(
@@ -208,9 +214,11 @@ def unrecorded_card(
     )
 
 
-def _undiagnosed(ending: Ending, reason: str) -> Finding | None:
+def _undiagnosed(ending: Ending, reason: str, refused: str) -> Finding | None:
     """Return what the driver itself knows of why it failed, if it knows something."""
     raised, code = ending.exception, ending.exit_code
+    if raised is not None and refused and raised.message == refused:
+        return _not_begun(raised, reason)
     if raised is not None:
         name = raised.exception.rpartition(".")[2]
         title = short(f"{name}: {raised.message[:_READ]}", _LONGEST)
@@ -227,6 +235,26 @@ def _undiagnosed(ending: Ending, reason: str) -> Finding | None:
         confidence="low",
         remedy="Read the driver's log for the traceback, and fix why the run was not recorded.",
         evidence=(Evidence(text=evidence, source="driver"),),
+    )
+
+
+def _not_begun(raised: DriverException, reason: str) -> Finding:
+    """Return that a run did not begin, because its recording is required and impossible."""
+    outage = raised.exception.endswith(".StoreUnreachableError")
+    text = short(reason, _READ)
+    return Finding(
+        rule="driver-exception",
+        title=short(f"Not started, because it cannot be recorded: {reason}", _LONGEST),
+        cause=f"The recording is required, and it cannot begin: {text}",
+        severity="failure",
+        confidence="high",
+        remedy=(
+            "Correct this, or leave out `required`, with which a run fails that cannot be "
+            "recorded. Nothing of the job has run, and its own code is not the cause."
+        ),
+        evidence=(Evidence(text=f"{raised.exception}: {text}", source="driver"),),
+        retry_advice="transient" if outage else "environment",
+        retry_confidence="medium" if outage else "high",
     )
 
 

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import msgspec
 
@@ -35,6 +35,7 @@ from dask_blackbox.capture.masked_values import (
 )
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.card import Overview, RunCard, RunState
+from dask_blackbox.dialect import dialect_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask, host_task
 from dask_blackbox.driver.own_clients import (
@@ -89,6 +90,9 @@ _OF_A_PART = (
 )  # fmt: skip
 """What the verdict on a part says to the run that it ends."""
 
+Place: TypeAlias = tuple[str | None, Mapping[str, object] | None]
+"""URL and settings of a store; None: as in Dask's configuration."""
+
 
 class Recording:
     """One recording, seen from the driver.  Made by `recording`.
@@ -138,7 +142,13 @@ class Recording:
         self._position: DriverPositionWatcher | None = None
         self.driver_thread = threading.get_ident()
         """The thread in which the user's code runs; set it before `start`."""
+        self.place: Callable[[], Place] | None = None
+        """What tells URL and settings of the store, where a host has to look them up; set it
+        before `start`, which handles its errors as it does a store's."""
+        self.logs_why = True
+        """Log why the run is not recorded; not where the host says so in a log of its own."""
         self._reason: str | None = None
+        self._refused = ""
         self._exit_code: int | None = None
         self._left = self._store_checked = False
         self._finished: RunCard | None = None
@@ -662,7 +672,8 @@ class Recording:
             self._cannot(error)
 
     def _configured(self) -> Config:
-        store, given = self._store, self._store_settings
+        place = self.place
+        store, given = place() if place else (self._store, self._store_settings)
         if self._host_task is not None:
             store, given = self._host_task.place(store, given)
         settings = gathered_store_settings(store, settings=given)
@@ -758,13 +769,18 @@ class Recording:
             self._cannot(error_of_kind(reply.kind, reply.error))
 
     def _cannot(self, error: BaseException) -> None:
-        self._reason = str(error)
+        self._refused, self._reason = str(error), str(error)
+        with guard("the host's name of the setting"):
+            dialect = dialect_of(self._manifest.host_kind)
+            self._reason = dialect.with_own_settings(self._refused)
         if self._required:
             self._give_up()
             raise error
+        if not self.logs_why:
+            return
         again = "; it is retried until the run ends"
         hint = again if isinstance(error, StoreError) else ""
-        logger.error("this run is not recorded: %s%s", error, hint)
+        logger.error("this run is not recorded: %s%s", self._reason, hint)
 
     def _stop_capture(self) -> None:
         self._over.set()
@@ -822,7 +838,9 @@ class Recording:
             stopped=end.stopped,
         )
         spooled = self._supervisor is not None and self._supervisor.is_in_spool
-        return unrecorded_card(self._manifest, ending, reason, spooled=spooled)
+        return unrecorded_card(
+            self._manifest, ending, reason, spooled=spooled, refused=self._refused
+        )
 
 
 def _completeness(reason: str | None) -> Completeness:
