@@ -176,14 +176,6 @@ def test_a_line_with_another_error_of_that_class_is_a_doubt() -> None:
     assert verdict(printed).confidence == "medium"
 
 
-def test_an_error_before_a_wait_that_was_given_up_begins_the_headline() -> None:
-    found = verdict(EARLIER, exception="TimeoutError")
-
-    assert found.title.startswith("ValueError in 'publish': bad price 'n/a'; then ")
-    assert found.follows is not None
-    assert found.follows.text == "ValueError in 'publish': bad price 'n/a'"
-
-
 def test_a_queue_that_a_dead_thread_was_to_fill_follows_from_the_task_that_ended_it() -> (
     None
 ):
@@ -608,22 +600,6 @@ def test_a_cluster_that_the_driver_closed_after_a_task_failed_is_the_tasks_failu
     found = the_verdict(run)
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.title.startswith("KeyError in 'audition': 'bass'; then ")
-
-
-def test_a_log_line_with_a_handled_exceptions_text_begins_the_headline() -> None:
-    line = a_log_line(
-        "prices not refreshed (bad price 'n/a'), going on with the old ones",
-        at=6.5, role="driver", source="driver", logger="shop", level=30,
-    )  # fmt: skip
-
-    titles = [
-        verdict(EARLIER, *received, line, exception="KeyError").title
-        for received in ([], [RECEIVED])
-    ]
-    assert titles[0].startswith("KeyError in 'relabel'")
-    assert titles[1].startswith(
-        "ValueError in 'publish': bad price 'n/a'; then KeyError"
-    )
 
 
 RAISES = (

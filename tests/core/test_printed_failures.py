@@ -65,12 +65,6 @@ def printed(lines: Sequence[str], *, at: float = 5.0) -> list[Piece]:
     ]
 
 
-def test_a_traceback_after_what_dask_logged_as_information_is_a_programs_own() -> None:
-    [found] = printed_failures(a_run(printed(OF_PRELOAD)))
-
-    assert (found.thread, found.text) == (None, "KeyError: 'UNITS'")
-
-
 def test_a_traceback_that_dask_logged_is_not_a_programs_end() -> None:
     logged = [OF_PRELOAD[0].replace("INFO", "ERROR"), *OF_PRELOAD[1:]]
 

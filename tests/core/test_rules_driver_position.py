@@ -117,17 +117,6 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     assert found.rule == "tls-misconfigured"
 
 
-def test_a_driver_that_is_stopped_in_its_own_code_is_reported_with_its_line() -> None:
-    by_a_host = an_event("driver-ended", at=50, signal=15)
-    found = the_verdict_on(
-        ON_A_CLUSTER, a_worker(), blocked_at(), by_a_host, aborted(at=50)
-    )
-
-    assert (found.rule, found.confidence) == ("driver-killed", "medium")
-    assert "nightly.py:30" in found.cause
-    assert "look at /jobs/nightly.py:30" in found.remedy
-
-
 def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]

@@ -281,13 +281,6 @@ def test_a_dag_file_cannot_be_imported_by_anyone_else() -> None:
     assert "inside the task's function" in found.remedy
 
 
-def test_a_package_is_for_the_image() -> None:
-    assert (
-        the_verdict_on(own("cleaning"), *left_for_want_of("s3fs")).rule
-        == "environment-mismatch"
-    )
-
-
 def test_a_task_that_imports_such_a_file_reports_it_once() -> None:
     error = an_exception("ModuleNotFoundError", "No module named 'cleaning'")
     others = [

@@ -547,14 +547,6 @@ def test_a_module_that_no_process_has_is_a_mistake_in_the_code() -> None:
     assert the_verdict(run).rule == "task-exception"
 
 
-def test_a_driver_that_disappeared_is_reported_as_gone() -> None:
-    run = a_run(a_worker(), an_event("driver-lost", at=20, pid=7), aborted())
-    found = the_verdict(run)
-
-    assert (found.rule, found.confidence) == ("driver-killed", "high")
-    assert found.title == "The driver disappeared after 20 s"
-
-
 def test_a_recording_that_stops_early_reports_that_both_disappeared() -> None:
     run = a_run(a_worker(), ("ending", None))
     found = the_verdict(run)

@@ -58,18 +58,6 @@ def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Pie
 # Results
 
 
-def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
-    lock = a_task("open-1", typename="_thread.lock")
-    found = the_verdict_on(
-        a_worker(), a_graph(), a_task("inc-1"), lock, a_result_that_stayed()
-    )
-
-    assert (found.rule, found.confidence) == ("result-not-serializable", "high")
-    assert found.subject.key == "open-1"
-    assert "cannot pickle '_thread.lock' object" in found.cause
-    assert found.evidence[0].source == "tasks"
-
-
 def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_it() -> (
     None
 ):

@@ -58,18 +58,6 @@ def test_the_task_that_returned_none_is_named() -> None:
     assert "why 'fetch' returns None" in found.remedy
 
 
-def test_tasks_that_failed_alike_show_which_of_several_inputs_it_was() -> None:
-    found = failed_on_none(
-        fetched(1, "NoneType"),
-        fetched(2, "NoneType"),
-        a_task("forecast-1", typename="numpy.ndarray"),
-        hedged(9, "forecast-1"),
-        hedged(8, "fetch-2"),
-    )
-
-    assert found.title.startswith("'fetch' returned None (2 of 2 tasks)")
-
-
 @pytest.mark.parametrize(
     ("typename", "message"), [("dict", NONE), ("NoneType", "unhashable type: 'list'")]
 )
