@@ -104,6 +104,44 @@ def viewer_links(viewer: str, address: RunAddress) -> dict[str, str]:
     }
 
 
+class JobPatterns(NamedTuple):
+    """Patterns of the names of a job's blobs, or of all jobs': `*` any text, `?` one letter.
+
+    Attributes:
+        runs: Recordings.
+        manifests: Their `run.json`.
+        bundles: Failed tasks with their inputs.
+        of_one_run: Prefixes that name a job and a run.
+        all_marks: Markers in the index of all runs.
+        job_marks: Markers in the index of the job.
+        sketches: Sketches.
+    """
+
+    runs: str
+    manifests: str
+    bundles: str
+    of_one_run: str
+    all_marks: str
+    job_marks: str
+    sketches: str
+
+    @classmethod
+    def of(cls, job: str | None) -> JobPatterns:
+        """Return the patterns of a job; None: of all jobs."""
+        name = "*" if job is None else safe(job)
+        runs = f"runs/job={name}/"
+        return cls(
+            runs=f"{runs}*",
+            manifests=f"{runs}run=*/attempt=*/run.json",
+            bundles=f"{runs}run=*/attempt=*/bundles/*",
+            of_one_run=f"{runs}run=*/*",
+            # As many letters as a time has: a run of another job may be named like this one.
+            all_marks=f"index/all/{'?' * 14}~{name}~*",
+            job_marks=f"index/jobs/{name}/*",
+            sketches=f"sketches/{name}/*",
+        )
+
+
 class IndexEntry(NamedTuple):
     """One marker of the index: a recording, when it began, and a state it reached."""
 

@@ -38,6 +38,7 @@ VERBS = {
     "rm": "Delete a run or a job from a store.",
     "prune": "Delete old runs.",
     "reap": "Close clusters whose driver is gone.",
+    "policy": "Print the IAM policy that a store in a bucket needs.",
     "doctor": "Check store, credentials, settings, clock and cluster.",
 }
 """The verbs, in the order of `--help`; each is the command of that name in its module."""

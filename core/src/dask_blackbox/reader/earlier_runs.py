@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.history import (
@@ -257,12 +258,11 @@ def put_sketch(store: Store, sketch: Sketch) -> str:
     address = RunAddress.of_run(sketch)
     name = sketch_name(address, sketch.started, sketch.state, **facts_of_sketch(sketch))
     store.put(name, packed(sketch), content_type="application/gzip")
-    for old in sketches_of(store, address, sketch.started):
-        if old != name:
-            try:
+    # Whoever may not list or delete leaves old ones: readers use the one with more facts.
+    with suppress(StoreError):
+        for old in sketches_of(store, address, sketch.started):
+            if old != name:
                 store.delete(old)
-            except StoreError:  # readers use the one with more facts
-                continue
     return name
 
 

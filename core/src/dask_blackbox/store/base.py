@@ -60,6 +60,9 @@ class Store(Protocol):
         """
 
 
+CHECK = "check-"
+"""How the names of blobs begin that prove that a store works; they are deleted at once."""
+
 _PARTS = bounded(r"[A-Za-z0-9._=~-]+(?:/[A-Za-z0-9._=~-]+)*")
 _LONGEST_NAME = 800  # of the 1,024 bytes of an S3 key; the rest is the store's prefix
 _LONGEST_PART = 240  # of the 255 bytes of a file's name; the rest is for `.part` files

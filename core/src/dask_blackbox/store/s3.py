@@ -20,11 +20,13 @@ from botocore.config import Config
 
 from dask_blackbox.errors import (
     BlackboxError,
+    BlobNotFoundError,
     StoreDeniedError,
     StoreError,
     StoreUnreachableError,
 )
 from dask_blackbox.store.base import (
+    CHECK,
     checked_name,
     checked_prefix,
     content_type_of,
@@ -67,7 +69,14 @@ class S3Store:
         self._put(self._client, checked_name(name), blob, content_type)
 
     def get(self, name: str) -> bytes:
-        return self._get(self._client, checked_name(name))
+        try:
+            return self._get(self._client, checked_name(name))
+        except StoreDeniedError:
+            # Credentials that may list some prefixes only get the same answer for a blob
+            # that is not there.
+            if self._is_absent(name):
+                raise BlobNotFoundError(name, self.url) from None
+            raise
 
     def names(
         self, prefix: str = "", *, after: str = "", limit: int | None = None
@@ -108,7 +117,10 @@ class S3Store:
 
         client, bucket = self._client, self._place.name
         answer = self._ask(
-            lambda: client.list_objects_v2(Bucket=bucket, MaxKeys=1),
+            # Those who may list a prefix only are refused a listing without one.
+            lambda: client.list_objects_v2(
+                Bucket=bucket, Prefix=f"{self._place.prefix}{CHECK}", MaxKeys=1
+            ),
             self._request("list"),
         )
         date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
@@ -128,7 +140,7 @@ class S3Store:
             attempts=min(self._options.attempts, 2),
         )
         client = self._made(hasty)
-        name = f"check-{uuid.uuid4().hex[:12]}"
+        name = f"{CHECK}{uuid.uuid4().hex[:12]}"
         blob = b"blackbox" + uuid.uuid4().bytes
         self._put(client, name, blob, None)
         found = self._get(client, name)
@@ -210,6 +222,13 @@ class S3Store:
                 # Other people's objects may lie here too.
                 if name > after and is_name(name):
                     yield name
+
+    def _is_absent(self, name: str) -> bool:
+        """Return whether a listing shows that a blob is not there."""
+        try:
+            return name not in self.names(name, limit=1)
+        except StoreError:
+            return False
 
     def _folders(self, prefix: str) -> Iterator[str]:
         start = len(self._place.prefix)
