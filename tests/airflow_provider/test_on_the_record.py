@@ -145,7 +145,10 @@ def test_rendered_templates_show_the_cluster_and_where_it_is_recorded(
     airflow: Any,
 ) -> None:
     from airflow.models.renderedtifields import RenderedTaskInstanceFields
+    from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
+    from airflow_dask_blackbox.tab.tries import belongs_to_instance
+    from sqlalchemy import select
 
     ran = airflow.run(
         """
@@ -167,10 +170,12 @@ with DAG("rendered"):
     )
 
     with create_session() as session:
-        (fields,) = session.query(RenderedTaskInstanceFields).filter(
-            RenderedTaskInstanceFields.run_id == ran.run_id
+        (fields,) = session.scalars(
+            select(RenderedTaskInstanceFields.rendered_fields)
+            .join(TaskInstance, belongs_to_instance(RenderedTaskInstanceFields))
+            .where(TaskInstance.run_id == ran.run_id)
         )
-        shown = fields.rendered_fields["dask_run"]
+        shown = fields["dask_run"]
     assert {
         name: shown[name] for name in ("cluster", "workers", "threads", "memory")
     } == {

@@ -102,18 +102,17 @@ with DAG("retried"):
 
 def _retry_reasons(dag_run: Any) -> dict[tuple[str, int], str | None]:
     """Return what Airflow shows as the reason of a retry, by the task and its failed try."""
-    from airflow.models.taskinstancehistory import TaskInstanceHistory
     from airflow.utils.session import create_session
+    from airflow_versions import earlier_tries_of
     from sqlalchemy import select
 
-    columns = (
-        TaskInstanceHistory.task_id,
-        TaskInstanceHistory.try_number,
-        TaskInstanceHistory.retry_reason,
-    )
+    tries, of_earlier = earlier_tries_of(dag_run.run_id)
+    columns = (tries.task_id, tries.try_number, tries.retry_reason)
     with create_session() as session:
         rows = session.execute(
-            select(*columns).where(TaskInstanceHistory.run_id == dag_run.run_id)
+            select(*columns)
+            .where(*of_earlier)
+            .execution_options(include_all_attempts=True)
         )
         return {(task, number): reason for task, number, reason in rows}
 

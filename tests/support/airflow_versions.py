@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from importlib import metadata
+from typing import Any
 
 import pytest
 
-__all__ = ["needs_exception_in_callbacks", "needs_form_fields", "needs_openlineage"]
+__all__ = [
+    "earlier_tries_of",
+    "needs_exception_in_callbacks",
+    "needs_form_fields",
+    "needs_openlineage",
+]
 
 _AIRFLOW = tuple(
     int(part) for part in metadata.version("apache-airflow").split(".")[:2]
@@ -26,3 +32,15 @@ needs_openlineage = pytest.mark.skipif(
     _BEFORE_3_2,
     reason="dag.test() of Airflow 3.1 calls no listeners when a task has failed",
 )
+
+
+def earlier_tries_of(run_id: str) -> tuple[Any, tuple[Any, ...]]:
+    """Return the model that has the earlier tries of a DAG run, and the condition for them."""
+    try:
+        from airflow.models.taskinstancehistory import TaskInstanceHistory
+    except ImportError:  # since Airflow 3.4, each try is a row of the one table
+        from airflow.models.taskinstance import TaskInstance
+
+        live: Any = TaskInstance.working_set
+        return TaskInstance, (TaskInstance.run_id == run_id, live.is_(None))
+    return TaskInstanceHistory, (TaskInstanceHistory.run_id == run_id,)

@@ -96,7 +96,7 @@ def _state(
     """Return what can be registered in this process, in a form that can be compared.
 
     Without the modules of capture: nothing refers to them, and code that refers to its own module
-    may still be on its way out.
+    may still be on its way out.  Nor those of a scheduler that its owner lets record.
     """
     import importlib
     import logging
@@ -178,7 +178,9 @@ def _state(
         "modules": named(
             each
             for each in sys.modules
-            if "blackbox" in each and not each.startswith("_dask_blackbox_capture_")
+            if "blackbox" in each
+            and not each.startswith("_dask_blackbox_capture_")
+            and "dask_blackbox.preload" not in sys.modules
         ),
     }
     for module, names in hooked.items():
