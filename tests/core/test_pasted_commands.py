@@ -213,11 +213,17 @@ def scheduler() -> Iterator[str]:
 
 @pytest.mark.parametrize("example", list(_examples()))
 def test_the_examples_of_the_help_texts_work(
-    there: Shelf, scheduler: str, example: str, monkeypatch: pytest.MonkeyPatch
+    there: Shelf,
+    scheduler: str,
+    example: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: True)
+    (tmp_path / "job.log").write_text("password=correct-horse-battery\n")
     dry = " --dry-run" if example.startswith(("rm", "prune")) else ""
     placed = example.replace("tcp://127.0.0.1:8786", scheduler)
+    placed = placed.replace("job.log", str(tmp_path / "job.log"))
 
     pasted(f"dask blackbox {placed}{dry}")
 

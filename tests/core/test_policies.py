@@ -215,6 +215,15 @@ def test_what_is_not_there_is_missing_and_not_denied(proxy: FaultyS3) -> None:
     assert store.server_time() is not None  # type: ignore[attr-defined]
 
 
+def test_nobody_deletes_the_audit_of_deletions(proxy: FaultyS3) -> None:
+    enforced(proxy)
+    store = store_of(proxy.server)
+    store.put("audit/00000000000000-a.jsonl", b"{}")
+
+    with pytest.raises(StoreDeniedError):
+        store.delete("audit/00000000000000-a.jsonl")
+
+
 def blocks(page: str) -> list[Any]:
     text = (DOCS / page).read_text()
     return [each.partition("```")[0] for each in text.split("```json\n")[1:]]

@@ -59,13 +59,15 @@ class Gateway:
             faults.access_denied(exchange)
 
     def allows(self, action: str, arn: str, prefix: str | None) -> bool:
-        """Return whether a statement allows an action."""
-        return any(
-            action in each["Action"]
+        """Return whether a statement allows an action, and none denies it."""
+        effects = {
+            each["Effect"]
+            for each in self.policy["Statement"]
+            if action in each["Action"]
             and any(_fits(arn, pattern) for pattern in each["Resource"])
             and _meets(each.get("Condition", {}), prefix)
-            for each in self.policy["Statement"]
-        )
+        }
+        return effects == {"Allow"}
 
 
 def _meets(condition: Mapping[str, Any], prefix: str | None) -> bool:

@@ -15,6 +15,7 @@ from dask_blackbox.store.url import Bucket, place_of
 
 _PUT, _GET, _DELETE = "s3:PutObject", "s3:GetObject", "s3:DeleteObject"
 _CHECKS = f"{CHECK}*"
+_AUDIT = "audit/*"
 
 
 @click.command(
@@ -66,7 +67,8 @@ def policy(
 def _recording(place: Bucket, job: str | None) -> list[dict[str, Any]]:
     if job is None:
         everything = _allowed(place, "Record", [_PUT, _GET, _DELETE], ["*"])
-        return [everything, _listing(place, ["*"])]
+        audit = _allowed(place, "KeepAudit", [_DELETE], [_AUDIT])
+        return [everything, audit | {"Effect": "Deny"}, _listing(place, ["*"])]
     of = JobPatterns.of(job)
     return [
         _allowed(place, "Record", [_PUT, _GET], [of.runs, of.job_marks, of.sketches]),
