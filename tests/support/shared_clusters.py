@@ -51,7 +51,7 @@ def cluster_of_others(folder: Path, *options: str, **environment: str) -> Iterat
 def state_of(address: str) -> dict[str, State]:
     """Return what is registered in scheduler, nanny and worker, by process."""
     module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         with Client(address, set_as_default=False, timeout=scaled(60)) as client:
             client.wait_for_workers(1, timeout=scaled(60))
@@ -63,7 +63,7 @@ def state_of(address: str) -> dict[str, State]:
                 "nanny": nanny,
             }
     finally:
-        cloudpickle.unregister_pickle_by_value(module)
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def unchanged(address: str, before: dict[str, State]) -> bool:
