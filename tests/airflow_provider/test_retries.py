@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import why_not_at_all
-from dask_blackbox.card import RunCard
-from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import open_store
+from retry_cards import a_card
 
 _DAGS = """
 def refuse(day):
@@ -63,26 +62,6 @@ def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
         )
 
 
-def _card(state: Any = "failed", *, confidence: Any, advice: Any) -> RunCard:
-    verdict = Finding(
-        rule="task-exception",
-        title="ValueError in 'refuse'",
-        cause="",
-        remedy="",
-        severity="failure",
-        confidence="high",
-        retry_advice=advice,
-        retry_confidence=confidence,
-    )
-    return RunCard(
-        job="d.t",
-        run_id="r",
-        state=state,
-        headline="ValueError in 'refuse'",
-        verdict=None if state in {"running", "succeeded"} else verdict,
-    )
-
-
 # After a process that was killed, which nobody asked
 
 
@@ -97,7 +76,7 @@ def _context(try_number: int, *, max_tries: int, retries: int = 2) -> dict[str, 
 @pytest.fixture
 def killed_try(tmp_path: Path) -> str:
     """A store in which the first try's recorder has reported that the code is wrong."""
-    card = _card("aborted", confidence="high", advice="code")
+    card = a_card("aborted", confidence="high", advice="code")
     folder = RunAddress.of("d.t", "r", 1).folder
     open_store(tmp_path).put(f"{folder}card.json", card.to_json())
     return str(tmp_path)

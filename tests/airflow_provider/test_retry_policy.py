@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import RetryAction
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from dask_blackbox.card import RunCard
-from dask_blackbox.finding import Finding
+from retry_cards import a_card
 
 _DAGS = """
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
@@ -132,26 +132,6 @@ def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
 # Decisions, card by card
 
 
-def _card(state: Any = "failed", *, confidence: Any, advice: Any) -> RunCard:
-    verdict = Finding(
-        rule="task-exception",
-        title="ValueError in 'refuse'",
-        cause="",
-        remedy="",
-        severity="failure",
-        confidence="high",
-        retry_advice=advice,
-        retry_confidence=confidence,
-    )
-    return RunCard(
-        job="d.t",
-        run_id="r",
-        state=state,
-        headline="ValueError in 'refuse'",
-        verdict=None if state in {"running", "succeeded"} else verdict,
-    )
-
-
 def _decided(card: RunCard | None, policy: DaskRetryPolicy) -> RetryAction:
     context = {"ti": SimpleNamespace(task=SimpleNamespace(dask_card=card))}
     return policy.evaluate(ValueError("x"), 1, 2, context).action
@@ -175,13 +155,13 @@ def _decided(card: RunCard | None, policy: DaskRetryPolicy) -> RetryAction:
 def test_advice_decides_where_it_is_sure(
     advice: str, confidence: str, action: RetryAction
 ) -> None:
-    card = _card(confidence=confidence, advice=advice)
+    card = a_card(confidence=confidence, advice=advice)
 
     assert _decided(card, DaskRetryPolicy()) is action
 
 
 def test_a_card_that_is_missing_or_unfinished_changes_nothing() -> None:
-    unfinished = _card("running", confidence="high", advice="code")
+    unfinished = a_card("running", confidence="high", advice="code")
 
     assert _decided(None, DaskRetryPolicy()) is RetryAction.DEFAULT
     assert _decided(unfinished, DaskRetryPolicy()) is RetryAction.DEFAULT

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from browsers import NEEDS_CHROMIUM, a_browser
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html, performance_html
 from dask_blackbox.run_tables import RunTables
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from runs_from_rows import (
     LIMIT,
     MIB,
@@ -31,21 +31,15 @@ from runs_from_rows import (
     failed_with,
 )
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "</script><script>window.owned=1</script><img src='http://127.0.0.1:9/' onerror='window.owned=2'>"
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium: apt install chromium"
-)
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with a_browser() as browser:
         yield browser
-        browser.close()
 
 
 class Shown:

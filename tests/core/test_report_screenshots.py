@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsers import a_browser
 from PIL import Image
 from playwright.sync_api import Browser
 from screenshots import (
     RUNS,
     SHOTS,
     Shot,
-    a_browser,
     difference,
     page_of,
     photographed,
@@ -27,7 +27,7 @@ _ALIKE = 9.0
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with a_browser() as browser:
+    with a_browser("--hide-scrollbars") as browser:
         yield browser
 
 

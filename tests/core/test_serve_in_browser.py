@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from app_server import Served, page_of, served
+from browsers import NEEDS_CHROMIUM, a_browser
 from dask_blackbox.serve import create_app
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 from stored_runs import Shelf
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<img src=x onerror='window.owned=1'><script>window.owned=2</script>"
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium: apt install chromium"
-)
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Return a browser."""
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with a_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 from conditions import LOAD_FACTOR, scaled
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
+from demo_modules import demo_module
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -20,19 +19,6 @@ DAGS = Path(__file__).with_name("airflow_dags")
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE = scaled(120_000)
 """Milliseconds."""
-
-
-def _demo(name: str) -> Any:
-    """Return a module of the demo's folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "demo" / f"{name}.py")
-
-    assert spec is not None
-    assert spec.loader is not None
-
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +33,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
     """An Airflow below a path, with two users, whose tasks are recorded in the bucket."""
     folder = tmp_path_factory.mktemp("airflow")
     data = tmp_path_factory.mktemp("orders")
-    _demo("data").make_orders(data)
+    demo_module("data").make_orders(data)
     shutil.copytree(ROOT / "dags", folder / "dags")
     shutil.copytree(DAGS, folder / "dags" / "of_tests")
     # Airflow imports from this folder of its home.
@@ -64,7 +50,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
     }
     if database := os.environ.get("TEST_DATABASE"):
         environ["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database
-    with _demo("airflow_host").AirflowHost(
+    with demo_module("airflow_host").AirflowHost(
         folder / "home",
         dags=folder / "dags",
         commands=COMMANDS,

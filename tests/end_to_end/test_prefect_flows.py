@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from typing import Any
 
 import pytest
 from conditions import LOAD_FACTOR, scaled
+from demo_modules import demo_module
 
 pytest.importorskip("prefect_dask_blackbox")
 
@@ -41,19 +41,6 @@ NO_INVITATION = "localStorage.setItem('join-the-community-modal-dismissed', 'tru
 """The first UI covers each page with an invitation until somebody closes it, up to 3.4."""
 
 
-def _demo(name: str) -> Any:
-    """Return a module of the demo's folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "demo" / f"{name}.py")
-
-    assert spec is not None
-    assert spec.loader is not None
-
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def s3() -> Iterator[EmbeddedS3]:
     """A bucket."""
@@ -65,9 +52,9 @@ def s3() -> Iterator[EmbeddedS3]:
 def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[Any]:
     """A Prefect server whose flows are recorded in the bucket."""
     folder = tmp_path_factory.mktemp("prefect")
-    with _demo("prefect_host").PrefectHost(folder, patience=LOAD_FACTOR) as host:
+    with demo_module("prefect_host").PrefectHost(folder, patience=LOAD_FACTOR) as host:
         data = tmp_path_factory.mktemp("orders")
-        _demo("data").make_orders(data)
+        demo_module("data").make_orders(data)
         host.environ.update(
             s3.environment,
             DEMO_DATA=str(data),

@@ -8,22 +8,21 @@ python tests/support/screenshots.py    makes those in tests/core/screenshots ane
 from __future__ import annotations
 
 import io
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from browsers import a_browser
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html
 from dask_blackbox.run_tables import RunTables
 from kept_recordings import kept_run
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from runs_from_rows import a_death, a_graph, a_run, a_task, a_worker, failed_with
 
 KEPT = Path(__file__).parents[1] / "core" / "screenshots"
@@ -92,17 +91,6 @@ def page_of(name: str) -> str:
     return html(run, card_of(run, findings_in(run)))
 
 
-@contextmanager
-def a_browser() -> Iterator[Browser]:
-    """Return Chromium."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]  # fmt: skip
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield browser
-        browser.close()
-
-
 def photographed(browser: Browser, file: Path, shot: Shot) -> Image.Image:
     """Return the upper part of the page, a tenth of its size: layout and colours."""
     page = browser.new_page(
@@ -128,7 +116,10 @@ def difference(one: Image.Image, other: Image.Image) -> float:
 def main() -> None:
     """Make all of them."""
     KEPT.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, a_browser() as browser:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        a_browser("--hide-scrollbars") as browser,
+    ):
         for run in RUNS:
             file = Path(folder) / f"{run}.html"
             file.write_text(page_of(run), encoding="utf-8")
