@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect import flow, task
@@ -28,10 +29,11 @@ def doubles() -> int:
 def test_the_cluster_is_as_before(tmp_path: Path) -> None:
     with cluster_of_others(tmp_path) as address:
         # Prefect itself changes the processes in which it is imported.
-        doubles.with_options(task_runner=DaskTaskRunner(address=address))()
+        plain: Any = DaskTaskRunner(address=address)
+        doubles.with_options(task_runner=plain)()
         before = state_of(address)
 
-        recorded = doubles.with_options(task_runner=BlackboxTaskRunner(address=address))
+        runner: Any = BlackboxTaskRunner(address=address)
 
-        assert recorded() == 2
+        assert doubles.with_options(task_runner=runner)() == 2
         assert unchanged(address, before)

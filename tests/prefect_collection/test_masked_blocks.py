@@ -129,9 +129,9 @@ def broken(first: str, third: str, customer: int) -> None:
     raise ValueError(f"no {first} and {third} for {customer}")
 
 
-joins = flow(_joins, name="joins", task_runner=RUNNER)
+joins = flow(name="joins", task_runner=RUNNER)(_joins)
 HIDING: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1}, task_parameters=False)
-hides = flow(_joins, name="hides", task_runner=HIDING)
+hides = flow(name="hides", task_runner=HIDING)(_joins)
 
 
 @pytest.mark.parametrize("fails", [False, True])

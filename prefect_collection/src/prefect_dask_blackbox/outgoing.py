@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 
 from dask_blackbox.capture.masked_values import masked_values
-from dask_blackbox.capture.redaction import Redaction
+from dask_blackbox.capture.redaction import MOST_VALUES, Redaction
 from dask_blackbox.report import escaped
 from prefect.client.schemas.objects import State
 
@@ -30,6 +30,9 @@ class _KnownValues:
     def learn(self, values: Iterable[str]) -> None:
         with self._lock:
             self._learnt.update(dict.fromkeys(values))
+            # Of a process that runs one flow after another: those of the newest.
+            for old in list(self._learnt)[: max(0, len(self._learnt) - MOST_VALUES)]:
+                del self._learnt[old]
 
     def masked(self, text: str) -> str:
         with self._lock:
