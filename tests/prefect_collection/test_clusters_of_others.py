@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
+from bare_environments import python_with
 from prefect import flow, task
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxTaskRunner
 from shared_clusters import cluster_of_others, state_of, unchanged
+
+# Workers can't import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 @task
@@ -27,7 +33,8 @@ def doubles() -> int:
 
 @pytest.mark.timeout(600)
 def test_the_cluster_is_as_before(tmp_path: Path) -> None:
-    with cluster_of_others(tmp_path) as address:
+    python = python_with("prefect-dask", tmp_path / "bare")
+    with cluster_of_others(tmp_path, python=python) as address:
         # Prefect itself changes the processes in which it is imported.
         plain: Any = DaskTaskRunner(address=address)
         doubles.with_options(task_runner=plain)()

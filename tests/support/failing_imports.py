@@ -64,8 +64,9 @@ def _airflow_plugins() -> None:
     apps = plugins_manager.get_fastapi_plugins()[0]
     assert "/dask-blackbox" in [each["url_prefix"] for each in apps]
     plugins_manager._get_ui_plugins()
-    hook = get_listener_manager().hook
-    hook.on_task_instance_running(previous_state=None, task_instance=None)
+    for each in get_listener_manager().pm.get_plugins():
+        if getattr(each, "__name__", "").startswith("airflow_dask_blackbox"):
+            each.on_task_instance_running(task_instance=None)
 
 
 def _airflow_in_core() -> None:

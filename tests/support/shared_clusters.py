@@ -24,12 +24,15 @@ _COMMANDS = ("dask_scheduler", "dask_worker")
 
 
 @contextlib.contextmanager
-def cluster_of_others(folder: Path, *options: str, **environment: str) -> Iterator[str]:
+def cluster_of_others(
+    folder: Path, *options: str, python: str | Path = sys.executable, **environment: str
+) -> Iterator[str]:
     """Start a cluster and give its address.
 
     Args:
         folder: Where its files lie.
         options: More of the scheduler's command line.
+        python: The interpreter of its environment.
         environment: More variables of scheduler and worker.
     """
     file, log = folder / "scheduler.json", folder / "cluster.log"
@@ -38,7 +41,7 @@ def cluster_of_others(folder: Path, *options: str, **environment: str) -> Iterat
     with contextlib.ExitStack() as stack:
         for command, own in zip(_COMMANDS, more, strict=True):
             process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{command}", *here, *own],
+                [str(python), "-m", f"distributed.cli.{command}", *here, *own],
                 stdout=stack.enter_context(log.open("ab")), stderr=subprocess.STDOUT,
                 cwd=folder, env={**os.environ, **environment}, start_new_session=True,
             )  # fmt: skip
@@ -118,7 +121,8 @@ def _state(
     loggers = [logging.getLogger()] + [
         each
         for each in map(logging.getLogger, sorted(logging.root.manager.loggerDict))
-        if each.handlers or each.filters
+        # Prefect gives each of its own loggers a filter when it is first used.
+        if (each.handlers or each.filters) and not each.name.startswith("prefect")
     ]
     hooked = {
         "sys": "excepthook unraisablehook exit displayhook stdout stderr",
