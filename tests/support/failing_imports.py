@@ -248,12 +248,12 @@ def main(host: str, name: str) -> dict[str, Any]:
     logging.disable()
     names, error = _in_child(case, None)
     if error:
-        return {"names": names, "raised": {"": error}}
+        return {"noted": names, "names": [], "raised": {"": error}}
     python = () if case.of_python else sys.stdlib_module_names
     not_tried = (*python, *_OURS, "__future__", "os", "sys")
     tried = [each for each in names if each.split(".")[0] not in not_tried]
     raised = {each: found for each in tried if (found := _in_child(case, each)[1])}
-    return {"names": tried, "raised": raised}
+    return {"noted": names, "names": tried, "raised": raised}
 
 
 def failures(host: str, name: str) -> dict[str, str]:
@@ -267,7 +267,7 @@ def failures(host: str, name: str) -> dict[str, str]:
         )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     answer = json.loads(finished.stdout.splitlines()[-1])
-    assert answer["names"] or answer["raised"], "nothing of ours was imported"
+    assert answer["noted"] or answer["raised"], "nothing of ours was imported"
     raised: dict[str, str] = answer["raised"]
     return raised
 
