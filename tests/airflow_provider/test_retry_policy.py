@@ -103,8 +103,9 @@ with DAG("retried"):
 def _retry_reasons(dag_run: Any) -> dict[tuple[str, int], str | None]:
     """Return what Airflow shows as the reason of a retry, by the task and its failed try."""
     from airflow.utils.session import create_session
-    from airflow_versions import earlier_tries_of
     from sqlalchemy import select
+
+    from tests.support.airflow_versions import earlier_tries_of
 
     tries, of_earlier = earlier_tries_of(dag_run.run_id)
     columns = (tries.task_id, tries.try_number, tries.retry_reason)

@@ -129,7 +129,7 @@ def broken(first: str, third: str, customer: int) -> None:
     raise ValueError(f"no {first} and {third} for {customer}")
 
 
-joins = flow(name="joins", task_runner=RUNNER)(_joins)
+joins: Any = flow(name="joins", task_runner=RUNNER)(_joins)
 HIDING: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1}, task_parameters=False)
 hides = flow(name="hides", task_runner=HIDING)(_joins)
 

@@ -258,7 +258,7 @@ def _accepts(op: Any, argument: Any, letter: str) -> bool:
     if op is ops.ANY:
         return letter != "\n"
     negated = argument[0][0] is ops.NEGATE
-    return negated != any(_holds(*each, letter) for each in argument)
+    return negated != any(_holds(kind, given, letter) for kind, given in argument)
 
 
 _CATEGORIES = {
@@ -275,7 +275,7 @@ def _holds(op: Any, argument: Any, letter: str) -> bool:
     if op is ops.LITERAL:
         return chr(argument) == letter
     if op is ops.RANGE:
-        return argument[0] <= ord(letter) <= argument[1]
+        return bool(argument[0] <= ord(letter) <= argument[1])
     if op is ops.CATEGORY:
         return re.match(_CATEGORIES[argument], letter) is not None
     return False
