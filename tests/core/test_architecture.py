@@ -17,6 +17,7 @@ SOURCES = [
     ROOT / "core" / "src",
     ROOT / "airflow_provider" / "src",
     ROOT / "prefect_collection" / "src",
+    ROOT / "failure_benchmark" / "src",
 ]
 MODULES = sorted(file for source in SOURCES for file in source.rglob("*.py"))
 LINT_IMPORTS = ROOT / ".venvs" / "lint" / "bin" / "lint-imports"

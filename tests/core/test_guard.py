@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -116,6 +117,7 @@ def test_what_the_guard_swallows_fails_a_test(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(CONFTEST.parent / "support")},
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,9 @@ CELLS, CELLS_A_BYTE, MOST_CELLS = 2**25, 16, 2**28
 BYTES, BYTES_A_BYTE, MOST_BYTES = 2**26, 32, 2**30
 """Bytes after decompression, likewise."""
 
+MOST_TEXTS = 2**30
+"""Bytes of all texts of a table, each counted as often as it occurs."""
+
 MOST_STORED = 2**30
 """Bytes of segments that are read of one recording."""
 
@@ -57,6 +60,17 @@ class Allowance:
                 f"it would become more than {self._of('bytes', BYTES_A_BYTE)}"
             )
         self._bytes += size
+
+    def take_texts(self, size: int) -> None:
+        """Count bytes of texts that share memory as long as nothing copies them.
+
+        Raises:
+            OverAllowanceError: if a copy of them would be too large.
+        """
+        if size > MOST_TEXTS:
+            raise OverAllowanceError(
+                f"its texts have {size:,} bytes, more than {MOST_TEXTS:,}"
+            )
 
     def take_cells(self, rows: int, columns: int) -> None:
         """Count cells before they are made.

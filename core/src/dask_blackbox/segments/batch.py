@@ -138,8 +138,8 @@ class _Stored(msgspec.Struct):
 _decode_payload = msgspec.msgpack.Decoder(_Stored).decode
 _decode_parts = msgspec.msgpack.Decoder(_Parts).decode
 _decode_values = msgspec.msgpack.Decoder(_Values).decode
-_decode_blobs = msgspec.msgpack.Decoder(
-    Annotated[list[bytes | None], msgspec.Meta(max_length=MOST_ROWS)]
+_decode_each = msgspec.msgpack.Decoder(
+    Annotated[list[msgspec.Raw], msgspec.Meta(max_length=MOST_ROWS)]
 ).decode
 _decode_scalar = msgspec.msgpack.Decoder().decode
 
@@ -291,12 +291,15 @@ def _parts_of(raw: list[msgspec.Raw]) -> list[Any]:
 
 
 def _part_of(raw: msgspec.Raw) -> Any:
-    begins = memoryview(raw)[0]
-    if begins in _MAPS:
-        raise ValueError("a map within a column")
-    if begins not in _ARRAYS:
-        return _decode_scalar(raw)
+    if memoryview(raw)[0] not in _ARRAYS:
+        return _scalar_of(raw)
     try:
         return _decode_values(raw)
-    except msgspec.ValidationError:
-        return _decode_blobs(raw)
+    except msgspec.ValidationError:  # it holds bytes, alone or beside other values
+        return [_scalar_of(each) for each in _decode_each(raw)]
+
+
+def _scalar_of(raw: msgspec.Raw) -> Any:
+    if memoryview(raw)[0] in (*_ARRAYS, *_MAPS):
+        raise ValueError("a list or map within a column")
+    return _decode_scalar(raw)
