@@ -1,7 +1,7 @@
 """The tests: each suite in its own environment, suites of different lanes side by side.
 
 Most tests wait for processes more than they compute.  Those of the core that do are marked
-`processes` and run six at a time, or `kills` and run two at a time, beside those that
+`processes` and run four at a time, or `kills` and run two at a time, beside those that
 compute, which leave the processors to them; each line says whose it is.  The last lines say
 of each suite how it ended, and what did not run without a browser.
 
@@ -73,16 +73,16 @@ class Suite(NamedTuple):
 
 SUITES = (
     Suite("core", "core", "tests/core", "computing", 2, resource="", niceness=5),
-    Suite("processes", "core", "tests/core", "processes", 6, resource="processes"),
+    Suite("processes", "core", "tests/core", "processes", 4, resource="processes"),
     Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
     Suite("benchmark", "core", "failure_benchmark/tests", "computing", 2, niceness=5),
     # Wheels and sdists of a clone, in environments of their own.
     Suite("install", "core", "tests/install", "computing", niceness=5),
-    Suite("airflow", "airflow", "tests/airflow_provider", "airflow"),
+    Suite("airflow", "airflow", "tests/airflow_provider", "hosts"),
     # Airflow runs as processes of its own environment; the tests only ask its API.
-    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "airflow"),
-    Suite("prefect", "prefect", "tests/prefect_collection", "prefect"),
-    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "prefect"),
+    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "hosts"),
+    Suite("prefect", "prefect", "tests/prefect_collection", "hosts"),
+    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "hosts"),
 )
 
 

@@ -31,6 +31,8 @@ def doubles() -> int:
     return result
 
 
+# The cluster has the newest versions of everything, not those of the lock.
+@pytest.mark.filterwarnings("ignore:Mismatched versions found")
 @pytest.mark.timeout(600)
 def test_the_cluster_is_as_before(tmp_path: Path) -> None:
     python = python_with("prefect-dask", tmp_path / "bare")

@@ -194,7 +194,9 @@ def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
     assert run.card.chain[-1].text == "The driver raised TaskRunTimeoutError"
     verdict = run.card.verdict
     assert verdict.title == "'fetched' exceeded its timeout_seconds of 1 s"
-    assert "it ran for 3" in verdict.cause
+    ran = re.search(r"it ran for ([\d.]+) s", verdict.cause)
+    assert ran is not None
+    assert float(ran[1]) >= 3
     assert "1 task of 'fetched' finished in " in verdict.cause
     assert "Prefect's `@task(retries=3, retry_delay_seconds=10)`" in verdict.remedy
     assert "client.submit" not in verdict.remedy
