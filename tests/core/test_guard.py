@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import conditions
 import pytest
 from dask_blackbox.guard import guard
 
@@ -117,7 +118,7 @@ def test_what_the_guard_swallows_fails_a_test(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(CONFTEST.parent / "support")},
+        env=os.environ | {"PYTHONPATH": str(Path(conditions.__file__).parent)},
         capture_output=True,
         text=True,
         check=False,

@@ -104,7 +104,7 @@ def read_table(name: str, blob: bytes) -> pl.DataFrame:
         frame = pl.read_parquet(io.BytesIO(blob))
         # A text that repeats is stored once, and becomes as many when it is exported.
         lengths = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.Int64).sum())
-        allowance.take_texts(sum(each.sum() for each in lengths))
+        allowance.take_texts(sum(int(each.sum()) for each in lengths))
         frame = with_known_columns(name, frame)
         if "group" in frame.columns:
             frame = frame.with_columns(pl.col("group").fill_null(pl.col("key")))
