@@ -69,6 +69,9 @@ async def adopt(config: Config, silent: Sequence[RunAddress] | None = None) -> N
                 process.kill()
 
 
+_decode = msgspec.json.Decoder(Adoption).decode
+
+
 def main() -> None:
     """Finish what standard input names."""
     import logging
@@ -86,7 +89,7 @@ def main() -> None:
         level=logging.INFO,
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )
-    adoption = msgspec.json.decode(sys.stdin.buffer.read(), type=Adoption)
+    adoption = _decode(sys.stdin.buffer.read())
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     config, settings = adoption.config, adoption.config.store_settings
     if adoption.silent is None:

@@ -15,7 +15,8 @@ def _report_missing_package(why: Exception) -> None:
     """Report to user and recorder that this Python lacks dask-blackbox; imports nothing of it."""
     control = os.environ["DASK_BLACKBOX_CONTROL"]
     error = "dask-blackbox is not installed for %s" % sys.executable
-    if getattr(why, "name", None) != "dask_blackbox":
+    blocked = sys.modules.get("dask_blackbox", why) is None
+    if getattr(why, "name", None) != "dask_blackbox" and not blocked:
         error = "dask-blackbox cannot be loaded by %s (%r)" % (sys.executable, why)
     sys.stderr.write("%s, its Dask clients are not recorded\n" % error)
     detail = {"doing": "the command's Dask clients", "error": error}
