@@ -283,7 +283,8 @@ def test_doctor_reports_who_can_look_into_a_folder(tmp_path: Path) -> None:
 
     [output] = found(str(tmp_path), "privacy")
 
-    assert output.do == f"chmod 700 {tmp_path}"
+    shared = "if a team shares it, set blackbox.store.shared"
+    assert output.do == f"chmod 700 {tmp_path}; {shared}"
 
 
 def test_a_store_in_memory_has_no_clock() -> None:
