@@ -38,7 +38,7 @@ NOT_STORED: Final[Mapping[str, str]] = {
     "spool": "recorded on this machine only",
     "none": "not recorded",
 }
-"""What people are told of a recording that is not in its store, by `Completeness.kept`."""
+"""What is reported of a recording that is not in its store, by `Completeness.kept`."""
 
 
 def not_stored(card: RunCard) -> str | None:
