@@ -78,7 +78,14 @@ def _killed(address: str, store: Path) -> None:
 
 @pytest.mark.parametrize(
     "way",
-    [_by_recording, _by_command, _by_record, _killed],
+    [
+        _by_recording,
+        _killed,
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in (_by_command, _by_record)
+        ),
+    ],
     ids=lambda each: each.__name__,
 )
 def test_the_cluster_is_as_before(way: object, tmp_path: Path) -> None:

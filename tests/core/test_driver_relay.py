@@ -12,7 +12,9 @@ from stored_events import details
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize("kind", ["tcp", "private"])
+@pytest.mark.parametrize(
+    "kind", ["private", pytest.param("tcp", marks=pytest.mark.nightly)]
+)
 def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
     homes: Callable[[], Home], kind: str
 ) -> None:

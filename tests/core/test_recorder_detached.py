@@ -99,8 +99,14 @@ def namespaces() -> None:
         pytest.skip("needs the right to make namespaces of processes")
 
 
+WAYS = [
+    pytest.param(_NAMESPACE, id="first", marks=pytest.mark.nightly),
+    pytest.param(_WITHOUT_INIT, id="no init"),
+]
+
+
 @pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("by", [_NAMESPACE, _WITHOUT_INIT], ids=["first", "no init"])
+@pytest.mark.parametrize("by", WAYS)
 def test_a_recorder_that_stays_a_child_gives_way_to_a_driver_that_waits_for_it(
     homes: Callable[[], Home], by: tuple[str, ...]
 ) -> None:
@@ -112,7 +118,7 @@ def test_a_recorder_that_stays_a_child_gives_way_to_a_driver_that_waits_for_it(
 
 
 @pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("by", [_NAMESPACE, _WITHOUT_INIT], ids=["first", "no init"])
+@pytest.mark.parametrize("by", WAYS)
 def test_without_an_init_a_recorder_leaves_no_exited_process(
     homes: Callable[[], Home], by: tuple[str, ...]
 ) -> None:

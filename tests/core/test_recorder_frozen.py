@@ -23,7 +23,9 @@ LONG = "10 minutes"
 """The end must not depend on it: a test that waits for it takes too long."""
 
 
-@pytest.mark.parametrize("when", ["middle", "after"])
+@pytest.mark.parametrize(
+    "when", ["middle", pytest.param("after", marks=pytest.mark.nightly)]
+)
 def test_a_recorder_that_is_stopped_for_good_loses_nothing(
     homes: Callable[[], Home], when: str
 ) -> None:
@@ -48,6 +50,7 @@ def test_a_recorder_that_is_stopped_for_good_loses_nothing(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_the_driver_writes_how_the_run_ended_if_all_recorders_are_stopped(
     homes: Callable[[], Home],
 ) -> None:

@@ -73,6 +73,7 @@ def test_what_a_command_does_while_it_has_no_recorder_is_recorded(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_recorders_that_are_killed_again_and_again_are_replaced(
     homes: Callable[[], Home],
 ) -> None:

@@ -595,47 +595,56 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
     return card
 
 
+COMMANDS = [
+    ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
+    ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
+    ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
+    ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
+    ("signals_itself", 1, ["received SIGKILL from task 'end_worker'"], "high"),
+    ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
+    ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
+]  # fmt: skip
+# Each takes four seconds of CPU time, for a way that is like one of those above.
+MORE_COMMANDS = [
+    ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
+    ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
+    ("ended_service", 1, ["of the driver exited with code 3; then Connection"], "medium"),
+    ("clean_up_first", 1, ["FileNotFoundError in 'load': ", "trades.csv"], "medium"),
+    ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
+    ("moving_task", 1, ["Task 'unpack' changed the working directory; then", "rates.csv"], "high"),
+    ("another_module", 1, ["Workers import another 'tariffs' than the driver"], "high"),
+    ("another_class", 1, ["Workers import another 'tariffs' than the driver"], "high"),
+    ("hidden_module", 1, ["Workers import another 'statistics' than the driver: ", "statistics.py"], "medium"),
+    ("unprintable", 1, ["OrderError in 'cancel_order': its text raises IndexError"], "high"),
+    ("closes_client", 1, ["the check failed", "; then the client was closed while"], "medium"),
+    ("again", 1, ["ZeroDivisionError in 'export'", "; then FileExistsError in 'export'"], "medium"),
+    ("uses_up", 1, ["' printed “strip is incomplete: [Errno 27]", "; then ValueError"], "medium"),
+    ("changed_timeout", 1, ["timeout of sockets in the worker's process had been changed from none to 0.5 s; then TimeoutError in 'listen_to'"], "medium"),
+    ("shared_block", 1, ["A Python process that ended removed the shared memory", "then FileNotFoundError"], "medium"),
+    ("lost_asyncio_task", 1, ["IndexError in the asyncio task 'feed' of the driver"], "medium"),
+    ("locked", 1, ["MemoryError: index is too large in a program of the driver; then RuntimeError in 'append_to'"], "medium"),
+    ("closed_cluster", 1, ["The driver could not connect to ", ": it had closed that cluster"], "high"),
+    ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
+    ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
+    ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
+    ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
+    ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
+    ("restarts_after_failure", 1, ["LookupError in 'refuse'", "; then the cluster was restarted during the run, by the run itself at side_effects.py:"], "medium"),
+    ("tries_again", 1, ["LookupError in 'refuse'", "; then "], "medium"),
+    ("holds_a_lock", 5, ["The graph could not be pickled: it holds a _thread.lock; then the command called sys.exit(5) at side_effects.py:"], "medium"),
+    ("leaves_at_once", 7, ["LookupError in 'refuse'"], "high"),
+    ("logs_its_own_error", 3, ["ZeroDivisionError in the driver: division by zero", "; then the command called sys.exit(3) at side_effects.py:"], "medium"),
+    ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("how", "code", "title", "confidence"),
     [
-        ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
-        ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
-        ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
-        ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
-        ("ended_service", 1, ["of the driver exited with code 3; then Connection"], "medium"),
-        ("clean_up_first", 1, ["FileNotFoundError in 'load': ", "trades.csv"], "medium"),
-        ("file_of_yesterday", 1, ["FileNotFoundError in 'load'", "trades.csv"], "high"),
-        ("moving_task", 1, ["Task 'unpack' changed the working directory; then", "rates.csv"], "high"),
-        ("another_module", 1, ["Workers import another 'tariffs' than the driver"], "high"),
-        ("another_class", 1, ["Workers import another 'tariffs' than the driver"], "high"),
-        ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
-        ("hidden_module", 1, ["Workers import another 'statistics' than the driver: ", "statistics.py"], "medium"),
-        ("unprintable", 1, ["OrderError in 'cancel_order': its text raises IndexError"], "high"),
-        ("closes_client", 1, ["the check failed", "; then the client was closed while"], "medium"),
-        ("again", 1, ["ZeroDivisionError in 'export'", "; then FileExistsError in 'export'"], "medium"),
-        ("uses_up", 1, ["' printed “strip is incomplete: [Errno 27]", "; then ValueError"], "medium"),
-        ("changed_timeout", 1, ["timeout of sockets in the worker's process had been changed from none to 0.5 s; then TimeoutError in 'listen_to'"], "medium"),
-        ("shared_block", 1, ["A Python process that ended removed the shared memory", "then FileNotFoundError"], "medium"),
-        ("lost_asyncio_task", 1, ["IndexError in the asyncio task 'feed' of the driver"], "medium"),
-        ("locked", 1, ["MemoryError: index is too large in a program of the driver; then RuntimeError in 'append_to'"], "medium"),
-        ("closed_cluster", 1, ["The driver could not connect to ", ": it had closed that cluster"], "high"),
-        ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
-        ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
-        ("signals_itself", 1, ["received SIGKILL from task 'end_worker'"], "high"),
-        ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
-        ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
-        ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
-        ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
-        ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
-        ("restarts_after_failure", 1, ["LookupError in 'refuse'", "; then the cluster was restarted during the run, by the run itself at side_effects.py:"], "medium"),
-        ("tries_again", 1, ["LookupError in 'refuse'", "; then "], "medium"),
-        ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
-        ("holds_a_lock", 5, ["The graph could not be pickled: it holds a _thread.lock; then the command called sys.exit(5) at side_effects.py:"], "medium"),
-        ("leaves_at_once", 7, ["LookupError in 'refuse'"], "high"),
-        ("logs_its_own_error", 3, ["ZeroDivisionError in the driver: division by zero", "; then the command called sys.exit(3) at side_effects.py:"], "medium"),
-        ("counts", 1, ["LookupError in 'refuse'", "; then the command called sys.exit(1) at side_effects.py:"], "medium"),
+        *COMMANDS,
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in MORE_COMMANDS),
     ],
-)  # fmt: skip
+)
 def test_a_recorded_command(
     card_of_command: Callable[[str, int], RunCard],
     how: str,
@@ -658,7 +667,10 @@ def test_workers_get_the_path_of_dasks_configuration_as_without_a_recording(
     assert card_of_command("configures_path", 0).state == "succeeded"
 
 
-@pytest.mark.parametrize("how", ["tries_again", "exits_with_text"])
+@pytest.mark.parametrize(
+    "how",
+    ["exits_with_text", pytest.param("tries_again", marks=pytest.mark.nightly)],
+)
 def test_an_exit_is_reported_once_though_it_closes_client_and_cluster(
     card_of_command: Callable[[str, int], RunCard], how: str
 ) -> None:
@@ -689,6 +701,7 @@ def test_an_exception_that_the_driver_asked_for_is_received(
     assert found.severity == "notice"
 
 
+@pytest.mark.nightly
 def test_calls_of_an_actor_in_a_row_are_not_taken_for_one(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:
@@ -700,6 +713,7 @@ def test_calls_of_an_actor_in_a_row_are_not_taken_for_one(
     assert card.verdict.title.startswith("LookupError in the driver: no entry in the")
 
 
+@pytest.mark.nightly
 def test_a_worker_that_a_process_without_a_client_ended_was_ended_by_the_script(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:

@@ -28,6 +28,23 @@ def test_of_a_change(): pass
 @pytest.mark.nightly
 def test_of_the_night(): assert False
 """
+LOGS_AT_EXIT = """
+import atexit
+
+def test_it(): atexit.register(print, "closed after", flush=True)
+"""
+SHARES = """
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Path(__file__).with_name("started").open("a") as started:
+        started.write("once ")
+
+@pytest.mark.parametrize("number", range(8))
+def test_it(cluster, number): pass
+"""
 READS_THE_FACTOR = """
 import os
 from pathlib import Path
@@ -87,6 +104,18 @@ def test_a_test_that_fails_fails_the_run_and_runs_once(project: Path) -> None:
     assert code == 1
     assert re.fullmatch(r"install +FAILED +\d+ s   1 failed in .*", printed[-1])
     assert (project / "tests" / "install" / "ran").read_text() == "once "
+    # A log that is cut to its end still has them.
+    assert printed[-3].startswith("FAILED tests/install/test_it.py::test_fails")
+
+
+def test_what_is_logged_after_the_end_does_not_replace_the_summary(
+    project: Path,
+) -> None:
+    code, printed = run_suite(project, text=LOGS_AT_EXIT)
+
+    assert code == 0
+    assert any("closed after" in line for line in printed)
+    assert re.fullmatch(r"install +ok +\d+ s   1 passed in .*", printed[-1])
 
 
 def test_tests_of_the_night_run_only_with_all(project: Path) -> None:
@@ -99,6 +128,17 @@ def test_tests_of_the_night_run_only_with_all(project: Path) -> None:
 
     assert code == 1
     assert "1 failed, 1 passed" in printed[-1]
+
+
+def test_what_tests_of_a_file_share_starts_once_however_many_processes_run_them(
+    project: Path,
+) -> None:
+    (project / "tests" / "install" / "test_it.py").write_text(SHARES)
+    command = [sys.executable, "-m", "pytest", "--numprocesses=2", "--dist=loadgroup"]
+
+    subprocess.run([*command, "tests/install"], cwd=project, check=True)
+
+    assert (project / "tests" / "install" / "started").read_text() == "once "
 
 
 def test_an_unknown_option_is_an_error_that_lists_the_suites(project: Path) -> None:
