@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dask_blackbox.layout import RunAddress
 
 
@@ -133,6 +134,7 @@ def test_an_argument_that_is_missing_is_named_while_the_dag_is_parsed() -> None:
         work()
 
 
+@pytest.mark.nightly
 def test_the_outputs_of_a_mapped_task_are_a_list_that_workers_can_use(
     airflow: Any,
 ) -> None:

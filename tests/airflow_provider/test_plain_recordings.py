@@ -76,6 +76,7 @@ def tab(airflow: Any) -> Iterator[Tab]:
     client.close()
 
 
+@pytest.mark.nightly
 def test_the_tab_finds_every_try_of_every_instance(
     airflow: Any, tab: Tab, tmp_path: Path
 ) -> None:

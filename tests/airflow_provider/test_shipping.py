@@ -168,6 +168,7 @@ def cluster_of_strangers(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.nightly
 def test_workers_started_by_hand_elsewhere_reach_them_too(
     airflow: Any, cluster_of_strangers: str
 ) -> None:

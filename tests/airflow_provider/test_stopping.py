@@ -216,7 +216,9 @@ with DAG("goes_on"):
     assert said in [*ran.messages, *ran.xcoms.get("caught", [])]
 
 
-@pytest.mark.parametrize("cleaning", ["pass", "{}['parts']"])
+@pytest.mark.parametrize(
+    "cleaning", ["{}['parts']", pytest.param("pass", marks=pytest.mark.nightly)]
+)
 def test_an_execution_timeout_is_reported_with_the_pace_of_the_work(
     airflow: Any, tmp_path: Path, cleaning: str
 ) -> None:
@@ -363,7 +365,7 @@ with DAG("deferring"):
     assert (card["state"], card["verdict"]) == ("succeeded", None)
 
 
-@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("code", [0, pytest.param(3, marks=pytest.mark.nightly)])
 def test_a_task_that_exits_has_failed_whatever_its_code(
     airflow: Any, tmp_path: Path, code: int
 ) -> None:

@@ -93,6 +93,7 @@ def _seen(dask_scheduler: Any) -> int:
     return int(_watch(dask_scheduler)._seen)
 
 
+@pytest.mark.nightly
 def test_what_continues_while_a_stall_is_described_does_not_hang(
     tmp_path: Path,
 ) -> None:

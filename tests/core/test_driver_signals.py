@@ -66,6 +66,7 @@ class OverTimeError(Exception):
 
 
 # It may end the reading of a file in the standard library, which leaves it to the collector.
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO")
 def test_a_time_limit_that_ends_at_the_entry_is_how_the_run_ended(
     tmp_path: Path,

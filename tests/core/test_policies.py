@@ -94,7 +94,7 @@ def is_whole(server: EmbeddedS3, card: RunCard) -> None:
     assert run.tasks.height == 1
 
 
-@pytest.mark.parametrize("job", ["all", "one"])
+@pytest.mark.parametrize("job", ["one", pytest.param("all", marks=pytest.mark.nightly)])
 def test_the_policy_for_recording_suffices(
     proxy: FaultyS3, client: Client, job: str
 ) -> None:
@@ -124,7 +124,7 @@ def is_absent(server: EmbeddedS3, action: str, key: str) -> bool:
     return action == GET and key.removeprefix(f"{PREFIX}/") not in names
 
 
-@pytest.mark.parametrize("job", ["all", "one"])
+@pytest.mark.parametrize("job", ["one", pytest.param("all", marks=pytest.mark.nightly)])
 def test_write_only_credentials_record_and_lack_the_history_only(
     proxy: FaultyS3, client: Client, job: str
 ) -> None:

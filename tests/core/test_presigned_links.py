@@ -49,7 +49,9 @@ def _show(environment: dict[str, str], *words: str, **more: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "form", [(), pytest.param(("--json",), marks=pytest.mark.nightly)]
+)
 def test_no_link_is_printed_where_there_is_no_terminal(
     environment: dict[str, str], form: tuple[str, ...]
 ) -> None:

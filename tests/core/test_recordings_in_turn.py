@@ -30,6 +30,7 @@ def finished(homes: Callable[[], Home]) -> ScenarioRun:
     return finished
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", ["scheduler", "workers", "nannies", "driver"])
 def test_no_more_is_held_after_many_recordings_than_after_one(
     finished: ScenarioRun, where: str
@@ -37,6 +38,7 @@ def test_no_more_is_held_after_many_recordings_than_after_one(
     assert finished.reported["after"][where] == finished.reported["before"][where]
 
 
+@pytest.mark.nightly
 def test_neither_lines_nor_threads_nor_files_nor_recordings_are_held(
     finished: ScenarioRun,
 ) -> None:
@@ -50,6 +52,7 @@ def test_neither_lines_nor_threads_nor_files_nor_recordings_are_held(
     assert after["driver"]["handlers"] == []
 
 
+@pytest.mark.nightly
 def test_each_recording_holds_its_own_tasks_and_lines(finished: ScenarioRun) -> None:
     for reported in finished.reported["cards"]:
         card = msgspec.convert(reported, RunCard)
@@ -76,6 +79,7 @@ def test_a_worker_that_dies_after_another_recording_has_ended_is_reported_by_its
     assert "by" not in reported  # else somebody else has found out
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_over(finished: ScenarioRun) -> None:
     finished.home.quiet()
 

@@ -366,6 +366,7 @@ def test_tasks_of_this_run_that_a_retry_cured_count() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_rerun_that_succeeded_makes_the_next_failure_transient(
     homes: Callable[[], Home],
 ) -> None:

@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import bare_environments
 import msgspec
 import polars as pl
 import pytest
+from _pytest.mark import ParameterSet
 from conditions import scaled
 from dask_blackbox import Run, RunCard
 from dask_blackbox.autorecord import command
@@ -35,7 +36,7 @@ from stored_events import details
 
 pytestmark = pytest.mark.processes
 
-ScenarioRuns = dict[str, Future[ScenarioRun]]
+ScenarioRuns = Callable[[str], ScenarioRun]
 SCRIPT = str(SCENARIOS / "user_script.py")
 ENDS = {
     # what it does: its exit code, its output, the state, the verdict
@@ -53,6 +54,7 @@ ENDS = {
     "lose_the_recorder": (0, "sum 380\ntripled 18\n", "succeeded", None),
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
+NIGHTLY_ENDS = ("nest", "never_close", "before_its_child", "give_up", "exit_5")
 COMMANDS: dict[str, tuple[list[str], int, str, str]] = {
     "no Python": (
         ["/bin/sh", "-c", "echo hi; echo no licence left >&2; exit 4"],
@@ -152,44 +154,50 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished_runs(
-    homes: Callable[[], Home], bare_python: Path
-) -> Iterator[ScenarioRuns]:
-    """Return a run of each command; two are in the air at a time."""
+def finished_runs(homes: Callable[[], Home], bare_python: Path) -> ScenarioRuns:
+    """Return what runs a command, once."""
     commands = {how: [sys.executable, SCRIPT, how] for how in ENDS}
     commands |= {name: command for name, (command, *_) in COMMANDS.items()}
     commands["isolated"] = [sys.executable, "-I", SCRIPT, "fine"]
     commands["uninstalled"] = [str(bare_python), SCRIPT, "fine"]
 
+    @cache
     def finished(name: str) -> ScenarioRun:
         home = homes()
         return ended(home, begin_command(home, *run_of(home, *commands[name])))
 
-    with ThreadPoolExecutor(2) as pilots:
-        yield {name: pilots.submit(finished, name) for name in commands}
+    return finished
 
 
-@pytest.mark.parametrize("how", ENDS)
+def ends(*more: str) -> list[ParameterSet]:
+    """Return the ways in which the script ends, and more, as parameters."""
+    return [
+        pytest.param(each, marks=[pytest.mark.nightly] * (each in NIGHTLY_ENDS))
+        for each in (*ENDS, *more)
+    ]
+
+
+@pytest.mark.parametrize("how", ends())
 def test_exit_code_and_output_are_the_commands_own(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
 
     assert (finished.code, finished.output) == ENDS[how][:2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_any_command_can_be_run(finished_runs: ScenarioRuns, name: str) -> None:
-    finished = finished_runs[name].result()
+    finished = finished_runs(name)
     _, code, output, state = COMMANDS[name]
 
     assert (finished.code, finished.output) == (code, output)
     assert card_in(finished.home).state == state
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ends())
 def test_the_card_reports_how_it_ended(finished_runs: ScenarioRuns, how: str) -> None:
-    card = card_in(finished_runs[how].result().home)
+    card = card_in(finished_runs(how).home)
     _, _, state, rule = ENDS[how]
 
     assert card.state == state
@@ -200,11 +208,11 @@ def test_the_card_reports_how_it_ended(finished_runs: ScenarioRuns, how: str) ->
     assert card.job == "user_script"
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ends())
 def test_the_card_is_printed_beside_the_output(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
 
     assert card_in(finished.home).headline.split(":")[0] in finished.errors
     assert card_in(finished.home).run_id in finished.errors
@@ -215,7 +223,12 @@ def test_the_card_is_printed_beside_the_output(
     [
         ("before_any_client", "FileNotFoundError", "before any client"),
         ("fail", "KeyError", "'after the work'"),
-        ("give_up", "SystemExit", "no input files for today"),
+        pytest.param(
+            "give_up",
+            "SystemExit",
+            "no input files for today",
+            marks=pytest.mark.nightly,
+        ),
         (
             "kill_a_worker",
             "distributed.scheduler.KilledWorker",
@@ -226,7 +239,7 @@ def test_the_card_is_printed_beside_the_output(
 def test_the_exception_that_ended_the_command_is_recorded(
     finished_runs: ScenarioRuns, how: str, exception: str, line: str
 ) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
     ending = recording_in(finished.home).ending
 
     assert ending is not None
@@ -239,10 +252,11 @@ def test_the_exception_that_ended_the_command_is_recorded(
     assert exception.rpartition(".")[2] in finished.errors
 
 
+@pytest.mark.nightly
 def test_an_exception_of_a_child_that_came_later_did_not_end_the_command(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["before_its_child"].result()
+    finished = finished_runs("before_its_child")
     run = recording_in(finished.home)
 
     raised = [each["exception"] for each in details(run, "driver-exception")]
@@ -255,7 +269,7 @@ def test_an_exception_of_a_child_that_came_later_did_not_end_the_command(
 def test_what_a_failed_command_wrote_at_last_is_in_its_logs(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["no Python"].result()
+    finished = finished_runs("no Python")
 
     logs = recording_in(finished.home).logs
 
@@ -268,7 +282,7 @@ def test_what_a_failed_command_wrote_at_last_is_in_its_logs(
 def test_a_command_with_much_own_code_is_recorded_to_its_end(
     finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(finished_runs["fail"].result().home)
+    run = recording_in(finished_runs("fail").home)
 
     reported = run.events.filter(pl.col("kind") == "driver-code")["detail"]
     # More than fits into a buffer of asyncio's.
@@ -278,17 +292,18 @@ def test_a_command_with_much_own_code_is_recorded_to_its_end(
 
 
 def test_clients_of_the_command_are_recorded(finished_runs: ScenarioRuns) -> None:
-    run = recording_in(finished_runs["fine"].result().home)
+    run = recording_in(finished_runs("fine").home)
 
     assert run.tasks["prefix"].to_list() == ["double"] * 21
     [driver] = [each for each in details(run, "driver-attached") if "cwd" in each]
     assert driver["argv"] == [SCRIPT, "fine"]
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_if_a_command_does_not_close_its_cluster(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["never_close"].result()
+    finished = finished_runs("never_close")
 
     assert recording_in(finished.home).tasks.height == 20
     assert "dask-blackbox went on without" not in finished.errors
@@ -297,23 +312,24 @@ def test_nothing_is_lost_if_a_command_does_not_close_its_cluster(
 def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
     finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(finished_runs["lose_the_recorder"].result().home)
+    run = recording_in(finished_runs("lose_the_recorder").home)
 
     assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
 
 
 def test_clients_of_python_children_are_recorded(finished_runs: ScenarioRuns) -> None:
-    run = recording_in(finished_runs["children"].result().home)
+    run = recording_in(finished_runs("children").home)
 
     assert run.tasks["prefix"].to_list() == ["triple"] * 8
     assert run.tasks["worker"].n_unique() == 2
     assert len(details(run, "scheduler-info")) == 2
 
 
+@pytest.mark.nightly
 def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
     finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(finished_runs["nest"].result().home)
+    run = recording_in(finished_runs("nest").home)
     [line] = run.logs.filter(pl.col("logger") == "job").iter_rows(named=True)
 
     assert line["role"] == "worker"
@@ -326,7 +342,7 @@ def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
 def test_a_python_that_ignores_its_environment_is_not_harmed(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["isolated"].result()
+    finished = finished_runs("isolated")
 
     assert (finished.code, finished.output) == ENDS["fine"][:2]
     assert card_in(finished.home).state == "succeeded"
@@ -335,7 +351,7 @@ def test_a_python_that_ignores_its_environment_is_not_harmed(
 def test_a_python_without_us_is_not_harmed_and_said_to_be_unrecorded(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["uninstalled"].result()
+    finished = finished_runs("uninstalled")
     card = card_in(finished.home)
 
     assert (finished.code, finished.output) == ENDS["fine"][:2]
@@ -371,9 +387,9 @@ runpy.run_path({str(preload)!r})
     assert row[1] == "capture-failed"
 
 
-@pytest.mark.parametrize("name", [*ENDS, *COMMANDS, "isolated", "uninstalled"])
+@pytest.mark.parametrize("name", ends(*COMMANDS, "isolated", "uninstalled"))
 def test_nothing_is_left_behind(finished_runs: ScenarioRuns, name: str) -> None:
-    finished = finished_runs[name].result()
+    finished = finished_runs(name)
     finished.home.quiet()
 
     assert finished.home.left_over() == []
@@ -453,6 +469,7 @@ Client(scheduler_file="scheduler.json", timeout=1)
 """
 
 
+@pytest.mark.nightly
 def test_a_scheduler_file_of_an_earlier_run_is_named(
     homes: Callable[[], Home], tmp_path: Path
 ) -> None:
@@ -537,6 +554,7 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_closed_terminal_ends_no_command_that_ignores_it(
     homes: Callable[[], Home],
 ) -> None:

@@ -84,6 +84,7 @@ def test_where_they_cannot_be_read_they_may_be_missing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_lines_of_a_living_worker_are_read_where_its_scheduler_is_lost(
     tmp_path: Path,
 ) -> None:

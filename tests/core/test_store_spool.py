@@ -275,6 +275,7 @@ def test_what_the_store_has_makes_room(tmp_path: Path) -> None:
     assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 25_000
 
 
+@pytest.mark.nightly
 def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
     tmp_path: Path,
 ) -> None:

@@ -43,7 +43,13 @@ def missing(run: Run) -> str:
     return str(run.card().completeness.get("missing"))
 
 
-@pytest.mark.parametrize(("code", "state"), [("0", "succeeded"), ("3", "failed")])
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        pytest.param("0", "succeeded", marks=pytest.mark.nightly),
+        ("3", "failed"),
+    ],
+)
 def test_a_command_that_outlives_its_wrapper_is_recorded_to_its_end(
     homes: Callable[[], Home], code: str, state: str
 ) -> None:

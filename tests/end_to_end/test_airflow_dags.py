@@ -27,6 +27,7 @@ _RETRIES_WHAT_WAS_KILLED = (3, 1, 2)
 retries: https://github.com/apache/airflow/issues/55753, fixed by its pull request 55767."""
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.skipif(not COMMANDS.exists(), reason="needs .venvs/airflow"),
     pytest.mark.timeout(600),  # an Airflow, on a busy machine
 ]
@@ -72,7 +73,6 @@ def test_an_etl_is_recorded_and_its_value_is_the_tasks_xcom(
     assert card["completeness"]["complete"]
 
 
-@pytest.mark.nightly
 def test_a_run_out_of_memory_is_explained_on_the_tasks_own_pages(
     host: Any, reported: dict[str, Any]
 ) -> None:
@@ -88,7 +88,6 @@ def test_a_run_out_of_memory_is_explained_on_the_tasks_own_pages(
     assert not links["Dask dashboard"]
 
 
-@pytest.mark.nightly
 def test_a_task_that_is_killed_is_recorded_as_aborted_and_tried_again(
     host: Any, s3: EmbeddedS3, tmp_path: Path
 ) -> None:
@@ -124,7 +123,6 @@ def test_a_task_that_is_killed_is_recorded_as_aborted_and_tried_again(
     assert _card(s3, "long.wait", run.run_id, attempt=2)["state"] == "succeeded"
 
 
-@pytest.mark.nightly
 def test_a_task_that_is_marked_as_failed_ends_with_its_recording_and_cluster(
     host: Any, s3: EmbeddedS3, tmp_path: Path
 ) -> None:

@@ -31,6 +31,8 @@ pytest.importorskip("prefect_dask_blackbox")
 import prefect
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "flows"
 AUTOMATIONS = ROOT / "prefect_collection" / "automations.yaml"
@@ -93,7 +95,6 @@ def test_the_etl_ends_green_with_links_that_open(host: Any) -> None:
             assert b"<html" in page.read(2000).lower()
 
 
-@pytest.mark.nightly
 def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> None:
     states = {
         run["name"].rpartition("-")[0]: (run["state_type"], run["state"]["message"])
@@ -112,7 +113,6 @@ def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> 
     assert "bought" in card
 
 
-@pytest.mark.nightly
 def test_the_flow_runs_page_shows_the_card(
     host: Any, failed: Any, tmp_path: Path
 ) -> None:
@@ -239,7 +239,6 @@ def _at_work(host: Any, run_id: str, folder: Path) -> None:
     _soon(lambda: "0 of 3 " in host.artifacts(run_id).get("dask-run-killed", ""))
 
 
-@pytest.mark.nightly
 def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
     host: Any, served: str, tmp_path: Path
 ) -> None:
@@ -281,7 +280,6 @@ def _related(host: Any, run_id: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("ui", ["", "/v2"], ids=["v1", "v2"])
 def test_a_flow_run_that_somebody_cancels_in_the_browser_reports_it(
     host: Any, served: str, tmp_path: Path, ui: str
@@ -432,7 +430,6 @@ def _prefect(host: Any, *words: str, cwd: Path | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
     host: Any, deployed: dict[str, Any], s3: EmbeddedS3
@@ -451,7 +448,6 @@ def test_a_deployment_of_the_gallery_is_recorded_by_its_environment(
     assert f"{s3.url}/deployed/" in card
 
 
-@pytest.mark.nightly
 def test_a_job_on_kubernetes_has_the_image_and_the_environment(
     host: Any, deployed: dict[str, Any]
 ) -> None:
@@ -470,7 +466,6 @@ def test_a_job_on_kubernetes_has_the_image_and_the_environment(
     assert set(given) <= set(known)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("served", ["3s"], indirect=True)
 def test_what_stalls_is_cancelled_by_the_automation_and_reports_it(
     host: Any, served: str, tmp_path: Path
@@ -496,7 +491,6 @@ def test_what_stalls_is_cancelled_by_the_automation_and_reports_it(
     assert who in card
 
 
-@pytest.mark.nightly
 def test_only_what_has_stalled_for_the_whole_time_is_cancelled(
     host: Any, tmp_path: Path
 ) -> None:
@@ -550,7 +544,6 @@ def _end_of(stall: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_run_without_memory_is_rerun_once_with_what_its_verdict_asks_for(
     host: Any, tmp_path: Path
@@ -624,7 +617,6 @@ def _diagnosis(deployment: str, *, memory: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.nightly
 def test_a_zombie_is_set_to_crashed(host: Any, tmp_path: Path) -> None:
     flow_id = host.ask("flows/", {"name": "zombie"})["id"]
     running = {"flow_id": flow_id, "state": {"type": "RUNNING", "name": "Running"}}

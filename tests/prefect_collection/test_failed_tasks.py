@@ -35,7 +35,14 @@ def doubled(part: int) -> int:
     return 2 * part
 
 
-@pytest.mark.parametrize("asked", ["for the results", "for nothing", "for others"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "for the results",
+        pytest.param("for nothing", marks=pytest.mark.nightly),
+        pytest.param("for others", marks=pytest.mark.nightly),
+    ],
+)
 def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     asked: str, prefect: Any, store: Path
 ) -> None:
@@ -59,6 +66,7 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert verdict.retry_advice == "code"
 
 
+@pytest.mark.nightly
 def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     prefect: Any, store: Path
 ) -> None:
@@ -112,6 +120,7 @@ def unanswered() -> int:
     raise TimeoutError("no answer from station 7")
 
 
+@pytest.mark.nightly
 def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
     prefect: Any, store: Path
 ) -> None:
@@ -145,6 +154,7 @@ def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
     )
 
 
+@pytest.mark.nightly
 def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     prefect: Any, store: Path
 ) -> None:
@@ -233,6 +243,7 @@ def test_a_flow_that_exits_has_crashed_whatever_its_code(
     assert "test_failed_tasks.py" in run.card.verdict.cause
 
 
+@pytest.mark.nightly
 def test_a_pause_that_nobody_ended_names_prefects_limit(
     prefect: Any, store: Path
 ) -> None:
@@ -256,6 +267,7 @@ def napped(part: int) -> int:
     return part
 
 
+@pytest.mark.nightly
 def test_task_runs_that_the_flow_kept_no_future_of_are_called_that(
     prefect: Any, store: Path
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_flow_that_succeeds_shows_its_card_and_links(
     assert "![Timeline of the run](data:image/png;base64," in page
 
 
+@pytest.mark.nightly
 def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
     prefect: Any, store: Path
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
     assert "ZeroDivisionError" in seen.artifacts["dask-run-fails"]
 
 
+@pytest.mark.nightly
 def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     prefect: Any, store: Path
 ) -> None:
@@ -223,6 +225,7 @@ def test_a_task_run_that_ended_a_worker_is_on_the_card_though_dask_had_not_given
     assert [row.startswith("- [die_once-") for row in rows if why in row] == [True]
 
 
+@pytest.mark.nightly
 def test_a_flow_that_only_waits_for_a_killed_task_does_not_end_green(
     prefect: Any, store: Path
 ) -> None:
@@ -255,6 +258,7 @@ def test_the_bare_task_runner_turns_a_green_flow_red(prefect: Any, store: Path) 
     assert seen.card.headline in seen.artifacts["dask-run-bare"]
 
 
+@pytest.mark.nightly
 def test_a_killed_task_that_nobody_waits_for_is_noticed(
     prefect: Any, store: Path
 ) -> None:
@@ -277,6 +281,7 @@ def test_a_killed_task_that_nobody_waits_for_is_noticed(
     }
 
 
+@pytest.mark.nightly
 def test_result_raises_what_dask_raised_and_the_flow_reports_why(
     prefect: Any, store: Path
 ) -> None:
@@ -300,6 +305,7 @@ def test_result_raises_what_dask_raised_and_the_flow_reports_why(
     assert (seen.state, seen.tasks["die"].state) == ("FAILED", "CRASHED")
 
 
+@pytest.mark.nightly
 def test_a_flow_that_handles_the_loss_may_end_green(prefect: Any, store: Path) -> None:
     @observed_flow(name="handles", task_runner=tiny())
     def handles() -> int:
@@ -339,6 +345,7 @@ def test_a_time_limit_within_a_serialiser_is_still_one(
     assert seen.card.verdict.rule == "stopped-by-host"
 
 
+@pytest.mark.nightly
 def test_losses_may_be_declared_harmless(prefect: Any, store: Path) -> None:
     @observed_flow(name="harmless", task_runner=tiny(), fail_flow_on_lost_tasks=False)
     def harmless() -> str:
@@ -351,6 +358,7 @@ def test_losses_may_be_declared_harmless(prefect: Any, store: Path) -> None:
     assert (seen.state, seen.tasks["die"].state) == ("COMPLETED", "CRASHED")
 
 
+@pytest.mark.nightly
 def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
     prefect: Any, store: Path
 ) -> None:
@@ -406,6 +414,7 @@ def test_log_lines_of_a_task_that_died_with_its_worker_are_restored(
     assert seen.tasks["inc"].state == "COMPLETED"
 
 
+@pytest.mark.nightly
 def test_a_killed_task_is_not_tried_again_by_prefect(prefect: Any, store: Path) -> None:
     @observed_flow(name="retried", task_runner=tiny())
     def retried() -> int:
@@ -433,6 +442,7 @@ def test_each_attempt_of_a_flow_has_a_recording(prefect: Any, store: Path) -> No
     assert [card.parent.name for card in cards] == ["attempt=1", "attempt=2"]
 
 
+@pytest.mark.nightly
 def test_each_attempt_of_a_flow_has_a_card_and_names_those_before_it(
     prefect: Any,
 ) -> None:
@@ -541,6 +551,7 @@ def make(nbytes: int) -> bytes:
     return bytes(nbytes)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("persisted", [False, True])
 def test_the_largest_results_are_those_of_the_users_functions(
     prefect: Any, store: Path, *, persisted: bool

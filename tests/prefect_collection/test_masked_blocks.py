@@ -134,7 +134,9 @@ HIDING: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1}, task_parameter
 hides = flow(name="hides", task_runner=HIDING)(_joins)
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    "fails", [True, pytest.param(False, marks=pytest.mark.nightly)]
+)
 def test_an_argument_that_becomes_a_secret_later_is_not_on_the_card(
     prefect: Any, store: Path, *, fails: bool
 ) -> None:

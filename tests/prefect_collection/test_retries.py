@@ -164,6 +164,7 @@ def test_a_flow_that_may_pass_is_tried_again(
     assert _tries(tmp_path, "passing") == 2
 
 
+@pytest.mark.nightly
 def test_who_did_not_ask_keeps_all_retries(
     prefect: Any, store: Path, tmp_path: Path
 ) -> None:

@@ -54,7 +54,13 @@ def _waited(future: Any) -> Any:
     return future
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    "style",
+    [
+        pytest.param(each, marks=[pytest.mark.nightly] * (each != "futures"))
+        for each in STYLES
+    ],
+)
 def test_the_state_of_a_flow_that_returns_failed_states_has_the_reason(
     style: str, prefect: Any, store: Path
 ) -> None:
@@ -94,6 +100,7 @@ def test_the_caller_gets_what_prefect_gives(prefect: Any, store: Path) -> None:
     assert prefect.newest("given", store).message == WHY
 
 
+@pytest.mark.nightly
 def test_a_message_of_the_flows_own_stays(prefect: Any, store: Path) -> None:
     @observed_flow(name="own-words", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
     def own_words() -> Any:
@@ -107,6 +114,7 @@ def test_a_message_of_the_flows_own_stays(prefect: Any, store: Path) -> None:
     assert run.message in run.card.headline
 
 
+@pytest.mark.nightly
 def test_a_flow_that_returns_failed_states_follows_the_advice(
     prefect: Any, store: Path
 ) -> None:

@@ -79,7 +79,7 @@ def _paused(case: Case) -> dict[str, float]:
         end = pause.at or 0.0
         shared = stop.clip(upper_bound=end) - start.clip(end - pause.seconds)
         tasks = case.run.tasks.filter(pl.col("worker") == pause.subject, shared > 0)
-        by_prefix = tasks.group_by("prefix").agg(shared.sum())
+        by_prefix = tasks.group_by("prefix", maintain_order=True).agg(shared.sum())
         for prefix, seconds in by_prefix.iter_rows():
             found[prefix] = found.get(prefix, 0.0) + seconds
     return found
