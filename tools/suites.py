@@ -1,7 +1,7 @@
 """The tests: each suite in its own environment, suites of different lanes side by side.
 
 Most tests wait for processes more than they compute.  Those of the core that do are marked
-`processes` and run four at a time, or `kills` and run two at a time, beside those that
+`processes` and run three at a time, or `kills` and run two at a time, beside those that
 compute, which leave the processors to them; each line says whose it is.  The last lines say
 of each suite how it ended, and what did not run without a browser.
 
@@ -76,7 +76,7 @@ class Suite(NamedTuple):
 
 SUITES = (
     Suite("core", "core", "tests/core", "computing", 2, resource="", niceness=5),
-    Suite("processes", "core", "tests/core", "processes", 4, resource="processes"),
+    Suite("processes", "core", "tests/core", "processes", 3, resource="processes"),
     Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
     Suite("benchmark", "core", "failure_benchmark/tests", "computing", 2, niceness=5),
     # Wheels and sdists of a clone, in environments of their own.

@@ -83,6 +83,7 @@ def test_a_template_that_gives_a_number_a_list_or_a_dict_is_one(
     assert native(template, rendered) == value
 
 
+@pytest.mark.nightly
 def test_a_cluster_may_be_what_another_task_returns(airflow: Any) -> None:
     dag = airflow.load(
         """

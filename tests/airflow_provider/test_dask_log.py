@@ -115,6 +115,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_a_worker_process_prints_one_failed_task_of_a_kind(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(_JOB)

@@ -130,6 +130,7 @@ with DAG("thrice"):
     assert len(list(tmp_path.glob("*/runs/*/*/*/card.json"))) == 3
 
 
+@pytest.mark.nightly
 def test_a_recording_inside_an_observed_task_is_shown_beside_its_own(
     airflow: Any, tab: Tab, tmp_path: Path
 ) -> None:

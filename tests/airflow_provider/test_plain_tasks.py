@@ -353,6 +353,7 @@ def test_dasks_own_log_of_a_plain_task_is_in_a_fold(
     assert "a note" not in caplog.messages
 
 
+@pytest.mark.nightly
 def test_a_worker_process_of_a_plain_task_prints_one_failed_task(
     airflow_of_module: Any, store: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -423,6 +424,7 @@ def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_tas
             ]
 
 
+@pytest.mark.nightly
 def test_dasks_own_log_of_a_command_is_in_a_fold(airflow: Any, store: Path) -> None:
     script = store / "job.py"
     script.write_text(

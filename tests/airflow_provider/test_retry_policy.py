@@ -60,6 +60,7 @@ def _states(dag_run: Any) -> dict[str, str]:
     return {ti.task_id: str(ti.state) for ti in dag_run.get_task_instances()}
 
 
+@pytest.mark.nightly
 def test_a_policy_fails_what_is_wrong_and_tries_again_what_passes(
     airflow: Any, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ with DAG("strangers"):
     assert ran.value == _ANSWERS
 
 
+@pytest.mark.nightly
 def test_a_worker_that_its_nanny_restarts_reaches_them_as_well(airflow: Any) -> None:
     ran = airflow.run(
         """

@@ -83,6 +83,7 @@ with DAG("stopped"):
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("unhurried")
 def test_a_task_that_failed_after_airflow_had_ended_it_was_stopped(
     airflow: Any, tmp_path: Path
@@ -294,6 +295,7 @@ with DAG("timeout_at_the_end"):
     assert said.startswith("Airflow stopped this task (execution_timeout)")
 
 
+@pytest.mark.nightly
 def test_what_airflow_ends_is_no_failure_in_the_history_of_the_job(
     airflow: Any, tmp_path: Path
 ) -> None:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.processes
 
 CHECKOUT = str(Path(__file__).parents[2])
 TASKS, LINES = 50, 500
-NIGHTLY_KINDS = ("threads", "tls", "bare")
-KINDS = ("nanny", "adaptive", "asynchronous", "uninstalled", *NIGHTLY_KINDS)
+NIGHTLY_KINDS = ("threads", "tls", "bare", "adaptive")
+KINDS = ("nanny", "asynchronous", "uninstalled", *NIGHTLY_KINDS)
 DEADLY = ("nanny", "bare", "uninstalled")
 Runs = Callable[[str], ScenarioRun]
 
@@ -124,6 +124,7 @@ def test_workers_that_leave_in_order_are_no_deaths(
     assert "workers-died" not in [finding.rule for finding in finished.card.findings]
 
 
+@pytest.mark.nightly
 def test_workers_of_an_adaptive_cluster_come_and_go(
     finished_runs: Runs,
 ) -> None:

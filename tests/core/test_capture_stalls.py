@@ -158,6 +158,7 @@ def _freeze() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+@pytest.mark.nightly
 def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_reports_what_hung(
     tmp_path: Path,
 ) -> None:
@@ -195,6 +196,7 @@ def _price(number: int) -> int:
     return number
 
 
+@pytest.mark.nightly
 def test_without_workers_the_tasks_that_wait_are_named(tmp_path: Path) -> None:
     settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}
     with (

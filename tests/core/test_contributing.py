@@ -72,6 +72,7 @@ def test_the_examples_pass_their_own_tests(followed: Path) -> None:
     }
 
 
+@pytest.mark.nightly
 def test_the_example_of_a_case_is_recorded_and_right(followed: Path) -> None:
     code = f"""if True:
         import sys

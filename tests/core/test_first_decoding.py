@@ -28,6 +28,7 @@ def test_threads_that_decode_first_thing_do_not_crash() -> None:
     assert done.stdout == "{0: 60}\n"
 
 
+@pytest.mark.nightly
 def test_no_type_is_described_while_decoding() -> None:
     """`decode(…, type=…)` describes the type at its first call, in whatever thread."""
     found = [
@@ -43,6 +44,7 @@ def test_no_type_is_described_while_decoding() -> None:
     assert found == []
 
 
+@pytest.mark.nightly
 def test_decoders_are_made_at_import() -> None:
     """A decoder that is made within a function describes its type there and then."""
     found = []

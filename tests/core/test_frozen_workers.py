@@ -112,6 +112,7 @@ def _stop_and_wait(client: Client, rec: Recording, pid: int) -> None:
         future.result(timeout=10)
 
 
+@pytest.mark.nightly
 def test_a_driver_that_gave_up_on_a_worker_that_it_had_stopped(tmp_path: Path) -> None:
     card = _given_up(tmp_path)
 

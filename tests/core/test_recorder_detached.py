@@ -105,6 +105,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("by", WAYS)
 def test_a_recorder_that_stays_a_child_gives_way_to_a_driver_that_waits_for_it(

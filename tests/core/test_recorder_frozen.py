@@ -94,6 +94,7 @@ def answers(path: bytes) -> bool:
         return line.connect_ex(path) == 0
 
 
+@pytest.mark.nightly
 def test_a_command_whose_recorder_is_stopped_is_recorded(
     homes: Callable[[], Home],
 ) -> None:

@@ -28,6 +28,7 @@ def test_a_recorder_that_is_killed_loses_nothing(homes: Callable[[], Home]) -> N
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     homes: Callable[[], Home],
 ) -> None:

@@ -484,6 +484,7 @@ def test_the_users_exception_keeps_a_masked_value(
     assert "it was [redacted] there" in finished.card.to_json().decode()
 
 
+@pytest.mark.nightly
 def test_a_value_is_masked_in_rows_that_arrive_before_it(
     homes: Callable[[], Home],
 ) -> None:
@@ -554,6 +555,7 @@ mask_secret([f"value-{i:06}" for i in range(2_003)])
     )
 
 
+@pytest.mark.nightly
 def test_a_command_masks_what_its_driver_and_its_tasks_load(
     homes: Callable[[], Home],
 ) -> None:

@@ -40,6 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shot", SHOTS, ids=lambda each: each.file.stem)
 def test_the_page_looks_as_it_did(
     browser: Browser, files: dict[str, Path], shot: Shot

@@ -54,7 +54,16 @@ ENDS = {
     "lose_the_recorder": (0, "sum 380\ntripled 18\n", "succeeded", None),
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
-NIGHTLY_ENDS = ("nest", "never_close", "before_its_child", "give_up", "exit_5")
+NIGHTLY_ENDS = (
+    "nest",
+    "never_close",
+    "before_its_child",
+    "give_up",
+    "exit_5",
+    "children",
+    "lose_the_recorder",
+    "isolated",
+)
 COMMANDS: dict[str, tuple[list[str], int, str, str]] = {
     "no Python": (
         ["/bin/sh", "-c", "echo hi; echo no licence left >&2; exit 4"],
@@ -87,7 +96,7 @@ def recording_in(home: Home) -> Run:
 @pytest.mark.parametrize(
     ("script", "redirected"),
     [
-        ("fine", "2>&-"),
+        pytest.param("fine", "2>&-", marks=pytest.mark.nightly),
         ("exit_5", "2>/dev/full <&- >&-"),
         pytest.param("fine", "2>/dev/full", marks=pytest.mark.nightly),
         pytest.param("exit_5", "2>/dev/full", marks=pytest.mark.nightly),
@@ -309,6 +318,7 @@ def test_nothing_is_lost_if_a_command_does_not_close_its_cluster(
     assert "dask-blackbox went on without" not in finished.errors
 
 
+@pytest.mark.nightly
 def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
     finished_runs: ScenarioRuns,
 ) -> None:
@@ -317,6 +327,7 @@ def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
     assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
 
 
+@pytest.mark.nightly
 def test_clients_of_python_children_are_recorded(finished_runs: ScenarioRuns) -> None:
     run = recording_in(finished_runs("children").home)
 
@@ -339,6 +350,7 @@ def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
     assert [each for each in argv if "multiprocessing" in str(each)] == []
 
 
+@pytest.mark.nightly
 def test_a_python_that_ignores_its_environment_is_not_harmed(
     finished_runs: ScenarioRuns,
 ) -> None:
@@ -435,6 +447,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_a_workers_options_that_were_refused_in_a_log_of_its_own_are_named(
     homes: Callable[[], Home], tmp_path: Path
 ) -> None:
@@ -506,6 +519,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_why_a_worker_of_a_site_ended_is_read_from_its_log(
     homes: Callable[[], Home], tmp_path: Path
 ) -> None:
@@ -527,8 +541,18 @@ def test_why_a_worker_of_a_site_ended_is_read_from_its_log(
     [
         # A terminal's Ctrl-C goes to all; a host that ends its task knows one process.
         (lambda pid: os.killpg(pid, signal.SIGINT), 130, "Ctrl-C or SIGINT"),
-        (lambda pid: os.kill(pid, signal.SIGTERM), 143, "ended by SIGTERM"),
-        (lambda pid: os.killpg(pid, signal.SIGHUP), 129, "terminal or session was"),
+        pytest.param(
+            lambda pid: os.kill(pid, signal.SIGTERM),
+            143,
+            "ended by SIGTERM",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            lambda pid: os.killpg(pid, signal.SIGHUP),
+            129,
+            "terminal or session was",
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=["Ctrl-C", "SIGTERM", "closed terminal"],
 )

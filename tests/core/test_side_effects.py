@@ -597,15 +597,15 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
 
 COMMANDS = [
     ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
-    ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
-    ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
     ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
     ("signals_itself", 1, ["received SIGKILL from task 'end_worker'"], "high"),
-    ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
     ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
 ]  # fmt: skip
 # Each takes four seconds of CPU time, for a way that is like one of those above.
 MORE_COMMANDS = [
+    ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
+    ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
+    ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),
     ("ignored_program", 1, ["exited with code 3: no licence left", "books.csv"], "medium"),
     ("removing_task", 1, ["Task 'purge' removed ", "trades.csv; then"], "high"),
     ("ended_service", 1, ["of the driver exited with code 3; then Connection"], "medium"),
@@ -659,6 +659,7 @@ def test_a_recorded_command(
     assert verdict.confidence == confidence
 
 
+@pytest.mark.nightly
 def test_workers_get_the_path_of_dasks_configuration_as_without_a_recording(
     card_of_command: Callable[[str, int], RunCard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -679,6 +680,7 @@ def test_an_exit_is_reported_once_though_it_closes_client_and_cluster(
     assert [each.exception for each in run.of(DriverRaised)] == ["SystemExit"]
 
 
+@pytest.mark.nightly
 def test_a_forked_process_that_the_driver_waited_for_is_named(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:
@@ -692,6 +694,7 @@ def test_a_forked_process_that_the_driver_waited_for_is_named(
     assert "get_context('spawn')" in (verdict.remedy or "")
 
 
+@pytest.mark.nightly
 def test_an_exception_that_the_driver_asked_for_is_received(
     card_of_command: Callable[[str, int], RunCard],
 ) -> None:

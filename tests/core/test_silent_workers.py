@@ -75,6 +75,7 @@ def test_the_last_lines_of_a_suspended_worker_are_read_on_its_host(
     assert rec.card.numbers["deaths"] == 0
 
 
+@pytest.mark.nightly
 def test_where_they_cannot_be_read_they_may_be_missing(tmp_path: Path) -> None:
     rec = _recorded(tmp_path / "store", lose_rings=True)
     [[sentence]] = rec.card.completeness["missing"].values()

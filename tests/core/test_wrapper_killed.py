@@ -67,6 +67,7 @@ def test_a_command_that_outlives_its_wrapper_is_recorded_to_its_end(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_command_that_is_killed_after_its_wrapper_is_aborted(
     homes: Callable[[], Home],
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_command_that_is_killed_after_its_wrapper_is_aborted(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_the_program_of_a_command_that_is_killed_is_recorded_to_its_end(
     homes: Callable[[], Home],
 ) -> None:

@@ -172,6 +172,7 @@ def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     assert not re.search(r"die-[0-9a-f]{32}", seen.task_pages["die"])
 
 
+@pytest.mark.nightly
 def test_task_runs_that_failed_are_on_the_card_of_one_that_was_lost(
     prefect: Any, store: Path
 ) -> None:
@@ -390,6 +391,7 @@ def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
     assert "Abandoned" in seen.tasks["dawdle"].message
 
 
+@pytest.mark.nightly
 def test_log_lines_of_a_task_that_died_with_its_worker_are_restored(
     prefect: Any, store: Path
 ) -> None:
@@ -426,6 +428,7 @@ def test_a_killed_task_is_not_tried_again_by_prefect(prefect: Any, store: Path) 
     assert prefect.newest("retried", store).tasks["die"].state == "CRASHED"
 
 
+@pytest.mark.nightly
 def test_each_attempt_of_a_flow_has_a_recording(prefect: Any, store: Path) -> None:
     attempts: list[int] = []
 

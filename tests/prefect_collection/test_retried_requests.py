@@ -188,6 +188,7 @@ def test_a_process_that_only_finalises_can_make_states() -> None:
     assert made.stdout == "x\n"
 
 
+@pytest.mark.nightly
 def test_a_task_run_whose_state_never_arrived_failed_according_to_its_log(
     prefect: Any, store: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_flow_that_would_fail_again_is_not_tried_again(
     assert seen.retries == 2
 
 
+@pytest.mark.nightly
 def test_a_flow_that_may_pass_is_tried_again(
     prefect: Any, store: Path, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_state_of_a_flow_that_returns_failed_states_has_the_reason(
     assert run.card.headline == WHY
 
 
+@pytest.mark.nightly
 def test_the_state_of_an_async_flow_has_the_reason_too(
     prefect: Any, store: Path
 ) -> None:

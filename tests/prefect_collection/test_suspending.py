@@ -49,6 +49,7 @@ def suspends(flag: str) -> int:
     return loaded.submit(2).result()
 
 
+@pytest.mark.nightly
 def test_a_suspended_flow_run_has_not_failed_and_goes_on_as_an_attempt(
     prefect: Any, store: Path, tmp_path: Path
 ) -> None:
