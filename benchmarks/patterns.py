@@ -61,14 +61,15 @@ if __name__ == "__main__":
     )
     redactor = Redactor()
     redactor.text("warm up password=x://a:b@c " * 3)
-    lines = _ordinary(folder)
+    lines = [*dict.fromkeys(_ordinary(folder))]
     size = sum(map(len, lines))
-    seconds = min(
-        _seconds(lambda _: [redactor.text(each) for each in lines], "")
-        for _ in range(2)
-    )
+    seconds = []
+    for _ in range(3):
+        redactor.mask(())  # it forgets the short texts that it remembers
+        seconds.append(_seconds(lambda _: [redactor.text(each) for each in lines], ""))
+    best = min(seconds)
     print(
-        f"ordinary: {size / 1e6:.2f} MB in {seconds:.2f} s: {size / 1e6 / seconds:.2f} MB/s"
+        f"ordinary: {size / 1e6:.2f} MB in {best:.2f} s: {size / 1e6 / best:.2f} MB/s"
     )
     for name, text in _ADVERSARIAL.items():
         _grown(f"redaction: {name}", redactor.text, text)

@@ -55,6 +55,9 @@ class Printing:
             yield
             self.tap.detach()
 
+    def waits(self) -> bool:
+        return self.lines.floods
+
     @property
     def in_ring(self) -> list[list[Any]]:
         found = read_ring(str(self.path))
@@ -111,6 +114,51 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
     assert len(printing.waiting) == MOST
     assert printing.lines.dropped == 7
     assert len(printing.in_ring) == MOST + 7
+
+
+def test_the_first_and_newest_lines_of_a_flood_are_recorded_and_the_rest_counted(
+    tmp_path: Path,
+) -> None:
+    printing = Printing(tmp_path, size=2**24)
+    key = "talk-1"
+    printing.worker.active_threads[threading.get_ident()] = key
+
+    with printing.listening():
+        for number in range(50_000):
+            print("line", number)
+    assert printing.waits()
+    printing.lines.flush(end=True)
+
+    rows = printing.in_ring
+    said = [row for row in rows if row[7].startswith("dask-blackbox:")]
+    lines = [row for row in rows if row not in said]
+    left_out = sum(int(row[7].split()[1].replace(",", "")) for row in said)
+    assert left_out
+    assert left_out + len(lines) == 50_000
+    texts = [row[7] for row in lines]
+    assert texts[:5_000] == [f"line {number}" for number in range(5_000)]
+    assert texts[-50:] == [f"line {number}" for number in range(49_950, 50_000)]
+    assert {row[8] for row in lines} == {key}
+    assert not printing.waits()
+    # The card counts what is missing by the gaps in these numbers.
+    assert rows[-1][4] - len(rows) == left_out
+
+
+def test_a_flood_that_ends_leaves_space_for_later_lines(tmp_path: Path) -> None:
+    printing = Printing(tmp_path, size=2**24)
+
+    with printing.listening():
+        for number in range(20_000):
+            print("line", number)
+        deadline, number = time.monotonic() + 30, 0
+        while not any("left out" in row[7] for row in printing.in_ring):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+            print("later", number := number + 1)
+
+    *_, reported, newest = (row[7] for row in printing.in_ring)
+    assert reported.startswith("dask-blackbox:")
+    assert newest == f"later {number}"
 
 
 def test_a_secret_of_the_environment_is_in_neither(

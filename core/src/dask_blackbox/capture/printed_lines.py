@@ -9,7 +9,7 @@ import time
 from collections import deque
 from itertools import count
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .logs import LONGEST, PROCESS, LogTap, TakePrinted, cut, plain
 from .masked_values import OwnSecrets
@@ -23,13 +23,21 @@ if TYPE_CHECKING:
 _A_SECOND = 100
 _MOST_STREAMS = 10
 _Line = tuple[float, str, int, str, int]
+_BURST, _SUSTAINED = 5_000, 1_000
+"""Lines of a worker that are all recorded at once, and in each second after that."""
+_NEWEST = 50
+"""Lines that are kept of what is beyond that, each time somebody looks."""
+_Record = Callable[[float, int, str, object], None]
+"""Records a line: its moment, number and text, and the task that has printed it."""
 
 
 class WorkerPrintedLines:
     """Takes the lines that the tasks of a worker print.
 
     Tasks that print in a loop wait for this, so it is one function with few calls: what lines
-    have in common is looked up and encoded before.
+    have in common is looked up and encoded before.  Beyond `_BURST` lines, and `_SUSTAINED` in
+    each second after that, lines are counted, and only the newest are kept, in memory: the
+    worker's sampling thread hands them over ten times a second.
 
     Args:
         secrets: Of this process; adding one sets its `until` to 0.
@@ -56,29 +64,59 @@ class WorkerPrintedLines:
         self._most, self._wake = most, wake
         self.dropped = 0
         """How many did not fit since the reader reset it to zero (with the lock)."""
+        self._floods: list[_Flood] = []
 
     def taking(self, logger: str, level: int) -> TakePrinted:
         """Return what takes the lines of a stream, given its name and their level."""
+        _, numbers = self._tap.numbered("worker")
+        process, active, now = PROCESS, self._worker.active_threads, time.time
+        record, wake = self._recording(logger, level), self._wake
+        flood = _Flood(record, numbers)
+        count_one, hold = flood.count_one, flood.newest.append
+        self._floods.append(flood)
+        left, until, pid = _BURST, 0.0, os.getpid()
+
+        def take(text: str, thread: int) -> None:
+            nonlocal left, until
+            if process[0] != pid or text.isspace():
+                return
+            at = now()
+            if at >= until:
+                if not left:
+                    flood.end(at)
+                left = min(_BURST, left + int((at - until + 1) * _SUSTAINED))
+                until = at + 1
+            elif not left:
+                if at + 1 < until:  # the clock was set back
+                    until = at
+                count_one()  # no lock for it
+                hold((at, next(numbers), text, active.get(thread)))
+                return
+            left -= 1
+            task = active.get(thread)
+            record(at, next(numbers), text, task)
+            if task is None:
+                wake()
+
+        return take
+
+    def _recording(self, logger: str, level: int) -> _Record:
+        """Return what records a line of a stream."""
         worker, tap, secrets = self._worker, self._tap, self._secrets
         acquire, release = self._lock.acquire, self._lock.release
         waiting, most, longest = self._waiting, self._most, LONGEST
-        process, role = PROCESS, "worker"
-        active, now, wake = worker.active_threads, time.time, self._wake
+        role, pid = "worker", os.getpid()
         known: tuple[object, str | None, str] = (None, None, "null")
-        source, numbers = tap.numbered(role)
-        pid = os.getpid()
+        source, _ = tap.numbered(role)
         write = self._ring.printing(
             '["log", ', f"e-6, {quoted(role)}, {quoted(source)}, {pid}, ",
             f", {quoted(logger)}, {level}, ",
         )  # fmt: skip
 
-        def take(text: str, thread: int) -> None:
+        def record(at: float, number: int, text: str, task: object) -> None:
             nonlocal known
-            if process[0] != pid or text.isspace():
-                return
             if not text.isascii() or len(text) > longest:
                 text = plain(cut(text, longest))
-            at = now()
             if at > secrets.until:
                 secrets.look(at)
             if (values := secrets.values) is not None:
@@ -89,13 +127,11 @@ class WorkerPrintedLines:
                 secrets.until = 0.0  # the clock may have jumped
             else:
                 tap.at = at
-            task = active.get(thread)
             before, key, shown = known
             if before is not task:
-                key = str(task)
-                shown = quoted(key)
+                key = None if task is None else str(task)
+                shown = "null" if key is None else quoted(key)
                 known = (task, key, shown)
-            number = next(numbers)
             acquire()  # `with` takes half as long again
             try:
                 write(at, number, text, shown)
@@ -107,10 +143,65 @@ class WorkerPrintedLines:
                     self.dropped += 1
             finally:
                 release()
-            if task is None:
-                wake()
 
-        return take
+        return record
+
+    @property
+    def floods(self) -> bool:
+        """Whether lines wait to be handed over by `flush`."""
+        return any(flood.newest for flood in self._floods)
+
+    def flush(self, *, end: bool = False) -> None:
+        """Hand over the newest lines of a flood.
+
+        Args:
+            end: No more come: hand over as well how many were left out.
+        """
+        for flood in self._floods:
+            flood.flush()
+            if end:
+                flood.end(time.time())
+
+
+class _Flood:
+    """The newest lines of a stream that has more of them than are recorded.
+
+    Each line has its number, so that gaps show how many are missing.
+
+    Args:
+        record: Records a line.
+        numbers: Of the lines of this process.
+    """
+
+    def __init__(self, record: _Record, numbers: Iterator[int]) -> None:
+        self._record, self._numbers = record, numbers
+        self.newest: deque[tuple[float, int, str, object]] = deque(maxlen=_NEWEST)
+        self._count = count()
+        self.count_one = self._count.__next__
+        """Called for each line that is held; without a lock, it counts all the same."""
+        self._known = 0  # of that count: recorded, reported, or our own look at it
+
+    def flush(self) -> None:
+        """Record the newest lines."""
+        try:
+            while True:  # another thread may do the same
+                line = self.newest.popleft()
+                self._known += 1
+                self._record(*line)
+        except IndexError:
+            return
+
+    def end(self, at: float) -> None:
+        """Record the newest lines, and how many were left out."""
+        self.flush()
+        left_out = next(self._count) - self._known
+        self._known += left_out + 1
+        if left_out > 0:
+            text = (
+                f"dask-blackbox: {left_out:,} printed lines are left out here: more than "
+                f"{_SUSTAINED:,} a second"
+            )
+            self._record(at, next(self._numbers), text, None)
 
 
 class DriverPrintedLines:

@@ -12,6 +12,7 @@ import base64
 import contextlib
 import json
 import re
+from functools import lru_cache
 from typing import Any, Callable, Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -75,6 +76,12 @@ _KINDS_OF_KEY = ("api", "access", "private", "account", "sign", "encrypt", "mast
                  "auth", "ssh", "session", "deploy", "consumer", "ingest", "integration", "hmac",
                  "app", "aes", "write")  # fmt: skip
 _SHORT_NAMES = _Pattern(rf"(?<![a-z])(?:{_SHORT}|pin)(?![a-z])")
+# One search for what every name begins with, before those tests: it takes a fifth of their time.
+_ANY_NAME = _Pattern(
+    r"secret|p(?:ass|wd|sk|in|w)|token|cre(?:dential)|co(?:okie|nn|ntrase)|auth|sql_alchemy_conn"
+    r"|jwt|bearer|ke(?:y|nnwort)|de.passe|se(?:nha|nord)|wachtwoord|has[lł]o|heslo|sa(?:s|lasana)"
+    r"|adgangskode|otp|sig|пароль|密码|密碼|パスワード"
+)
 
 # Each of these patterns takes time that grows as the text: repeats that can be followed by a
 # failure have a bound, or end where the pattern could begin again.  No possessive repeats:
@@ -141,6 +148,10 @@ _SENTENCE = _Pattern(
     rf"\s{{1,3}}){_ODD}(?P<value>\S{{4,200}}?)(?=[\s,;)\"'\]]|[.!?](?:\s|$)|$)",
     re.IGNORECASE,
 )
+_DIGIT = _Pattern(r"\d")
+_MAY_BE_SENTENCE = _Pattern(
+    r"\s(?:is|was|ist|lautet|est|es|set\sto|changed\sto)\s|log|user", re.IGNORECASE
+)
 _PIN = _Pattern(
     r"(?P<name>\b(?:PIN|[Pp]in)(?:[ _-]?(?:code|number|no))?\s{0,3}(?:[:=]|is)\s{0,3})(?P<value>\d{4,8})\b"
 )
@@ -174,6 +185,7 @@ _CALLS = (".login", "uth", "redential", "ign")
 _LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat", "zip",
            "7z", "ldap", " -U", "net use", "htpasswd", "sqlplus", "sqlldr", "rman", "expdp",
            "impdp", "conn ", "connect ")  # fmt: skip
+_ANY_LOGIN = _Pattern("|".join(re.escape(each) for each in _LOGINS))
 # `echo s3cr3t | docker login --password-stdin`
 _PIPED = _Pattern(
     r"(?P<name>\becho[ \t]{1,20}(?:-n[ \t]{1,20})?)(?P<value>[^\s|][^|\n]{0,3000})"
@@ -262,6 +274,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
      r"|(?<=X-Amz-Security-Token=)[^&\s\"']+|(?<=[?&]sig=)[^&\s\"']+")),
     (("?key=", "&key="), r"(?<=[?&]key=)(?=[\w-]*\d)[\w-]{20,}"),
 )  # fmt: skip
+_LONG_WORD = _Pattern(r"[A-Za-z0-9_+/=.:-]{16}")
 _CANDIDATE = _Pattern(r"[A-Za-z0-9_+/=.-]{16}")
 _OPAQUE = _Pattern(r"(?=[A-Za-z_+/=.:-]{0,19}[0-9])[A-Za-z0-9_+/=.:-]{20}")
 # What no shape names: an AWS secret access key and the like.
@@ -276,7 +289,7 @@ _RESTLESS = 0.3  # changes between capitals, small letters and digits; names in 
 
 def _names_a_secret(low: str) -> bool:
     """Return whether a text, in small letters, may hold a secret name at all."""
-    return (
+    return _ANY_NAME.search(low) is not None and (
         any(stem in low for stem in _STEMS)
         or ("key" in low and any(kind in low for kind in _KINDS_OF_KEY))
         or ("conn" in low and "str" in low)
@@ -284,6 +297,7 @@ def _names_a_secret(low: str) -> bool:
     )
 
 
+@lru_cache(maxsize=2_000)
 def is_secret_name(name: str) -> bool:
     """Return whether what is assigned to a name is a secret."""
     return _NAMES.search(name) is not None
@@ -458,7 +472,7 @@ class Redaction:
     @staticmethod
     def _logins(text: str) -> str:
         """Return a text without the passwords of commands, calls and statements."""
-        if any(each in text for each in _LOGINS):
+        if _ANY_LOGIN.search(text):
             text = _LOGIN.sub(_blank_named, text)
         if "echo " in text and "|" in text:
             text = _PIPED.sub(_blank_piped, text)
@@ -472,6 +486,8 @@ class Redaction:
 
     def _tokens(self, text: str) -> str:
         """Return a text without what has the shape of a token."""
+        if not _LONG_WORD.search(text):
+            return text
         if _CANDIDATE.search(text):
             for anchors, shape in self._shapes:
                 if any(anchor in text for anchor in anchors):
@@ -504,9 +520,10 @@ class Redaction:
         text = _PAIR.sub(_blank_named, text)
         text = _ELEMENT.sub(_blank_named, text)
         text = _OPTION.sub(lambda m: m["name"] + m["gap"] + BLANK, text)
-        text = _SENTENCE.sub(_blank_named, text)
+        if _MAY_BE_SENTENCE.search(text):
+            text = _SENTENCE.sub(_blank_named, text)
         text = _PIN.sub(_blank_named, text)
-        return _SPOKEN.sub(_blank_named, text)
+        return _SPOKEN.sub(_blank_named, text) if _DIGIT.search(text) else text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
         """Return lines of one source, in order, without secrets that span several."""

@@ -6,10 +6,12 @@ import asyncio
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from dask_blackbox.capture.driver.driver_environment import scheduler_id
 from dask_blackbox.capture.masked_values import MASKED, mask_secret
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import Attach, OwnedScheduler
@@ -33,6 +35,8 @@ _PAUSES = (5.0, 20.0, 60.0, 240.0)
 _LATE = 5.0  # seconds after a recording in which its workers' messages may still arrive
 _listening: dict[str, WeakSet[Client]] = {}
 """The clients that listen for values that tasks mask, by recording."""
+_installed: deque[tuple[str, str]] = deque(maxlen=100)
+"""Recordings and schedulers (their ids) that this process has sent the plugins to."""
 _SECURITY = (
     "require_encryption",
     "tls_ca_file",
@@ -67,15 +71,22 @@ async def install(
         Exception: whatever the cluster answers; TimeoutError if it does not.
     """
     who = None if everything else client.id
-    plugin = _plugin(recording, who)
+    tap, there = _name_of(recording), (recording, scheduler_id(client))
     async with asyncio.timeout(_INSTALLING):
-        await client._register_scheduler_plugin(  # noqa: SLF001
-            plugin, name=plugin.name, idempotent=True
-        )
-        address = await getattr(client.scheduler, f"{plugin.name}-join")(client=who)
+        join = getattr(client.scheduler, f"{tap}-join")
+        # The source of a plugin takes 50 ms to send and load: once for each scheduler.
+        address = await join(client=who) if there in _installed else None
+        if address is None:  # Dask's answer where our plugin is not there any more
+            plugin = _plugin(recording, who)
+            await client._register_scheduler_plugin(  # noqa: SLF001
+                plugin, name=tap, idempotent=True
+            )
+            address = await join(client=who)
+    if there[1] and there not in _installed:
+        _installed.append(there)
     with guard("values that tasks mask"):
         # They are masked in what this process says of them, too.
-        topic = f"{plugin.name}{MASKED}"
+        topic = f"{tap}{MASKED}"
         client.subscribe_topic(topic, _mask)
         _listening.setdefault(recording, WeakSet()).add(client)
     seen_as = str(getattr(client.scheduler, "address", ""))
@@ -83,7 +94,7 @@ async def install(
         address=str(address),
         # Within one process, no other process gets there by that way.
         seen_as="" if seen_as.startswith("inproc://") else seen_as,
-        tap=plugin.name,
+        tap=tap,
         security=_set_in(getattr(client, "security", None)),
         pid=os.getpid(),
     )

@@ -66,6 +66,8 @@ _NUMBERS = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=, )\d+|(?<=-)\d+$"
 )
 _REMEMBERED, _MOST_STREAMS = 10_000, 2_000
+_REPEATED = 200
+"""Characters of texts that are remembered: addresses and names come again and again."""
 NOT_CHECKED = "[not checked for secrets in time, left out]"
 _SHORT, _LEAST = 2_000, 0.02
 """Characters that our own patterns check at once; CPU seconds that each text has."""
@@ -102,16 +104,26 @@ class Redactor:
             values=maskable_values(values),
         )
         self._plain_groups: OrderedDict[str, bool] = OrderedDict()
+        self._plain_texts: dict[str, str] = {}
         self._streams: OrderedDict[tuple[object, ...], PemState] = OrderedDict()
 
     def mask(self, values: Iterable[str]) -> None:
         """Blank out more values from now on."""
         self._redaction.mask(maskable_values(values))
         self._plain_groups.clear()
+        self._plain_texts.clear()
 
     def text(self, text: str) -> str:
         """Return `text` without secrets, and such that any encoding can hold it."""
-        return self._checked(lambda: self._redaction.text(_prepared(text)), text)
+        known = self._plain_texts.get(text)
+        if known is not None:
+            return known
+        clean = self._checked(lambda: self._redaction.text(_prepared(text)), text)
+        if len(text) <= _REPEATED:
+            if len(self._plain_texts) >= _REMEMBERED:
+                self._plain_texts.clear()
+            self._plain_texts[text] = clean
+        return clean
 
     def _checked(self, clean: Callable[[], str], text: str) -> str:
         """Return a text without secrets, or a note in its place if that takes too long.

@@ -229,6 +229,7 @@ class WorkerCapture(WorkerPlugin):
         if somebody_looks and worker.status.name in _CLOSING_STATES:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
             self._send_own_exit_report(worker)
+            self._flush_printed()
             self._ship_all()
             if self._watcher is not None:
                 self._going = True
@@ -236,6 +237,7 @@ class WorkerCapture(WorkerPlugin):
             return
         self._tap.detach()
         unfollow_masked_values(self._mask)
+        self._flush_printed()
         self._ship_all()
         self._stop()
         if self._bundles is not None:
@@ -249,6 +251,10 @@ class WorkerCapture(WorkerPlugin):
             ring.close()
             forget_ring(ring.path)
             leave_rings(self._recording)
+
+    def _flush_printed(self) -> None:
+        if self._printed is not None:
+            self._printed.flush(end=True)
 
     def _stop(self) -> None:
         self._stopped = True
@@ -277,6 +283,7 @@ class WorkerCapture(WorkerPlugin):
     def _hand_over(self) -> None:
         """Take the last rows of this worker's threads, whose process continues."""
         self._tap.detach()
+        self._flush_printed()
         self._stop()
         with self._lock:
             ring, self._ring = self._ring, None
@@ -440,6 +447,8 @@ class WorkerCapture(WorkerPlugin):
         if found is None:
             return
         row, error = found
+        if self._printed is not None:
+            self._printed.flush()
         self._report_acts(error, row)
         opened = self._opened.opened_by(str(key))
         with self._lock:
@@ -593,6 +602,8 @@ class WorkerCapture(WorkerPlugin):
             self._sample_threads()
         self._keep_acts()
         self._report_opened()
+        if self._printed is not None:
+            self._printed.flush()
         if self._going and not self._worker.active_threads:
             self._hand_over()
         if load.due():
@@ -608,6 +619,8 @@ class WorkerCapture(WorkerPlugin):
 
     def _has_work(self) -> bool:
         busy = self._executing or self._worker.active_threads
+        if self._printed is not None and self._printed.floods:
+            return True
         return bool(busy or self._waiting or self._dropped or self._going)
 
     def _sleep(self, load: ProcessLoad) -> None:
