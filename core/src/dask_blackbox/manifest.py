@@ -16,6 +16,9 @@ FORMAT = 1
 """Version of everything a recording consists of (docs/format.md)."""
 
 SPOOL = "spool"
+LOG_LINES, ARGUMENTS, SOURCE_PATHS = "log lines", "arguments", "source paths"
+LEAVABLE = (LOG_LINES, ARGUMENTS, SOURCE_PATHS)
+"""Classes of data that a recording can be without (`blackbox.capture.leave-out`)."""
 """The source under which a recorder accounts for what its own disk did not hold."""
 
 _SEAL = b',\n  "crc": "00000000"\n}'

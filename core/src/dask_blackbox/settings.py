@@ -9,7 +9,7 @@ import difflib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -109,6 +109,31 @@ def setting_patterns(name: str) -> tuple[str, ...]:
                 f"blackbox.{name}: {each!r} is not a regular expression: {error}"
             ) from error
     return patterns
+
+
+def setting_classes(name: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Return a setting that is a list of some of the words that are known.
+
+    A text lists them separated by commas, as an environment variable does.
+
+    Raises:
+        ConfigurationError: if it holds another one.
+    """
+    value = setting(name)
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        given = [value] if value else []
+    words = [" ".join(re.split(r"[-_\s]+", str(each).strip())) for each in given]
+    for word in filter(None, words):
+        if word not in known:
+            close = difflib.get_close_matches(word, known, n=1)
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"give {', '.join(known)}"
+            )
+            raise ConfigurationError(
+                f"blackbox.{name}: there is no class of data {word!r}; {hint}"
+            )
+    return tuple(each for each in known if each in words)
 
 
 class Misspelt(NamedTuple):

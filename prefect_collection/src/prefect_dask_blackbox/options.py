@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import dask.config
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.manifest import ARGUMENTS, LEAVABLE
+from dask_blackbox.settings import setting_classes
 from dask_blackbox.store import store_settings
 
 __all__ = ["RecordingOptions"]
@@ -147,10 +149,18 @@ class RecordingOptions:
 
 
 def _values_are_refused() -> bool:
-    """Return whether a file or a variable of Dask's configuration says `capture.values: false`.
+    """Return whether Dask's configuration leaves out arguments.
 
-    Our own default is not among these.
+    By `capture.leave-out`, or by `capture.values: false` in a file or a variable: our own
+    default is not among these.
     """
+    try:
+        if ARGUMENTS in setting_classes("capture.leave-out", LEAVABLE):
+            return True
+    except (
+        ConfigurationError
+    ):  # the recording says so; until it is corrected, none are shown
+        return True
     configured = dask.config.collect()
     name = "blackbox.capture.values"
     return dask.config.get(name, default=True, config=configured) is False

@@ -10,6 +10,7 @@ from dask_blackbox.analyse.run_state import recorded_until, silent_for, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
 from dask_blackbox.events import (
     CaptureFailed,
+    DataLeftOut,
     LinesLeftOut,
     NannyLost,
     NannyResponded,
@@ -44,9 +45,19 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
         *_lost_lines(run),
         *_unread_last_lines(run),
         *lost_bundles(run),
+        *_left_out(run),
     ):
         missing.setdefault(source, []).append(sentence)
     return missing
+
+
+BY_SETTING = "settings"
+"""The source of what is missing because the user wants it so."""
+
+
+def _left_out(run: RunTables) -> Iterator[tuple[str, str]]:
+    for each in dict.fromkeys(c for e in run.of(DataLeftOut) for c in e.classes):
+        yield BY_SETTING, f"{each} were left out, by `blackbox.capture.leave-out`"
 
 
 def _damage(why: str) -> str:
@@ -277,7 +288,7 @@ def completeness_of(
     account: Completeness = {
         "recorded": recorded,
         "kept": "store" if recorded else "spool" if spooled else "none",
-        "complete": recorded and not missing,
+        "complete": recorded and not missing.keys() - {BY_SETTING},
     }
     if reason is not None:
         account["reason"] = reason

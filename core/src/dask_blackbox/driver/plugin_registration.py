@@ -13,7 +13,9 @@ from weakref import WeakSet
 
 from dask_blackbox.capture.driver.driver_environment import scheduler_id
 from dask_blackbox.capture.masked_values import MASKED, mask_secret
+from dask_blackbox.driver.recorder_options import classes_left_out
 from dask_blackbox.guard import guard
+from dask_blackbox.manifest import ARGUMENTS, LOG_LINES
 from dask_blackbox.protocol.messages import Attach, OwnedScheduler
 from dask_blackbox.settings import (
     setting,
@@ -48,7 +50,7 @@ _SECURITY = (
 
 def _bundle_options() -> dict[str, object] | None:
     """Return how workers are to keep failed tasks with their inputs, if they are to."""
-    if not setting("capture.values"):
+    if not setting("capture.values") or ARGUMENTS in classes_left_out():
         return None
     return {
         "limit": setting_bytes("capture.values-limit"),
@@ -212,6 +214,7 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
         "recording": recording,
         "ring_bytes": setting_bytes("capture.ring"),
         "stdout": bool(setting("capture.stdout")),
+        "lines": LOG_LINES not in classes_left_out(),
         "bundles": _bundle_options(),
         "directory": working_directory() or "",
     }

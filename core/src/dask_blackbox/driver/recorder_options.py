@@ -18,12 +18,13 @@ import dask.config
 from dask_blackbox.capture.masked_values import masked_values
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import ARGUMENTS, LEAVABLE, Manifest
 from dask_blackbox.protocol.messages import Config, Limits
 from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
     setting,
     setting_bytes,
+    setting_classes,
     setting_patterns,
     setting_seconds,
 )
@@ -57,7 +58,7 @@ def config_of(
     Raises:
         ConfigurationError: if a setting cannot work.
     """
-    recording = manifest.recording
+    recording, left_out = manifest.recording, classes_left_out()
     spool = chosen_spool() / recording
     # Short, because the path of a socket may have 107 characters at most.
     folder = tempfile.gettempdir()
@@ -73,6 +74,7 @@ def config_of(
         interval=setting_seconds("capture.interval"),
         profile_interval=setting_seconds("capture.profile-interval"),
         redact=setting_patterns("redact"),
+        leave_out=left_out,
         secrets=known_secrets(
             store_settings, parameters, manifest.host, secrets, host_environment
         ),
@@ -84,14 +86,23 @@ def config_of(
         limits=limits_set(),
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
-        bundles=int(
-            setting("capture.values-count") if setting("capture.values") else 0
-        ),
+        bundles=0
+        if ARGUMENTS in left_out or not setting("capture.values")
+        else int(setting("capture.values-count")),
         bundle_limit=setting_bytes("capture.values-limit"),
     )
 
 
 logger = logging.getLogger("dask_blackbox")
+
+
+def classes_left_out() -> tuple[str, ...]:
+    """Return the classes of data that are not recorded, as the setting has it.
+
+    Raises:
+        ConfigurationError: if there is no such class.
+    """
+    return setting_classes("capture.leave-out", LEAVABLE)
 
 
 def limits_set() -> Limits:

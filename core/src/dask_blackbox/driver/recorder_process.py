@@ -389,12 +389,14 @@ class RecorderSupervisor:
         if end is None:  # the run continues
             return
         with guard("the end of the run, in the spool"):
+            from dask_blackbox.recorder.left_out import LeftOut
             from dask_blackbox.recorder.redact import exception_in_host
 
             if end.exception is not None:
                 clean = exception_in_host(
                     end.exception, self._config.redact, self._config.secrets
                 )
+                clean = LeftOut(self._config.leave_out).exception(clean)
                 end = msgspec.structs.replace(end, exception=clean)
             end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
             note_end(Path(self._config.spool), end, reason)

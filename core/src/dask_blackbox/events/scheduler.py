@@ -125,6 +125,18 @@ class LinesLeftOut(Event, frozen=True, kw_only=True):
     numbers: tuple[tuple[int, int], ...] = ()
 
 
+class DataLeftOut(Event, frozen=True, kw_only=True):
+    """Classes of data are not recorded, because a setting says so.
+
+    Attributes:
+        classes: `log lines`, `arguments`, `source paths`.
+    """
+
+    kind: ClassVar[str] = "data-left-out"
+
+    classes: tuple[str, ...] = ()
+
+
 class CaptureFailed(Event, frozen=True, kw_only=True):
     """Code of dask-blackbox failed while it recorded.
 

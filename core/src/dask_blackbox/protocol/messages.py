@@ -58,6 +58,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
         redact: More patterns to blank out.
+        leave_out: Classes of data that are not recorded, of `manifest.LEAVABLE`.
         secrets: Values to blank out wherever they occur; never written to the spool.
         progress_interval: Seconds between two reports of progress to the driver; 0: none.
         host_environment: What the host's client needs to know if the recorder is the last
@@ -86,6 +87,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     interval: float = 0.5
     profile_interval: float = 10.0
     redact: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     host_environment: dict[str, str] = {}
     progress_interval: float = 0.0

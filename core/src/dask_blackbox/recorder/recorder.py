@@ -56,6 +56,7 @@ from dask_blackbox.recorder.earlier_recordings import (
     waiting_beside,
 )
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
+from dask_blackbox.recorder.left_out import LeftOut
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
@@ -147,7 +148,8 @@ class Recorder:
         self._redactor = Redactor(
             config.redact, values=config.secrets, limit=_LONGEST_CHECK
         )
-        manifest = self._redactor.manifest(config.manifest)
+        self._left_out = LeftOut(config.leave_out)
+        manifest = self._redactor.manifest(self._left_out.manifest(config.manifest))
         self._config = msgspec.structs.replace(config, manifest=manifest)
         self._parent = parent
         folder = Path(config.spool)
@@ -219,6 +221,8 @@ class Recorder:
         # First: a folder with a run.json and no lock is taken by another recorder.
         self._claim = Claim(folder)
         note_beginning(folder, manifest, self._config.store_settings)
+        if self._left_out:
+            self._take_own_event(self._left_out.event(time.time()))
         try:
             async with guests:
                 listening = asyncio.create_task(self._read_orders())
@@ -494,6 +498,10 @@ class Recorder:
                 self._silent.add(subject)
             else:
                 self._note_driver(kind, detail)
+        if self._left_out:
+            rows = {
+                kind: self._left_out.rows(kind, each) for kind, each in rows.items()
+            }
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
@@ -747,6 +755,9 @@ class Recorder:
             clean = self._redactor.exception(end.exception)
             end = msgspec.structs.replace(end, exception=clean)
         end = self._run_end.resolve(end)
+        if end.exception is not None:
+            clean = self._left_out.exception(end.exception)
+            end = msgspec.structs.replace(end, exception=clean)
         end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take_own_event(end_row(end))
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.completeness import missing_from
+from dask_blackbox.analyse.completeness import BY_SETTING, missing_from
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import capital, counted, listed, short
@@ -14,6 +14,7 @@ from dask_blackbox.formatting import capital, counted, listed, short
 @documented("recording-incomplete")
 def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
     missing = {} if case.state == "running" else missing_from(case.run)
+    missing.pop(BY_SETTING, None)
     if not missing:
         return
     sentences = [

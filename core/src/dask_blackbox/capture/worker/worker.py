@@ -72,6 +72,7 @@ class WorkerCapture(WorkerPlugin):
 
     Args:
         name: Of the plugin; also the topic.
+        lines: Whether log lines are kept at all, printed ones included.
         bundles: How to keep failed tasks with their inputs; None: not at all.
         directory: The driver's working directory, which relative paths may mean.
     """
@@ -83,12 +84,14 @@ class WorkerCapture(WorkerPlugin):
         recording: str,
         ring_bytes: int,
         stdout: bool,
+        lines: bool = True,
         bundles: dict[str, Any] | None = None,
         directory: str = "",
     ) -> None:
         self.name, self._drivers_directory = name, directory
         self._bundles_wanted = bundles
-        self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
+        self._recording, self._ring_bytes = recording, ring_bytes
+        self._stdout, self._lines = stdout and lines, lines
 
     def setup(self, worker: Worker) -> None:
         self._worker = worker
@@ -335,8 +338,9 @@ class WorkerCapture(WorkerPlugin):
     # What goes out
 
     def _take_line(self, row: list[Any]) -> None:
-        with self._lock:
-            self._keep("log", row)
+        if self._lines:
+            with self._lock:
+                self._keep("log", row)
         if self._watcher is not None and (signalled := closing_signal(row)):
             # A worker without a nanny leaves its loop at once: no other process could say it.
             self._watcher.tell(signalled)
