@@ -7,6 +7,7 @@ each failed attempt into one `error` row; the report that arrives first waits fo
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import time
 import traceback
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Worker
     from distributed.worker_state_machine import WorkerState
+
+
+LONGEST_KEY = 1_000
+"""Characters of a key; a longer one is cut wherever it is recorded, in the same way."""
+_BEGINNING = 600
+
+
+def short_key(text: str) -> str:
+    """Return the key, prefix or group of a task, cut if it is very long.
+
+    Two keys stay two: what is cut is replaced by its number of characters and a digest.
+    """
+    if len(text) <= LONGEST_KEY:
+        return text
+    digest = hashlib.sha1(text.encode("utf-8", "replace"), usedforsecurity=False)
+    left_out = len(text) - _BEGINNING
+    return f"{text[:_BEGINNING]}…{left_out:,} more…{digest.hexdigest()[:16]}"
 
 
 def split(startstops: Any, received: float | None = None) -> tuple[float | None, ...]:

@@ -20,6 +20,7 @@ from functools import cache, partial
 
 import msgspec
 
+from dask_blackbox.capture.executions import short_key
 from dask_blackbox.capture.redaction import (
     BLANK,
     PemState,
@@ -38,6 +39,10 @@ from dask_blackbox.protocol.messages import Answer, Reply
 # elsewhere it is the key of a task.
 _SETTINGS = ("config", "parameters")
 _KEYS = ("key", "prefix", "group", "subject", "cause", "typename")
+_KEY_FIELDS = frozenset(
+    ("key", "keys", "task", "tasks", "processing", "lost_scattered", "groups", "prefix", "cause")
+)  # fmt: skip
+"""Fields of events that name tasks."""
 _TEXTS = ("message", "traceback", "exception", "detail", "logger", "source", "worker")
 
 # Dask prints a failed task with its arguments: data that was not requested.
@@ -167,6 +172,7 @@ class Redactor:
 
         There are millions of keys, and those of one group differ in numbers only.
         """
+        key = short_key(key)
         group = _NUMBERS.sub("", key)
         plain = self._plain_groups.get(group)
         if plain is None:
@@ -181,16 +187,18 @@ class Redactor:
         settings = settings or name in _SETTINGS
         if isinstance(value, dict) and name in _INVENTORIES and not settings:
             each = self.value if name in _TEXTS_BY_NAME else self._listed
-            return {self._listed(str(k)): each(v) for k, v in value.items()}
+            return {self._listed(short_key(str(k))): each(v) for k, v in value.items()}
         if isinstance(value, dict):
             return {
-                self.text(str(k)): self.value(v, str(k), settings=settings)
+                self.text(short_key(str(k))): self.value(v, str(k), settings=settings)
                 for k, v in value.items()
             }
         if isinstance(value, list | tuple) and name == "argv":
             return self._words([str(each) for each in value])
         if isinstance(value, list | tuple):
             return self._list(value, name, settings=settings)
+        if name in _KEY_FIELDS:
+            value = _with_short_keys(value)
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
         secret = is_secret_name(name) or (settings and name == "key")
         if plain and value and secret:
@@ -302,6 +310,14 @@ class Redactor:
         if len(self._streams) > _MOST_STREAMS:
             self._streams.popitem(last=False)
         return state
+
+
+def _with_short_keys(value: object) -> object:
+    if isinstance(value, str):
+        return short_key(value)
+    if isinstance(value, list):
+        return [short_key(each) if isinstance(each, str) else each for each in value]
+    return value
 
 
 def exception_in_host(

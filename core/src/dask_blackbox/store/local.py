@@ -247,12 +247,14 @@ class LocalStore:
                 f"cannot {doing} in {self.url}: {why}; "
                 "set blackbox.store.url to a folder, not a file"
             )
-        full = error.errno in _FULL
-        reported = StoreError(
-            f"cannot {doing} in {self.url}: {why}"
-            + ("; free some space or choose a folder on another disk" if full else "")
-        )
-        reported.transient = True
+        do = ""
+        if error.errno in _FULL:
+            do = "; free some space or choose a folder on another disk"
+        elif error.errno == errno.EFBIG:
+            do = "; raise the limit on the size of files of this process (`ulimit -f`)"
+        reported = StoreError(f"cannot {doing} in {self.url}: {why}{do}")
+        # A limit of this process on the size of files stays as it is.
+        reported.transient = error.errno != errno.EFBIG
         return reported
 
 

@@ -7,6 +7,8 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+from ..executions import short_key
+
 if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
@@ -249,7 +251,7 @@ def _facts(span: Span) -> dict[str, Any]:
         "states": states,
         "nbytes": sum(group.nbytes_total for group in groups),
         "durations": durations,
-        "groups": [group.name for group in groups[:_MOST_GROUPS]],
+        "groups": [short_key(group.name) for group in groups[:_MOST_GROUPS]],
         "all_groups": len(groups),
         "metrics": [
             [*map(str, key if isinstance(key, tuple) else (key,)), value]

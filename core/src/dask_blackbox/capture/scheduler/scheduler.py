@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Collection
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ..exceptions import scheduler_exception, texts
-from ..executions import Attempts, split
+from ..executions import LONGEST_KEY, Attempts, short_key, split
 from ..logs import LogTap
 from ..masked_values import MASKED
 from ..redaction import MOST_VALUES
@@ -290,7 +290,7 @@ class SchedulerCapture(SchedulerPlugin):
     def _last_input(self, key: Key) -> str:
         """Return the key of the input whose end let a task run; empty if none did."""
         last = self._last_inputs.pop(key, None)
-        return "" if last is None else str(last)
+        return "" if last is None else short_key(str(last))
 
     def _finished(
         self,
@@ -308,14 +308,18 @@ class SchedulerCapture(SchedulerPlugin):
         self.own.ended.append(key)
         if ts.actor:
             self._actors[key] = worker
-        group = ts.group
+        group, name = ts.group, str(key)
+        prefix, groups_name = group.prefix.name, group.name
+        if len(name) > LONGEST_KEY:
+            name, prefix = short_key(name), short_key(prefix)
+            groups_name = short_key(groups_name)
         fact = facts.get
         begin, end, compute, transfer, disk, deserialize = split(
             startstops, time.time()
         )
         self._put_task(
             (
-                str(key), group.prefix.name, group.name, worker, fact("thread"),
+                name, prefix, groups_name, worker, fact("thread"),
                 begin, end, compute, transfer, disk, deserialize,
                 fact("nbytes"), fact("typename"), "finished", last_input,
             ),
@@ -331,16 +335,18 @@ class SchedulerCapture(SchedulerPlugin):
         self.own.ended.append(key)
         killed = isinstance(facts.get("exception"), bytes)
         outcome = "killed" if killed else "erred"
-        text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")
+        text, prefix = short_key(str(key)), short_key(ts.prefix.name)
+        worker = facts.get("worker")
         self._put_task(
             (
-                text, prefix, ts.group.name, worker, facts.get("thread"),
+                text, prefix, short_key(ts.group.name), worker, facts.get("thread"),
                 *split(facts.get("startstops"), time.time()), None, None, outcome,
                 last_input,
             ),
         )  # fmt: skip
         cause = facts.get("cause")
-        cause = None if cause is None or str(cause) == text else str(cause)
+        cause = None if cause is None else short_key(str(cause))
+        cause = None if cause == text else cause
         if cause is None and (files := self._files.of(ts)):
             self._event("task-files", text, **files)
         if killed:
@@ -362,10 +368,10 @@ class SchedulerCapture(SchedulerPlugin):
         if ts is None or not self.own.has(ts):
             return
         if not (ts.waiters or ts.who_wants):
-            self._attempts.decided(str(key), "released")
+            self._attempts.decided(short_key(str(key)), "released")
         elif stimulus.startswith("task-erred"):
             self._ended += 1
-            self._attempts.decided(str(key), "retried")
+            self._attempts.decided(short_key(str(key)), "retried")
 
     def _attempted(self, row: list[object], parts: list[object] | None) -> None:
         """Record a failed attempt; of a retried attempt, Dask reports nothing else."""
@@ -483,7 +489,9 @@ class SchedulerCapture(SchedulerPlugin):
                 self._put(kind, row)
         elif kind == "attempt":
             if self.own.has_named(row[1]):
-                self._attempts.reported(row)
+                at, key, prefix, *rest = row
+                key, prefix = short_key(str(key)), short_key(str(prefix))
+                self._attempts.reported([at, key, prefix, *rest])
         elif row[1] not in _OF_TASKS or self.own.has_named(row[2]):
             self._put(kind, row)
             if row[1] == "worker-code":
