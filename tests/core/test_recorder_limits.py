@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conditions import until
 from dask_blackbox.cli.doctor import _recorders_without_driver
+from dask_blackbox.events import RecorderRestarted
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader import find_run
 from dask_blackbox.recorder.spool import Spool
@@ -113,6 +114,29 @@ def test_a_recording_that_cannot_be_diagnosed_delays_no_other_and_is_put_aside(
     # Others' recorders on this machine would be listed, too.
     [spool] = [line for line in doctor.output.splitlines() if " spool " in line]
     assert spool.startswith("✔"), doctor.output
+
+
+def test_a_run_that_cannot_be_diagnosed_ends_with_a_card_that_says_so(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    store = str(home.folder / "store")
+    environment = with_rule(home, cpu="2s") | {"DASK_BLACKBOX__JOB": "poisoned"}
+    flag = home.folder / "flag"
+    flag.touch()
+
+    finished = ended(home, begin(home, "healthy.py", store, str(flag), **environment))
+
+    assert finished.code == 0, finished.errors
+    card = finished.card
+    why = "could not be diagnosed, because it took more than 2.0 s of CPU time"
+    assert card.state == "succeeded"
+    assert why in card.completeness["missing"]["card"]
+    run = find_run(open_store(store), "poisoned")
+    assert why in open_store(store).get(f"{run.folder}card.json").decode()
+    assert run.tasks.height
+    assert not run.of(RecorderRestarted)
+    assert [*(home.folder / "spool").glob("*/run.json")] == []
 
 
 def test_a_recorder_is_ended_by_its_limit_and_by_sigterm_while_it_finalises(

@@ -26,7 +26,9 @@ def facts_of(pid: int) -> dict[str, int]:
 def main(store: str, file: str | None = None) -> None:
     with (
         Client(processes=False, n_workers=1, dashboard_address=":0") as client,
-        recording(client, store=store, job="healthy") as rec,
+        recording(
+            client, store=store, job=os.environ.get("DASK_BLACKBOX__JOB", "healthy")
+        ) as rec,
     ):
         client.submit(abs, -1).result()
         [recorder] = recorders(os.getpid())

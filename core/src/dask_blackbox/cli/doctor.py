@@ -135,14 +135,14 @@ def _recorders() -> Iterator[Check]:
 
 
 _RECORDER = "dask_blackbox.recorder"
-_CPU = slice(11, 13)  # user and system time in what follows the name
+_PARENT, _CPU = 1, slice(11, 13)  # user and system time in what follows the name
 
 
 def _recorders_without_driver() -> Iterator[tuple[int, float]]:
     """Yield process ids and seconds of CPU time; none where the system does not list processes."""
     from dask_blackbox.capture.process import stat_fields
 
-    ticks = os.sysconf("SC_CLK_TCK")
+    ticks, found = os.sysconf("SC_CLK_TCK"), dict[int, tuple[int, float]]()
     for each in Path("/proc").glob("[0-9]*"):
         try:
             command = (each / "cmdline").read_bytes().decode(errors="replace")
@@ -156,7 +156,11 @@ def _recorders_without_driver() -> Iterator[tuple[int, float]]:
         driver = words[words.index(_RECORDER) + 1 :][:1]
         fields = stat_fields(each.name)
         if fields and driver and driver[0].isdigit() and not stat_fields(driver[0]):
-            yield int(each.name), sum(map(int, fields[_CPU])) / ticks
+            cpu = sum(map(int, fields[_CPU])) / ticks
+            found[int(each.name)] = (int(fields[_PARENT]), cpu)
+    for pid, (parent, cpu) in found.items():
+        if parent not in found:  # else it is the fork in which that one finalises
+            yield pid, cpu
 
 
 def _versions() -> Iterator[Check]:

@@ -69,7 +69,7 @@ def _record_one() -> None:
     async def record() -> None:
         parent = ParentProcess(config.parent, config.parent_handle)
         reporting = asyncio.create_task(parent.report_alive())
-        await Recorder(config, parent).run()
+        await Recorder(config, parent, alone=True).run()
         reporting.cancel()
 
     asyncio.run(record())

@@ -55,6 +55,7 @@ from dask_blackbox.recorder.earlier_recordings import (
     silent_runs,
     waiting_beside,
 )
+from dask_blackbox.recorder.finalise_fork import OwnThreads, work_in_fork
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
 from dask_blackbox.recorder.left_out import LeftOut
 from dask_blackbox.recorder.opening import Opening, open_recording
@@ -142,9 +143,14 @@ class Recorder:
     Args:
         config: What to record, and where to.
         parent: The pipes to the process that started us.
+        alone: Whether this process makes no other recording.
     """
 
-    def __init__(self, config: Config, parent: ParentProcess) -> None:
+    def __init__(
+        self, config: Config, parent: ParentProcess, *, alone: bool = False
+    ) -> None:
+        self._alone = alone
+        self._threads: OwnThreads | None = None
         self._redactor = Redactor(
             config.redact, values=config.secrets, limit=_LONGEST_CHECK
         )
@@ -214,6 +220,7 @@ class Recorder:
     async def run(self) -> None:
         """Record until the run has ended, or until no process is left that could report its end."""
         manifest = self._config.manifest
+        self._threads = OwnThreads() if self._alone else None
         guests = await asyncio.start_unix_server(
             self._command_processes.serve, self._config.socket, limit=LONGEST_LINE
         )
@@ -887,10 +894,16 @@ class Recorder:
         folder, limits = Path(self._config.spool), self._config.limits
         attempts = begin_attempt(folder)
         undiagnosed = put_aside(attempts, limits)
+        finalise = partial(loading.finaliser(), self._config, opening, outcome)
         with self._limited(limits):
-            await asyncio.to_thread(
-                loading.finaliser(), self._config, opening, outcome, send, undiagnosed
-            )
+            done = False
+            if self._threads is not None and await self._threads.ended():
+                diagnosing = partial(finalise, undiagnosed=undiagnosed)
+                ended = await work_in_fork(diagnosing, limits, send)
+                undiagnosed = undiagnosed or ended.limit
+                done = ended.done or any(each.what == "final" for each in reported)
+            if not done:  # without a fork; or one was killed, or exceeded a limit
+                await asyncio.to_thread(finalise, send, undiagnosed)
         end_attempt(folder)
         self._reported = reported[-1] if reported else None
         if self._orphaned or self._wrapper_lost:
