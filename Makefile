@@ -29,7 +29,7 @@ snapshots: .venvs/core/.synced  ## Write the snapshots of the cards of kept reco
 lint: environments  ## Format, lint, types (each member in its own environment), architecture
 	@.venvs/core/bin/python tools/lint.py
 
-metrics: .venvs/lint/.synced  ## Print lines, modules, functions, Any and import cycles of each distribution
+metrics: .venvs/lint/.synced  ## Print lines, modules, functions, decisions, Any and import cycles of each distribution
 	@.venvs/lint/bin/python tools/metrics.py
 
 docs: .venvs/docs/.synced  ## Build the documentation into .site/; a broken link is an error

@@ -51,6 +51,7 @@ def main() -> int:
         ["ruff", "format", "--check"],
         ["ruff", "check"],
         ["lint-imports", "--no-cache"],
+        ["python", "tools/metrics.py", "--check"],
         *(_mypy(environment, paths) for environment, paths in TYPED.items()),
     ]
     return int(sum(_found_something(check) for check in checks) > 0)

@@ -1,9 +1,11 @@
-"""Print a row of metrics for each distribution: lines, modules, functions, `Any`, import cycles.
+"""Print a row of metrics for each distribution: lines, modules, functions, decisions, import cycles.
 
-.venvs/lint/bin/python tools/metrics.py [--longest N] [FOLDER…]
+.venvs/lint/bin/python tools/metrics.py [--longest N] [--decisions N] [--check] [FOLDER…]
 
 FOLDER is a package's folder; default: the three distributions.  Other projects can be
-measured by the same script (docs/metrics.md).  `--longest` also lists the N longest functions.
+measured by the same script (docs/metrics.md).  `--longest` also lists the N longest functions,
+`--decisions` the N with the most decisions.  `--check` fails if a distribution has more
+functions with many decisions than `ALLOWED` says.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import argparse
 import ast
 import statistics
-from collections.abc import Iterator, Mapping
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +25,21 @@ PACKAGES = [
     ROOT / "airflow_provider" / "src" / "airflow_dask_blackbox",
     ROOT / "prefect_collection" / "src" / "prefect_dask_blackbox",
 ]
+MANY = 15
+"""Decisions of a function that is still easy to read."""
+
+ALLOWED = {
+    "dask_blackbox": 77,
+    "airflow_dask_blackbox": 3,
+    "prefect_dask_blackbox": 4,
+}
+"""Functions of each distribution that may have more; the numbers may only fall."""
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BRANCHES = (
+    *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While),
+    *(ast.ExceptHandler, ast.match_case),
+)
 
 
 class Metrics(NamedTuple):
@@ -37,6 +55,10 @@ class Metrics(NamedTuple):
         longest: Lines of the longest one.
         any: Uses of `Any`.
         cycles: Groups of modules that import each other at import time.
+        complex: Functions with more than `MANY` decisions.
+        decisions: The most decisions of a function.
+        per_if: Conditional expressions for each `if` statement.
+        one_caller: Private functions of modules that only one place uses.
     """
 
     package: str
@@ -48,6 +70,10 @@ class Metrics(NamedTuple):
     longest: int
     any: int
     cycles: int
+    complex: int
+    decisions: int
+    per_if: float
+    one_caller: int
 
 
 def metrics_of(package: Path) -> Metrics:
@@ -64,6 +90,8 @@ def metrics_of(package: Path) -> Metrics:
         for node in nodes
         if isinstance(node, _FUNCTIONS)
     ]
+    decisions = [decisions_of(node) for node in nodes if isinstance(node, _FUNCTIONS)]
+    kinds = Counter(map(type, nodes))
     sizes = [len(text.splitlines()) for text in texts.values()]
     return Metrics(
         package=package.name,
@@ -75,7 +103,69 @@ def metrics_of(package: Path) -> Metrics:
         longest=max(lengths, default=0),
         any=sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes),
         cycles=len(cycles_in(imports_of(package, trees))),
+        complex=sum(number > MANY for number in decisions),
+        decisions=max(decisions, default=0),
+        per_if=round(kinds[ast.IfExp] / max(kinds[ast.If], 1), 2),
+        one_caller=sum(len([*used_once(tree)]) for tree in trees.values()),
     )
+
+
+def decisions_of(function: ast.AST) -> int:
+    """Return how many ways lead through a function: McCabe's number, expressions counted.
+
+    Conditional expressions, the operands of `and` and `or`, and the loops and conditions of
+    comprehensions are decisions like those of statements; so are those of nested functions.
+    """
+    number = 1
+    for node in ast.walk(function):
+        if isinstance(node, _BRANCHES):
+            number += 1
+        elif isinstance(node, ast.BoolOp):
+            number += len(node.values) - 1
+        elif isinstance(node, ast.comprehension):
+            number += 1 + len(node.ifs)
+    return number
+
+
+def used_once(tree: ast.Module) -> Iterator[str]:
+    """Yield the private functions of a module that only one place of it uses."""
+    private = [
+        each
+        for each in tree.body
+        if isinstance(each, _FUNCTIONS) and each.name.startswith("_")
+    ]
+    uses = Counter(_names(ast.walk(tree)))
+    for each in private:
+        if uses[each.name] - Counter(_names(ast.walk(each)))[each.name] == 1:
+            yield each.name
+
+
+def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (each.id for each in nodes if isinstance(each, ast.Name))
+
+
+def functions_by_decisions(package: Path) -> list[tuple[int, str]]:
+    """Return the functions of a package with their decisions, the most first."""
+    found = [
+        (decisions_of(node), f"{file}:{node.lineno} {node.name}")
+        for file in sorted(package.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, _FUNCTIONS)
+    ]
+    return sorted(found, key=lambda each: -each[0])
+
+
+def too_complex(package: Path, allowed: int) -> list[str]:
+    """Return what to print of a package that has too many functions with many decisions."""
+    found = [each for each in functions_by_decisions(package) if each[0] > MANY]
+    if len(found) <= allowed:
+        return []
+    places = [f"{number:5}  {place}" for number, place in found]
+    problem = (
+        f"{package.name}: {len(found)} functions have more than {MANY} decisions, and "
+        f"{allowed} may: simplify those that you wrote or changed."
+    )
+    return [*places, problem]
 
 
 def longest_functions(package: Path, number: int) -> list[tuple[int, str]]:
@@ -165,13 +255,28 @@ def _known_module(name: str, known: set[str]) -> str | None:
     return parent if parent in known else None
 
 
+def _checked(folders: Iterable[Path]) -> int:
+    """Print what is wrong with packages; return the exit code."""
+    found = [
+        line
+        for each in folders
+        for line in too_complex(each, ALLOWED.get(each.name, 0))
+    ]
+    print("\n".join(found) or "no more complex functions than are allowed")
+    return int(bool(found))
+
+
 def main() -> None:
     """Print the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--longest", type=int, default=0, metavar="N")
+    parser.add_argument("--decisions", type=int, default=0, metavar="N")
+    parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     folders = asked.folders or PACKAGES
+    if asked.check:
+        sys.exit(_checked(folders))
     table = [Metrics._fields, *(tuple(map(str, metrics_of(each))) for each in folders)]
     widths = [max(len(row[i]) for row in table) for i in range(len(Metrics._fields))]
     for row in table:
@@ -183,6 +288,8 @@ def main() -> None:
     for folder in folders:
         for lines, place in longest_functions(folder, asked.longest):
             print(f"{lines:5}  {place}")
+        for number, place in functions_by_decisions(folder)[: asked.decisions]:
+            print(f"{number:5}  {place}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""What `make metrics` counts, and the check that keeps functions from growing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "metrics.py"
+
+COMPLEX = "def long(a):\n    return " + " or ".join(f"a == {n}" for n in range(16))
+
+
+def _measured(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, TOOL, *options, folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _row(text: str, folder: Path) -> dict[str, str]:
+    (folder / "module.py").write_text(text)
+    header, row = _measured(folder).stdout.splitlines()
+    return dict(zip(header.split(), row.split(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "decisions"),
+    [
+        ("return 1", 1),
+        ("return 1 if a else 2", 2),
+        ("return a and b or c", 3),
+        ("return [x for x in a if x if b]", 4),
+        ("return (lambda: 1 if a else 2)()", 2),
+        ("for x in a:\n        if x:\n            return 1", 3),
+        ("try:\n        return a\n    except ValueError:\n        return b", 2),
+        ("match a:\n        case 1:\n            return b\n        case 2:\n            return c", 3),
+    ],
+)  # fmt: skip
+def test_expressions_are_decisions_like_statements(
+    body: str, decisions: int, tmp_path: Path
+) -> None:
+    row = _row(f"def f(a, b, c):\n    {body}\n", tmp_path)
+
+    assert row["decisions"] == str(decisions)
+
+
+def test_private_functions_with_one_caller_are_counted(tmp_path: Path) -> None:
+    row = _row(
+        "def _once(): ...\n"
+        "def _twice(): ...\n"
+        "def _itself(): return _itself()\n"
+        "def public(): return _once(), _twice(), _twice()\n",
+        tmp_path,
+    )
+
+    assert row["one_caller"] == "1"
+
+
+def test_more_complex_functions_than_are_allowed_fail_and_are_listed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "module.py").write_text(COMPLEX)
+
+    done = _measured(tmp_path, "--check")
+
+    assert done.returncode == 1
+    assert f"16  {tmp_path / 'module.py'}:1 long" in done.stdout
+    assert "1 functions have more than 15 decisions, and 0 may" in done.stdout
