@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.headline import HostNames, with_killed_tasks
+from dask_blackbox.analyse.title import INTERRUPTED, following, titled
 from dask_blackbox.card import card_of
+from dask_blackbox.finding import Evidence, Finding
 from runs_from_rows import (
     a_death,
     a_failed_task,
@@ -80,3 +84,62 @@ def test_one_death_that_a_run_survived_is_one_warning() -> None:
 
     assert [each.rule for each in findings_in(run)] == ["workers-died"]
     assert [each.rule for each in found] == ["worker-signalled"]
+
+
+STOPPED = Evidence(text="It stopped.", source="events", at=3.0)
+LATE = Finding(
+    rule="stalled", title="The driver waited for 9 s", cause="", severity="failure",
+    confidence="medium", remedy="", evidence=(STOPPED,),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "ended", "title"),
+    [
+        ([], "", "The driver waited for 9 s"),
+        ([], "it exited", "The driver waited for 9 s; then it exited"),
+        (
+            ["A file is missing"],
+            "",
+            "A file is missing; then the driver waited for 9 s",
+        ),
+        (
+            ["A file is missing", "The writer died"],
+            "it exited",
+            "A file is missing; then the writer died; then the driver waited for 9 s; then it exited",
+        ),
+        (
+            [],
+            INTERRUPTED,
+            "Interrupted by Ctrl-C (SIGINT): the driver waited for 9 s",
+        ),
+        (
+            ["A file is missing"],
+            INTERRUPTED,
+            "A file is missing; then the driver waited for 9 s; then interrupted by Ctrl-C (SIGINT)",
+        ),
+    ],
+)
+def test_a_title_has_all_steps_in_their_order(
+    before: list[str], ended: str, title: str
+) -> None:
+    found = msgspec.structs.replace(LATE, ended=ended)
+    for number, text in reversed([*enumerate(before)]):
+        shown = Evidence(text=text, source="logs", at=float(number))
+        found = following(found, text, shown)
+
+    whole = titled(found)
+
+    assert whole.title == title
+    assert (whole.own_title or whole.title) == LATE.title
+    assert [(step.at, step.text) for step in whole.before] == [
+        (float(number), text) for number, text in enumerate(before)
+    ]
+    assert titled(LATE) is LATE
+
+
+def test_a_step_that_the_evidence_already_has_is_shown_once() -> None:
+    found = following(LATE, "The reason", STOPPED)
+
+    assert found.evidence == (STOPPED,)
+    assert found.before[0].at == STOPPED.at

@@ -1297,6 +1297,31 @@ def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
     ]
 
 
+def test_a_stall_after_a_failure_that_ctrl_c_ended_reports_each_step_once() -> None:
+    stack = ['  File "/jobs/nightly.py", line 9, in fetch\n\ttime.sleep(600)\n']
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        answers=what_w1_reports({"fetch-1": stack}),
+    )
+    used = [a_sample(at=float(at), cpu=2.0) for at in range(10, 60, 5)]
+    failed = a_failed_task("publish-7", "ValueError", "bad price 'n/a'", at=5.0)
+
+    run = hung(stall, *used, failed, error=an_exception("KeyboardInterrupt", ""))
+    found = the_verdict(run)
+
+    before = "ValueError in 'publish': bad price 'n/a'"
+    waited = "'fetch' waited at nightly.py:9 for 58 s, and no task finished"
+    assert found.title == (
+        f"{before}; then {waited}; then interrupted by Ctrl-C (SIGINT)"
+    )
+    assert found.own_title == waited
+    assert [step.text for step in chain_of(Case(run), found)] == [
+        before,
+        waited,
+        "The driver was interrupted",
+    ]
+
+
 def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:
     stall = a_stall(a_task_at("fetch-1", executing_for=59))
 

@@ -452,8 +452,10 @@ def test_a_program_that_failed_comes_before_the_file_that_is_missing() -> None:
         "Program “extract in.csv” of the driver exited with code 3: no licence; then "
         "FileNotFoundError in 'load'"
     )
-    assert found.follows is not None
-    assert found.follows.text.startswith("Program “extract in.csv” of the driver")
+    assert [each.text for each in found.before] == [
+        "Program “extract in.csv” of the driver exited with code 3: no licence"
+    ]
+    assert found.own_title.startswith("FileNotFoundError in 'load'")
 
 
 def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
@@ -463,7 +465,7 @@ def test_a_program_that_the_driver_itself_ended_is_no_failure() -> None:
     run = a_run(a_worker("tcp://w1"), signalled, PROGRAM, FAILED)
     found = the_verdict(run)
     assert found.confidence == "high"
-    assert found.follows is None
+    assert found.before == ()
 
 
 def test_the_line_of_the_driver_that_removed_a_file_is_named() -> None:

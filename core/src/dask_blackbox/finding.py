@@ -99,7 +99,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         evidence: The evidence, strongest first.
         cost: What it cost, if that is known.
         worker_memory: Bytes that each worker should have, if the remedy asks for more.
-        follows: An earlier failure that may have led to this; the title begins with it.
+        before: What may have led to this, earliest first; the title begins with it.
+        ended: How the run then ended, if the title says so.
+        own_title: The title without these two; empty if it is the whole title.
     """
 
     rule: str
@@ -114,7 +116,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     cost: Cost | None = None
     worker_memory: int | None = None
-    follows: ChainStep | None = None
+    before: tuple[ChainStep, ...] = ()
+    ended: str = ""
+    own_title: str = ""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

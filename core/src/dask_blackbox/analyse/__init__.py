@@ -34,6 +34,7 @@ from dask_blackbox.analyse.side_effects import (
     with_missing_file,
     with_removed_file,
 )
+from dask_blackbox.analyse.title import titled
 from dask_blackbox.analyse.user_rules import (
     all_rules,
     ask_in_isolation,
@@ -142,7 +143,7 @@ def diagnosis_of(
     ]
     others += _blocked_when_stopped(case, resolution)
     verdict = [] if resolution.verdict is None else [resolution.verdict]
-    findings = sorted(unexplained([*verdict, *others]), key=_gravity)
+    findings = sorted(unexplained([*verdict, *map(titled, others)]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
 
 
@@ -172,7 +173,18 @@ def _resolved(
         ),
     )
     resolution = _apply_earlier_failures(case, resolution)
-    return found, _apply_retry_counts(case, resolution)
+    return found, _titled(_apply_retry_counts(case, resolution))
+
+
+def _titled(resolution: Resolution) -> Resolution:
+    """Return a resolution whose findings have their steps in their titles."""
+    verdict = resolution.verdict
+    return Resolution(
+        verdict=None if verdict is None else titled(verdict),
+        rejected=tuple(
+            replace(each, finding=titled(each.finding)) for each in resolution.rejected
+        ),
+    )
 
 
 def _blocked_when_stopped(case: Case, resolution: Resolution) -> list[Finding]:
@@ -208,10 +220,10 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
         if resolution.verdict is not None:
             verdict = with_removed_file(case, resolution.verdict)
             failed = with_earlier_failures(case, resolution.verdict)
-            if _is_newer(failed.follows, verdict.follows):
+            if _is_newer(failed.before, verdict.before):
                 verdict = failed  # what was to write the file again failed, then
             verdict = with_changed_state(case, verdict)
-            if verdict.follows is None:
+            if not verdict.before:
                 found = with_missing_file(case, verdict)
                 verdict = with_doubt(case, verdict) if found is verdict else found
             verdict = with_end(case, verdict)
@@ -219,11 +231,11 @@ def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
     return resolution
 
 
-def _is_newer(step: ChainStep | None, other: ChainStep | None) -> bool:
-    """Return whether a step before the verdict comes after another one, or is the only one."""
-    if step is None or other is None:
-        return other is None
-    return (step.at or 0.0) > (other.at or 0.0)
+def _is_newer(steps: Sequence[ChainStep], others: Sequence[ChainStep]) -> bool:
+    """Return whether what came before the verdict began after something else, or is all."""
+    if not steps or not others:
+        return not others
+    return (steps[0].at or 0.0) > (others[0].at or 0.0)
 
 
 def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:

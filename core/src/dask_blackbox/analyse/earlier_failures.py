@@ -283,11 +283,13 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         return verdict
     if verdict.rule == "data-lost" and _was_closed(case, verdict.subject.worker):
         return verdict  # which is why
-    texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
+    told = " ".join([*(each.text for each in verdict.before), verdict.title])
+    texts = " ".join([told, *_texts(case, verdict)])
+    raised = tuple(_raised(case))
     found = [
         each
         for each in _earlier(case, verdict)
-        if not _is_explained(each, verdict.title if each.root or each.known else texts)
+        if not _is_explained(each, told if each.root or each.known else texts)
         and not _reports(each, raised)
         and not _reports_wait(case, each)
     ]
@@ -369,7 +371,7 @@ def with_end(case: Case, verdict: Finding) -> Finding:
     name = class_of(reason.exception)
     return msgspec.structs.replace(
         verdict,
-        title=f"{short_with_paths(verdict.title, 140)}; then {end}",
+        ended=end,
         cause=f"{verdict.cause} The driver handled {name}{place}, and its code shows that this "
         f"led to its end: {end}.",
         confidence="low" if verdict.confidence == "low" else "medium",
@@ -387,7 +389,7 @@ def with_doubt(case: Case, verdict: Finding) -> Finding:
     if verdict.rule not in _RAISED or verdict.confidence != "high" or not of_symptom:
         return verdict
     made_by = _what_made_it(case)
-    if verdict.follows is not None or case.outcome.source == "test" or not made_by:
+    if verdict.before or case.outcome.source == "test" or not made_by:
         return verdict
     return msgspec.structs.replace(
         verdict,
@@ -469,10 +471,8 @@ def _beginning_with(earlier: _Earlier, verdict: Finding) -> Finding:
     step = ChainStep(
         at=earlier.at, text=earlier.headline, evidence=(_evidence(earlier),)
     )
-    then = uncapitalised(short_with_paths(verdict.title, 140))
-    title = f"{earlier.headline}; then {then}"
     rule = earlier.rule or verdict.rule
-    return msgspec.structs.replace(verdict, rule=rule, title=title, follows=step)
+    return msgspec.structs.replace(verdict, rule=rule, before=(step, *verdict.before))
 
 
 def _following(
@@ -496,14 +496,13 @@ def _following(
         verdict = msgspec.structs.replace(verdict, rule=rule)
     return msgspec.structs.replace(
         verdict,
-        title=f"{earlier.headline}; then {uncapitalised(short_with_paths(verdict.title, 140))}",
         cause=(
             f"{verdict.cause} Before that, {uncapitalised(earlier.text)}. The job "
             "continued, and the later failure may be a consequence."
         ),
         remedy=_look_first(case, earlier),
         worker_memory=None,
-        follows=step,
+        before=(step, *verdict.before),
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,
     )
@@ -554,7 +553,7 @@ def _ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:
-    yield from (verdict.title, verdict.cause, verdict.remedy or "")
+    yield from (verdict.cause, verdict.remedy or "")
     evidence = (each.text for each in verdict.evidence)
     yield from (text for text in evidence if not text.startswith(HANDLED))
     exception = case.exception

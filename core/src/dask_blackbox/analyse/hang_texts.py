@@ -25,9 +25,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.patterns import bounded
 
-INTERRUPTED = "Interrupted by Ctrl-C (SIGINT): "
-"""Begins the title of a stall that somebody ended."""
-
 
 def wanted_tasks(case: Case, hang: Hang) -> str:
     """Return how many tasks waited, and of which prefixes, where that is known."""

@@ -149,6 +149,9 @@ class HostNames:
         return msgspec.structs.replace(
             finding,
             title=self.in_text(finding.title),
+            own_title=self.in_text(finding.own_title),
+            ended=self.in_text(finding.ended),
+            before=tuple(map(self.in_step, finding.before)),
             cause=self.in_text(finding.cause),
             remedy=self.in_text(finding.remedy),
             evidence=tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +28,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
 from dask_blackbox.analyse.symptoms import is_wait
+from dask_blackbox.analyse.title import following
 from dask_blackbox.events import (
     DirectoryChange,
     DriverAttached,
@@ -51,7 +52,7 @@ from dask_blackbox.events import (
     WorkerAdded,
     WorkerRemoved,
 )
-from dask_blackbox.finding import ChainStep, Confidence, Evidence, Finding
+from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import (
     capital,
     code_line,
@@ -254,26 +255,6 @@ def submits_after(case: Case, at: float) -> bool:
     """Return whether the driver submitted tasks after a moment of its own clock."""
     last_graph = max((each.at for each in case.run.of(GraphUpdated)), default=0.0)
     return at <= last_graph - _DELIVERY
-
-
-def following(
-    verdict: Finding, text: str, evidence: Evidence, *, then: str = "", **changes: Any
-) -> Finding:
-    """Return a verdict whose headline begins with what came before and led to it.
-
-    Args:
-        text: What that was, in a few words.
-        evidence: For that, with its moment.
-        then: What the headline says of the verdict; empty: its title.
-        changes: Other fields that are different now.
-    """
-    return msgspec.structs.replace(
-        verdict,
-        title=f"{text}; then {then or short_with_paths(verdict.title, 120)}",
-        evidence=(evidence, *verdict.evidence),
-        follows=ChainStep(at=evidence.at, text=text, evidence=(evidence,)),
-        **changes,
-    )
 
 
 def with_removed_file(case: Case, verdict: Finding) -> Finding:
@@ -694,7 +675,7 @@ _EFFECTS = (
 def with_changed_state(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a task's exception with what had changed in its process before."""
     failure = case.blame.failure
-    if verdict.rule not in _RULES or verdict.follows is not None or failure is None:
+    if verdict.rule not in _RULES or verdict.before or failure is None:
         return verdict
     name, message, _ = failure.raised
     for change, remedy in _related(case, failure.key, name, message):

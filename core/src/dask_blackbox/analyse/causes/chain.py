@@ -19,10 +19,8 @@ from dask_blackbox.analyse.causes.incidents import (
 )
 from dask_blackbox.analyse.causes.mechanisms import DEATHS, OF_THE_DRIVER, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
-from dask_blackbox.analyse.exception_context import end_after_handled_errors
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.hang_texts import INTERRUPTED
 from dask_blackbox.analyse.memory import (
     memory_need,
     retained_memory_of,
@@ -30,6 +28,7 @@ from dask_blackbox.analyse.memory import (
 )
 from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.signals import signal_in
+from dask_blackbox.analyse.title import own_title
 from dask_blackbox.finding import (
     ChainStep,
     Change,
@@ -69,7 +68,7 @@ def chain_of(
     """
     if verdict is None or not case.failed:
         return ()
-    root = incident_of(case, _without_other_steps(case, verdict))
+    root = incident_of(case, _without_other_steps(verdict))
     root = replace(root, at=_raised_at(case, verdict) or root.at)
     facts = facts_of(case)
     outcome = facts[-1]
@@ -105,25 +104,16 @@ def _raised_at(case: Case, verdict: Finding) -> float | None:
     return None if failure.killed else failure.at
 
 
-def _without_other_steps(case: Case, verdict: Finding) -> Finding:
+def _without_other_steps(verdict: Finding) -> Finding:
     """Return a verdict without what it follows from, and how the run ended: steps of their own.
 
     The evidence of the first is earlier, and does not say when this happened.
     """
-    if end := end_after_handled_errors(case):  # the last step
-        title = verdict.title.removesuffix(f"; then {end}")
-        verdict = msgspec.structs.replace(verdict, title=title)
-    before = verdict.follows
-    if before is None:
-        if not verdict.title.startswith(INTERRUPTED):
-            return verdict
-        # Of a stall that somebody ended, the last step says so.
-        title = capital(verdict.title.removeprefix(INTERRUPTED))
-        return msgspec.structs.replace(verdict, title=title)
+    earlier = [evidence for step in verdict.before for evidence in step.evidence]
     return msgspec.structs.replace(
         verdict,
-        title=verdict.title.removeprefix(f"{before.text}; then "),
-        evidence=tuple(e for e in verdict.evidence if e not in before.evidence),
+        title=own_title(verdict),
+        evidence=tuple(each for each in verdict.evidence if each not in earlier),
     )
 
 
@@ -186,8 +176,7 @@ def _amount(found: re.Match[str]) -> float:
 
 def _before(case: Case, verdict: Finding) -> Iterator[ChainStep]:
     """Yield what caused the root but is no verdict itself."""
-    if verdict.follows is not None:
-        yield verdict.follows
+    yield from verdict.before
     deaths = tuple(d for d in case.deaths if _brought_about(case, d, verdict))
     if deaths:
         yield from map(_step, _ended(case, deaths))

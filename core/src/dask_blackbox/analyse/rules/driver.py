@@ -58,6 +58,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.analyse.side_effects import submits_after
 from dask_blackbox.analyse.symptoms import number_of_failures
+from dask_blackbox.analyse.title import following
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -378,10 +379,9 @@ def _blocked_by_thread_finding(
     advice, certainty = advice_on_text(
         thread.exception, thread.message, (), thread.traceback
     )
-    return DRIVER_EXCEPTION.found(
-        f"{thread.exception} in {thread.place} of the driver: "
-        f"{short_with_paths(thread.message, 80)}; then the driver was "
-        f"blocked{position.blocked_for}{code_line(own, ' at ', name_only=True)}",
+    found = DRIVER_EXCEPTION.found(
+        f"The driver was blocked{position.blocked_for}"
+        f"{code_line(own, ' at ', name_only=True)}",
         cause=(
             f"{capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
             f"{at}. {_how_printed(thread)}; the driver continued, and waited"
@@ -394,9 +394,15 @@ def _blocked_by_thread_finding(
             "does this for threads), and add a timeout to that wait."
         ),
         confidence="medium",
-        evidence=(_printed_evidence(case, thread), evidence_of_position(position)),
+        evidence=(evidence_of_position(position),),
         retry_advice=advice,
         retry_confidence=certainty,
+    )
+    return following(
+        found,
+        f"{thread.exception} in {thread.place} of the driver: "
+        f"{short_with_paths(thread.message, 80)}",
+        _printed_evidence(case, thread),
     )
 
 

@@ -27,7 +27,6 @@ from dask_blackbox.analyse.frozen_workers import (
     what_froze,
 )
 from dask_blackbox.analyse.hang_texts import (
-    INTERRUPTED,
     awaited,
     busy_share,
     evidence_of_actors,
@@ -62,6 +61,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
+from dask_blackbox.analyse.title import INTERRUPTED
 from dask_blackbox.events import (
     Dependency,
     DriverAttached,
@@ -86,7 +86,6 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
-    uncapitalised,
 )
 from dask_blackbox.run_tables import epoch
 from dask_blackbox.tables.schemas import Row
@@ -102,8 +101,8 @@ def STALLED(case: Case) -> Iterator[Finding]:
     interrupted = case.outcome.kind == "interrupted" and signal_to_itself(case) is None
     for found in _stalls(case):
         # Somebody ended it, and it had stalled: the one does not exclude the other.
-        title = f"{INTERRUPTED}{uncapitalised(found.title)}"
-        yield msgspec.structs.replace(found, title=title) if interrupted else found
+        ended = INTERRUPTED if interrupted else ""
+        yield msgspec.structs.replace(found, ended=ended)
 
 
 def _stalls(case: Case) -> Iterator[Finding]:

@@ -41,7 +41,6 @@ from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import (
     brief_command,
-    following,
     how_retired,
     names_exit_of,
 )
@@ -67,6 +66,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
+from dask_blackbox.analyse.title import following
 from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,
@@ -102,7 +102,6 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     short,
-    uncapitalised,
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -1286,14 +1285,13 @@ def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Fi
     offers = [all(word in command for word in asked) for command in failed]
     if ended is None or not asked or not offers or not all(offers):
         return finding
-    if finding.follows is not None:
+    if finding.before:
         return finding
     headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {printed_error(ended)}"
     return following(
         finding,
         headline,
         case.output_evidence(ended, " or that of its programs"),
-        then=uncapitalised(finding.title),
         rule="worker-start-failed",
         cause=f"{finding.cause} The command that was to start such a worker had ended: "
         f"{short(ended.text, 240).rstrip('.')}.{_port_text(ended.message, 'worker')}",
@@ -1334,7 +1332,7 @@ def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
         finding,
         headline,
         evidence,
-        then="no worker could run that task",
+        title="No worker could run that task",
         rule=slug,
         retry_advice=read_page(slug)[0].retry_advice,
         cause=f"{finding.cause} That worker had died{how}{running}: {cause.because}.",
@@ -1386,7 +1384,7 @@ def _with_departure(
         finding,
         f"The worker that '{prefix}' asks for {how}",
         Evidence(text=f"{capital(who)} {how}.", source="events", at=last.at),
-        then="no worker could run that task",
+        title="No worker could run that task",
         rule="worker-lifetime" if ended else finding.rule,
         cause=f"{finding.cause} {capital(who)} {how}, and was not replaced.",
         remedy=_LIVE_LONGER if ended else f"{_KEEP_IT} {finding.remedy}",
