@@ -5,7 +5,8 @@
 FOLDER is a package's folder; default: the three distributions.  Other projects can be
 measured by the same script (docs/metrics.md).  `--longest` also lists the N longest functions,
 `--decisions` the N with the most decisions.  `--check` fails if a distribution has more
-functions with many decisions than `ALLOWED` says.
+functions with many decisions than `ALLOWED` says, or modules that import each other, be it in
+functions, where import-linter allows it within a layer.
 """
 
 from __future__ import annotations
@@ -168,6 +169,16 @@ def too_complex(package: Path, allowed: int) -> list[str]:
     return [*places, problem]
 
 
+def late_cycles(package: Path) -> list[str]:
+    """Return what to print of modules that import each other, also while they run."""
+    trees = {file: ast.parse(file.read_text("utf-8")) for file in package.rglob("*.py")}
+    found = cycles_in(imports_of(package, trees, late=True))
+    return [
+        f"These modules import each other: {', '.join(sorted(each))}"
+        for each in dict.fromkeys(found)
+    ]
+
+
 def longest_functions(package: Path, number: int) -> list[tuple[int, str]]:
     """Return the longest functions of a package, with their lines."""
     found = [
@@ -180,16 +191,24 @@ def longest_functions(package: Path, number: int) -> list[tuple[int, str]]:
 
 
 def imports_of(
-    package: Path, trees: Mapping[Path, ast.Module]
+    package: Path, trees: Mapping[Path, ast.Module], *, late: bool = False
 ) -> dict[str, frozenset[str]]:
-    """Return which modules of a package each of them imports while it is imported."""
+    """Return which modules of a package each of them imports while it is imported.
+
+    Args:
+        package: Its folder.
+        trees: Its modules.
+        late: Include what functions import, and `import_module` with a name that is written out.
+    """
     names = {file: _name_of(file, package) for file in trees}
     known = set(names.values())
     return {
         names[file]: frozenset(
             found
             for each in _imported(
-                tree, names[file], is_package=file.name == "__init__.py"
+                _late(tree) if late else tree,
+                names[file],
+                is_package=file.name == "__init__.py",
             )
             if (found := _known_module(each, known)) and found != names[file]
         )
@@ -221,6 +240,30 @@ def _reach(start: str, imports: Mapping[str, frozenset[str]]) -> frozenset[str]:
 def _name_of(file: Path, package: Path) -> str:
     parts = file.relative_to(package.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _late(tree: ast.Module) -> ast.Module:
+    """Return a module with all imports that it ever does at its top level."""
+    unused = {
+        id(each)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for each in ast.walk(statement)
+    }
+    nodes = [node for node in ast.walk(tree) if id(node) not in unused]
+    found: list[ast.stmt] = [
+        each for each in nodes if isinstance(each, ast.Import | ast.ImportFrom)
+    ]
+    found += [
+        ast.Import(names=[ast.alias(name=str(each.args[0].value))])
+        for each in nodes
+        if isinstance(each, ast.Call)
+        and ast.unparse(each.func).endswith("import_module")
+        and each.args
+        and isinstance(each.args[0], ast.Constant)
+    ]
+    return ast.Module(body=found, type_ignores=[])
 
 
 def _imported(tree: ast.Module, name: str, *, is_package: bool) -> Iterator[str]:
@@ -260,9 +303,12 @@ def _checked(folders: Iterable[Path]) -> int:
     found = [
         line
         for each in folders
-        for line in too_complex(each, ALLOWED.get(each.name, 0))
+        for line in (
+            *too_complex(each, ALLOWED.get(each.name, 0)),
+            *late_cycles(each),
+        )
     ]
-    print("\n".join(found) or "no more complex functions than are allowed")
+    print("\n".join(found) or "no cycles, no more complex functions than are allowed")
     return int(bool(found))
 
 

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import dask_blackbox
@@ -86,6 +87,16 @@ def test_modules_say_what_they_are_for_and_are_named_for_it() -> None:
 
     assert [file for file in MODULES if file.name in vague] == []
     assert silent == []
+
+
+def test_modules_of_the_analysis_have_different_names() -> None:
+    names = Counter(
+        file.name
+        for file in (PACKAGE / "analyse").rglob("*.py")
+        if file.name != "__init__.py"
+    )
+
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_every_package_is_in_docs_architecture() -> None:

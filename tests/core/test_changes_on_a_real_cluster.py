@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse.history import one_per_run
+from dask_blackbox.analyse.earlier_runs import one_per_run
 from dask_blackbox.reader.earlier_runs import sketched_runs
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.store import open_store

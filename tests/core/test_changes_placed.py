@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
 from dask_blackbox.analyse.changes.ranking import Rarities, VerdictContext, ranked
-from dask_blackbox.analyse.sketching.environment import options_of
+from dask_blackbox.analyse.sketching.environment_sketch import options_of
 from dask_blackbox.capture.driver.driver_environment import parts_of
 from dask_blackbox.capture.process import image_variables
 from dask_blackbox.cli.compare import comparison_text

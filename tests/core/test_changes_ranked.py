@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse.changes import changes_on_card, differences, seen_before
 from dask_blackbox.analyse.changes.ranking import VerdictContext
-from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.finding import Finding, RetryAdvice, Subject
 from dask_blackbox.sketch import Inputs, Sketch
 from sketches import GIB, a_night, a_prefix, failed, history_of

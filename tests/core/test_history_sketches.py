@@ -11,7 +11,7 @@ import pytest
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
 from dask_blackbox.analyse.sketching.normalisation import normal_message
-from dask_blackbox.analyse.sketching.prefixes import with_cpu
+from dask_blackbox.analyse.sketching.prefix_sketches import with_cpu
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
 from dask_blackbox.run_tables import RunTables

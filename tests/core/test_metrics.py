@@ -71,3 +71,28 @@ def test_more_complex_functions_than_are_allowed_fail_and_are_listed(
     assert done.returncode == 1
     assert f"16  {tmp_path / 'module.py'}:1 long" in done.stdout
     assert "1 functions have more than 15 decisions, and 0 may" in done.stdout
+
+
+def test_modules_that_import_each_other_in_functions_fail(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "card.py").write_text(
+        "from importlib import import_module\n"
+        "def text():\n    return import_module('package.report')\n"
+    )
+    (package / "report.py").write_text(
+        "def card():\n    from package.card import text\n"
+    )
+    (package / "types.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from package.user import x\n"
+    )
+    (package / "user.py").write_text("from package import types\n")
+
+    done = _measured(package, "--check")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "These modules import each other: package.card, package.report"
+    ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.card import Overview, card_of
+from dask_blackbox.card import card_of
+from dask_blackbox.card_data import Overview
 from dask_blackbox.report import overview_of
 from runs_from_rows import (
     Piece,

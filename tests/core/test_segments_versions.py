@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dask_blackbox.segments import SegmentWriter, open_segment, read_segment
-from dask_blackbox.segments.batch import Coding
 from dask_blackbox.segments.coding import encode_columns
+from dask_blackbox.segments.columns import Coding
 
 WRITTEN = Path(__file__).with_name("data") / "format-1.0.seg"
 

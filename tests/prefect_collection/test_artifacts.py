@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from dask_blackbox import RunCard
-from dask_blackbox.card import Overview, TaskCost
+from dask_blackbox.card_data import Overview, TaskCost
 from dask_blackbox.events import ProcessingTask, RestrictedTask, Stall
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.protocol.messages import Progress

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.layout import RunAddress, SketchName, read_sketch_name, sketch_name
 from dask_blackbox.sketch import Fingerprint, Inputs, PrefixSketch, Sketch

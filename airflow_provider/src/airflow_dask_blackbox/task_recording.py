@@ -42,7 +42,7 @@ from airflow_dask_blackbox.xcoms import LinkPublisher
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
-    from dask_blackbox.card import RunState
+    from dask_blackbox.card_data import RunState
     from distributed import Client
 
 __all__ = ["TaskRecording"]

@@ -1,94 +1,31 @@
-"""`RunCard`: the value that crosses to a host, a public contract (docs/card.md).
-
-`Overview` is what a host's page shows beside it.
-"""
+"""`RunCard`: the value that crosses to a host, a public contract (docs/card.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from dask_blackbox.card_data import NOT_STORED, CardData, RunState
 from dask_blackbox.decoding import checked
 from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
 from dask_blackbox.job_history import Past
-from dask_blackbox.manifest import Completeness
 from dask_blackbox.patterns import bounded
 
 if TYPE_CHECKING:
     from dask_blackbox.analyse.case import Case
-    from dask_blackbox.analyse.history import History
+    from dask_blackbox.analyse.earlier_runs import History
     from dask_blackbox.run_tables import RunTables
-
-CARD_SCHEMA = "dask-blackbox/card/1"
 
 _PAGES = "https://dask-blackbox.github.io/dask-blackbox/latest/findings"
 """Where the documentation has a page for each finding."""
 
-RunState = Literal["running", "succeeded", "failed", "aborted", "lost"]
-"""`aborted`: the driver went away before it could say how it ended; `lost`: the recorder
-went away too, and its heartbeat is stale."""
 
-
-NOT_STORED: Final[Mapping[str, str]] = {
-    "spool": "recorded on this machine only",
-    "none": "not recorded",
-}
-"""What is reported of a recording that is not in its store, by `Completeness.kept`."""
-
-
-def not_stored(card: RunCard) -> str | None:
-    """Return what became of a recording that is not in its store, and why; None if it is.
-
-    `not recorded: …`, or `recorded on this machine only: …` if it waits in the spool.
-    """
-    known = card.completeness
-    if known.get("recorded", True):
-        return None
-    reason = known.get("reason") or "the reason is unknown"
-    return f"{NOT_STORED.get(known.get('kept', 'none'), NOT_STORED['none'])}: {reason}"
-
-
-class RunCard(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host shows of a run.
-
-    Attributes:
-        schema: Name and version of this contract.
-        job: Job name; runs of one job are compared.
-        run_id: Run id. Default: derived from host and start time.
-        attempt: Number of the attempt, from 1.
-        state: How it ended.
-        headline: Summary in one line.
-        verdict: The finding that explains a failed run; null if nothing failed.
-        chain: The steps that led to the outcome, from the root to the last one, the
-            outcome itself; empty if nothing failed.
-        findings: All other findings, most severe first.
-        changes: What changed since the last good run, the most relevant first.
-        past: What is known of the job's earlier runs; null if the history was not read.
-        numbers: Measures by name: durations in seconds, memory in bytes, counts.
-        completeness: Whether the recording is in the store, and what it lacks.
-        links: URLs or store addresses by name (`report`, `performance_report`,
-            `recording`, `dashboard`, …).
-    """
-
-    schema: str = CARD_SCHEMA
-    job: str
-    run_id: str
-    attempt: int = 1
-    state: RunState
-    headline: str
-    verdict: Finding | None = None
-    chain: tuple[ChainStep, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    changes: tuple[Change, ...] = ()
-    past: Past | None = None
-    numbers: dict[str, float] = {}
-    completeness: Completeness = {}
-    links: dict[str, str] = {}
+class RunCard(CardData, frozen=True, kw_only=True):
+    """What a host shows of a run: its values, and the card in several formats."""
 
     def to_json(self) -> bytes:
         """Return the card as indented JSON."""
@@ -96,15 +33,21 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_text(self, *, width: int = 100) -> str:
         """Return the card as plain text for a terminal of so many columns."""
-        return str(_rendering("text")(self, width=width))
+        from dask_blackbox.report import text
+
+        return text(self, width=width)
 
     def to_markdown(self) -> str:
         """Return the card as Markdown."""
-        return str(_rendering("markdown")(self))
+        from dask_blackbox.report import markdown
+
+        return markdown(self)
 
     def to_html(self) -> str:
         """Return the card as HTML to include in a page."""
-        return str(_rendering("html_card")(self))
+        from dask_blackbox.report import html_card
+
+        return html_card(self)
 
     def __repr__(self) -> str:
         name = f"{self.job}/{self.run_id}/{self.attempt}"
@@ -124,12 +67,6 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
             MalformedRecordingError: if the JSON does not follow the contract.
         """
         return _decode(text)
-
-
-def _rendering(name: str) -> Callable[..., str]:
-    # By name: renderings import cards, and hosts import cards without any rendering.
-    found: Callable[..., str] = getattr(import_module("dask_blackbox.report"), name)
-    return found
 
 
 _SIGNED = bounded(r"[?&](?:X-Amz-)?Signature=")
@@ -337,34 +274,3 @@ def _headline(
         clusterless=is_clusterless(run),
         silent=silent_for(run) if state == "running" else 0.0,
     )
-
-
-class TaskCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task took.
-
-    Attributes:
-        key: Of the task.
-        seconds: How long its longest execution took.
-        nbytes: Of its result; null where it has none.
-        executions: How often it was executed.
-    """
-
-    key: str
-    seconds: float = 0.0
-    nbytes: int | None = None
-    executions: int = 1
-
-
-class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """The extremes of a run, and its picture.
-
-    Attributes:
-        slowest: The tasks that took longest, longest first; none from a cache, and
-            none that its host did not run.
-        largest: Those with the largest results, of a mebibyte at least, largest first.
-        picture: The timeline as PNG; empty where nothing was executed.
-    """
-
-    slowest: tuple[TaskCost, ...] = ()
-    largest: tuple[TaskCost, ...] = ()
-    picture: bytes = b""

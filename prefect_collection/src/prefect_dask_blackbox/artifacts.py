@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
-from dask_blackbox.card import Overview, RunCard
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import Overview
 from dask_blackbox.finding import Finding
 from dask_blackbox.patterns import bounded
 from dask_blackbox.report import escaped, markdown

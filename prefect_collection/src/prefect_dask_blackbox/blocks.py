@@ -8,7 +8,7 @@ from dask_blackbox.errors import ConfigurationError
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
-from prefect_dask_blackbox.options import BLOCK, S3_BUCKET, check_block_name
+from prefect_dask_blackbox.block_names import BLOCK, S3_BUCKET, check_block_name
 
 __all__ = ["BlackboxStore", "store_of_block"]
 

@@ -14,7 +14,8 @@ from uuid import UUID
 
 import msgspec
 import prefect.main  # noqa: F401 - it completes the classes of states, up to Prefect 3.4
-from dask_blackbox.card import Overview, RunCard
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import Overview
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Manifest

@@ -17,7 +17,8 @@ from uuid import UUID
 
 import dask.config
 from dask_blackbox.capture.source_files import name_source_file_of
-from dask_blackbox.card import RunCard, RunState, not_stored
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import RunState, not_stored
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import ConfigurationError

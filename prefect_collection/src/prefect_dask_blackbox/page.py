@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from dask_blackbox.card import Overview, RunCard, TaskCost, not_stored
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import Overview, TaskCost, not_stored
 from dask_blackbox.formatting import capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress

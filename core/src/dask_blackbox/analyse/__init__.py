@@ -24,7 +24,7 @@ from dask_blackbox.analyse.earlier_failures import (
     with_earlier_failures,
     with_end,
 )
-from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES

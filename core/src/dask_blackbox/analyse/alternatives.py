@@ -11,7 +11,7 @@ import polars as pl
 from dask_blackbox.analyse import diagnosis_of
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import NOISE
-from dask_blackbox.analyse.memory import peaks_of
+from dask_blackbox.analyse.worker_memory import peaks_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, listed, quoted, short, size
 from dask_blackbox.run_tables import RunTables

@@ -30,9 +30,9 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     raised_outside_dask,
 )
-from dask_blackbox.analyse.hangs import ENDED_BY_US
 from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
+from dask_blackbox.analyse.standstills import ENDED_BY_US
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException

@@ -31,6 +31,7 @@ from dask_blackbox.analyse.driver_position import (
     driver_position_of,
     wait_before,
 )
+from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
 from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
@@ -51,8 +52,6 @@ from dask_blackbox.analyse.frames import (
     untangled,
     without_traceback,
 )
-from dask_blackbox.analyse.hangs import Hang, finished_within, hang_of
-from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
@@ -64,6 +63,7 @@ from dask_blackbox.analyse.run_state import (
     state_of,
 )
 from dask_blackbox.analyse.signatures.distributed import NO_WORKER_TO_SCATTER_TO
+from dask_blackbox.analyse.standstills import Hang, finished_within, hang_of
 from dask_blackbox.analyse.symptoms import is_absence, is_wait
 from dask_blackbox.analyse.task_activity import TaskActivity
 from dask_blackbox.dialect import RemedyDialect, dialect_of

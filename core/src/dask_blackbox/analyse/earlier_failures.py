@@ -55,7 +55,6 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.hang_texts import not_released_by
-from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import read_page
 from dask_blackbox.analyse.side_effects import (
@@ -99,6 +98,7 @@ from dask_blackbox.analyse.symptoms import (
     number_of_failures,
     reported_symptom,
 )
+from dask_blackbox.analyse.worker_memory import memory_need
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverAttached,

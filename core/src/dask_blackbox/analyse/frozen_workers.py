@@ -14,7 +14,7 @@ from dask_blackbox.analyse.facts.suspects import not_holding_the_lock
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit, sender_text
 from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.frames import Frame, frame_of_stack
-from dask_blackbox.analyse.hangs import Hang
+from dask_blackbox.analyse.standstills import Hang
 from dask_blackbox.events import (
     ExecutingTask,
     ProcessState,

@@ -10,9 +10,9 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition, shared_object_in
 from dask_blackbox.analyse.frames import user_frames
-from dask_blackbox.analyse.hangs import HELD, Hang, HangingTask
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
+from dask_blackbox.analyse.standstills import HELD, Hang, HangingTask
 from dask_blackbox.events import ActorMethod
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (

@@ -18,8 +18,8 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     threads_of,
     worker_exits_of,
 )
-from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.run_state import seconds_of
+from dask_blackbox.analyse.worker_memory import peaks_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
 from dask_blackbox.run_tables import FINISHED, RunTables
 

@@ -15,8 +15,8 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.earlier_runs import alike, by_start
 from dask_blackbox.analyse.failures import host_retries
-from dask_blackbox.analyse.history import alike, by_start
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.sketching import kind_of_failure
 from dask_blackbox.finding import Confidence, Evidence, Finding, lowest_confidence

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.card import NOT_STORED, RunCard, RunState
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import NOT_STORED, RunState
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.finding import Evidence, Finding

@@ -34,7 +34,8 @@ from dask_blackbox.capture.masked_values import (
     unfollow_masked_values,
 )
 from dask_blackbox.capture.redaction import Redaction
-from dask_blackbox.card import Overview, RunCard, RunState
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import Overview, RunState
 from dask_blackbox.dialect import dialect_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask, host_task

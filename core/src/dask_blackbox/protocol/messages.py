@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from dask_blackbox.card import Overview
+from dask_blackbox.card_data import Overview
 from dask_blackbox.events import Stall
 from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
 

@@ -9,7 +9,7 @@ from dask_blackbox.analyse.changes.attribution import ranked_changes
 from dask_blackbox.analyse.changes.for_card import as_changes, verdict_context
 from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import VerdictContext
-from dask_blackbox.analyse.history import one_per_run
+from dask_blackbox.analyse.earlier_runs import one_per_run
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.errors import RunNotFoundError
 from dask_blackbox.finding import Change

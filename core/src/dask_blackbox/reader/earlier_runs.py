@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from dask_blackbox.analyse import Case
-from dask_blackbox.analyse.history import (
+from dask_blackbox.analyse.earlier_runs import (
     History,
     is_backfill,
     of_one_series,

@@ -14,7 +14,7 @@ from statistics import median
 from string import ascii_uppercase
 
 from dask_blackbox.analyse.changes.differences import differences
-from dask_blackbox.analyse.history import one_per_run
+from dask_blackbox.analyse.earlier_runs import one_per_run
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.formatting import listed
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from dask_blackbox.analyse.task_bundles import bundles_of
-from dask_blackbox.card import RunCard, RunState, card_of
+from dask_blackbox.card import RunCard, card_of
+from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import (
     BlobNotFoundError,
     MalformedRecordingError,
@@ -41,7 +42,7 @@ from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store, open_store
 
 if TYPE_CHECKING:  # listing runs asks no rules
-    from dask_blackbox.analyse.history import History
+    from dask_blackbox.analyse.earlier_runs import History
 
 _PAGES = bounded(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"

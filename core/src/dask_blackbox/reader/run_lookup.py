@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from dask_blackbox.card import RunState
+from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
 from dask_blackbox.patterns import bounded

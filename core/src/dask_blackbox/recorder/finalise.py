@@ -17,7 +17,8 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.card import Overview, RunCard, RunState, card_of
+from dask_blackbox.card import RunCard, card_of
+from dask_blackbox.card_data import Overview, RunState
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import command, counted, short

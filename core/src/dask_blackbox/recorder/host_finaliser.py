@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 
-from dask_blackbox.card import Overview, RunCard
+from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import Overview
 from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
 

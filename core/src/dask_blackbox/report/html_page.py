@@ -21,7 +21,7 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.core_seconds import time_bar_of
 from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.events import GraphUpdated, SchedulerLoad
 from dask_blackbox.formatting import (
     BIDIRECTIONAL,
@@ -57,7 +57,7 @@ _ON_DEMAND = "dask-blackbox:on-demand"
 _HEAD = 500
 
 
-def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
+def html(run: RunTables, card: CardData, *, logs_limit: int = 2000) -> str:
     """Return the report of a run.
 
     Args:
@@ -117,7 +117,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     )
 
 
-def on_demand_html(run: RunTables, card: RunCard) -> str:
+def on_demand_html(run: RunTables, card: CardData) -> str:
     """Return the page that stands where a performance report was not made: how to make it."""
     reported = run.manifest
     name = run_argument(run.url, reported.job, reported.run_id, reported.attempt)
@@ -144,7 +144,7 @@ class _Paper(msgspec.Struct):
 
 
 def _paper(
-    run: RunTables, card: RunCard, lines: list[LogLine], dead: list[WorkerProcess]
+    run: RunTables, card: CardData, lines: list[LogLine], dead: list[WorkerProcess]
 ) -> _Paper:
     """Return the picture as a `data:` address, and the lines before the first deaths."""
     moments = [process.left for process in dead if process.left][:_PRINTED_DEATHS]
@@ -327,7 +327,7 @@ class CompletenessSection(NamedTuple):
     rows: list[tuple[str, str]]
 
 
-def _completeness_section(run: RunTables, card: RunCard) -> CompletenessSection:
+def _completeness_section(run: RunTables, card: CardData) -> CompletenessSection:
     """Return the account of a recording, by the card where it says, else by the tables."""
     recorded = bool(card.completeness.get("recorded", True))
     sentences = missing_data(card)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import as_code, capital, clock, plain
 from dask_blackbox.job_history import Past
@@ -86,12 +86,12 @@ class MarkdownParts(NamedTuple):
     links: str
 
 
-def markdown(card: RunCard) -> str:
+def markdown(card: CardData) -> str:
     """Return the card as GitHub-flavoured Markdown, verdict first."""
     return _joined(markdown_parts(card)) + "\n"
 
 
-def markdown_parts(card: RunCard) -> MarkdownParts:
+def markdown_parts(card: CardData) -> MarkdownParts:
     """Return the parts of the card as GitHub-flavoured Markdown."""
     recorded = card.completeness.get("recorded", True)
     missing, verdict = missing_data(card), card.verdict
@@ -119,7 +119,7 @@ def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
+def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
     same = full_headline(card) == verdict.title
     yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
     if chain := chain_beyond_headline(card):
@@ -163,7 +163,7 @@ def _fact(fact: Evidence) -> str:
     return f"- {shown}\n\n  {block}\n"
 
 
-def _changes(card: RunCard) -> Iterator[str]:
+def _changes(card: CardData) -> Iterator[str]:
     past = card.past
     blame = "" if past is None else blame_text(past)
     if not card.changes and not blame:
@@ -215,7 +215,7 @@ def _side(value: str | None, absent: str) -> str:
     return absent if value is None else _code(value, in_table=True)
 
 
-def _numbers(card: RunCard) -> Iterator[str]:
+def _numbers(card: CardData) -> Iterator[str]:
     measured = numbers(relevant_numbers(card))
     if measured:
         rows = [(escaped(label), escaped(value)) for label, value in measured]
@@ -243,7 +243,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"+{len(findings) - _MOST_ROWS} more"
 
 
-def _links(card: RunCard) -> str:
+def _links(card: CardData) -> str:
     lines = ["### Look further\n"] if card.links else []
     for name, address in ordered_links(card.links):
         if _OPENS.fullmatch(address):

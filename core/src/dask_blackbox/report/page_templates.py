@@ -15,7 +15,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup
 
 from dask_blackbox import formatting
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.formatting import exact_size
 from dask_blackbox.report import wording
 from dask_blackbox.report.page_assets import TEMPLATES
@@ -28,7 +28,7 @@ _COLOURS = {"succeeded": "#2e7d32", "running": "#00838f", "lost": "#8e24aa"}
 _FAILED = "#c62828"
 
 
-def html_card(card: RunCard) -> str:
+def html_card(card: CardData) -> str:
     """Return the card as HTML that can stand inside a page: no script, no `<style>`."""
     return template("card.html").render(
         card=card,

@@ -43,7 +43,7 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.run_state import seconds_of
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.events import DriverAttached, SchedulerInfo, SchedulerLoad
 from dask_blackbox.formatting import (
     clock,
@@ -80,7 +80,7 @@ _PAGE = (
 _SCRIPT = bounded(r"<script([^>]{0,})>(.{0,}?)</script>", re.DOTALL)
 
 
-def performance_html(run: RunTables, card: RunCard) -> str:
+def performance_html(run: RunTables, card: CardData) -> str:
     """Return the performance report of a run, as one page with Bokeh in it."""
     axis = axis_of(run)
     processes = worker_processes(run)
@@ -246,7 +246,7 @@ _ERROR = 40
 
 def _summary_markup(
     run: RunTables,
-    card: RunCard,
+    card: CardData,
     axis: Axis,
     processes: list[WorkerProcess],
     executions: pl.DataFrame,

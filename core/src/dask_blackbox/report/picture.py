@@ -21,8 +21,8 @@ from dask_blackbox.analyse.facts.executions import (
     executions_of,
     not_run_keys_of,
 )
-from dask_blackbox.analyse.hangs import hang_of
-from dask_blackbox.card import Overview, RunCard, TaskCost
+from dask_blackbox.analyse.standstills import hang_of
+from dask_blackbox.card_data import CardData, Overview, TaskCost
 from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import Curve, curves_of
@@ -47,7 +47,7 @@ _LEVELS = 24
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)  # fmt: skip
 
 
-def picture_svg(run: RunTables, card: RunCard) -> str:
+def picture_svg(run: RunTables, card: CardData) -> str:
     """Return the picture of a run as SVG."""
     return _as_svg(_picture(run, card))
 
@@ -59,7 +59,7 @@ def load_image_library() -> None:
     Image.preinit()  # the formats of files
 
 
-def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
+def picture_png(run: RunTables, card: CardData, *, scale: int = 2) -> bytes:
     """Return the picture of a run as PNG."""
     return _as_png(_picture(run, card), scale=scale)
 
@@ -104,7 +104,7 @@ class _Scale:
         return _LEFT + (at - self.axis.start) / self.axis.length * self.width
 
 
-def _picture(run: RunTables, card: RunCard) -> Drawing:
+def _picture(run: RunTables, card: CardData) -> Drawing:
     axis, processes = axis_of(run), worker_processes(run)
     scale = _Scale(axis)
     workers = _rows_of(processes)
@@ -469,7 +469,7 @@ _MOST = 5
 _LARGE = 2**20
 
 
-def overview_of(run: RunTables, card: RunCard) -> Overview:
+def overview_of(run: RunTables, card: CardData) -> Overview:
     """Return the overview of a run."""
     executions = executions_of(run)
     if not len(executions):

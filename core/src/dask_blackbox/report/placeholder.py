@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.page_assets import asset, policy
 from dask_blackbox.report.wording import STATE_SIGN, kept_links
@@ -45,7 +45,7 @@ _LINK = Markup(
 _ITSELF = ("report", "performance report")
 
 
-def placeholder_html(card: RunCard) -> str:
+def placeholder_html(card: CardData) -> str:
     """Return the page in place of the report while the run is being recorded."""
     style = asset("report.css")
     return _PAGE.format(
@@ -61,7 +61,7 @@ def placeholder_html(card: RunCard) -> str:
     )
 
 
-def _links(card: RunCard) -> Markup:
+def _links(card: CardData) -> Markup:
     items = Markup()
     for name, address, opens in kept_links(card.links):
         if name not in _ITSELF:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dask_blackbox.card import RunCard
+from dask_blackbox.card_data import CardData
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import clock, plain
 from dask_blackbox.report.wording import (
@@ -58,7 +58,7 @@ _STATE_STYLE = {
 _SEVERITY_SIGN = {"failure": "✖", "warning": "!", "notice": "·"}
 
 
-def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
+def text(card: CardData, *, width: int = 100, colour: bool = False) -> str:
     """Return the card as text.
 
     Args:
@@ -79,7 +79,7 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
     return console.text()
 
 
-def _head(console: Console, card: RunCard) -> None:
+def _head(console: Console, card: CardData) -> None:
     head = Text()
     head.append(
         f"{STATE_SIGN[card.state]} {card.state.upper()}", style=_STATE_STYLE[card.state]
@@ -94,7 +94,7 @@ def _head(console: Console, card: RunCard) -> None:
             console.print(Text(f"! {sentence}", style="bold yellow"), overflow="fold")
 
 
-def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
+def _rows(card: CardData, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card, card.verdict)
     if chain := chain_beyond_headline(card):
@@ -112,7 +112,7 @@ def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
         yield from _listed("missing", [Text(line) for line in missing_data(card)])
 
 
-def _verdict(card: RunCard, verdict: Finding) -> Iterator[tuple[str, Text]]:
+def _verdict(card: CardData, verdict: Finding) -> Iterator[tuple[str, Text]]:
     title = Text(plain(verdict.title), style="bold")
     cause = Text(plain(verdict.cause))
     repeated = verdict.cause and full_headline(card) == verdict.title
@@ -132,7 +132,7 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[tuple[str, Text]]:
     yield from _listed("evidence", _first(evidence, _MOST_EVIDENCE))
 
 
-def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
+def _past(card: CardData) -> Iterator[tuple[str, Text]]:
     """Yield what changed since the last good run, and what the earlier runs say."""
     seen = recurrence_text(card)
     if seen:
@@ -225,7 +225,7 @@ def _listed(label: str, items: list[Text]) -> Iterator[tuple[str, Text]]:
         yield label if place == 0 else "", item
 
 
-def _links(console: Console, card: RunCard) -> None:
+def _links(console: Console, card: CardData) -> None:
     links = ordered_links(card.links)
     if not links:
         return

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.card import RunCard, not_stored
+from dask_blackbox.card_data import CardData, not_stored
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
 from dask_blackbox.formatting import (
     count,
@@ -100,14 +100,14 @@ def explained_text(change: Change) -> str:
     return f"explains {listed(names, most=_MOST_EXPLAINED)}"
 
 
-def full_headline(card: RunCard) -> str:
+def full_headline(card: CardData) -> str:
     """Return a card's headline; the title of its verdict where that was cut to make it."""
     title = card.verdict.title if card.verdict else ""
     cut = card.headline.removesuffix("…")
     return title if title.startswith(cut) else card.headline
 
 
-def chain_beyond_headline(card: RunCard) -> Sequence[ChainStep]:
+def chain_beyond_headline(card: CardData) -> Sequence[ChainStep]:
     """Return a card's chain; none where it is the headline and how the run ended."""
     alone = len(card.chain) <= 2  # noqa: PLR2004 - see above
     repeats = alone and any(step.text == full_headline(card) for step in card.chain[:1])
@@ -167,7 +167,7 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
     return labelled
 
 
-def relevant_numbers(card: RunCard) -> dict[str, float]:
+def relevant_numbers(card: CardData) -> dict[str, float]:
     """Return the measures of a card without those that say nothing happened."""
     kept: tuple[str, ...] = ("duration", "tasks", "workers", "deaths")
     if card.verdict is not None and card.verdict.rule == "part-failed":
@@ -187,7 +187,7 @@ def measure(name: str, value: float) -> str:
     return count(value) if value == round(value) else f"{value:,.2f}"
 
 
-def damage_text(card: RunCard) -> str | None:
+def damage_text(card: CardData) -> str | None:
     """Return a sentence on the damaged parts of a recording; None if there are none."""
     names = [plain(name) for name in card.completeness.get("damaged", {})]
     if not names:
@@ -195,7 +195,7 @@ def damage_text(card: RunCard) -> str | None:
     return f"This recording is damaged: {listed(names, most=_MOST_DAMAGED)}"
 
 
-def missing_data(card: RunCard) -> list[str]:
+def missing_data(card: CardData) -> list[str]:
     """Return a sentence for each thing that the recording lacks."""
     facts = card.completeness
     reason = plain(str(facts.get("reason") or ""))
@@ -318,7 +318,7 @@ def coverage_text(past: Past) -> str:
     return text
 
 
-def recurrence_text(card: RunCard) -> str:
+def recurrence_text(card: CardData) -> str:
     """Return how often the job has failed like this; empty if the history was not read."""
     past = card.past
     if past is None or past.recurrence is None:

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
-from dask_blackbox.analyse.memory import peaks_of, spilled_by_worker
+from dask_blackbox.analyse.worker_memory import peaks_of, spilled_by_worker
 from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis

@@ -6,7 +6,8 @@ This package does not know where bytes go or come from.  docs/format.md describe
 from __future__ import annotations
 
 from dask_blackbox.segments.allowance import Allowance, OverAllowanceError
-from dask_blackbox.segments.batch import MOST_ROWS, Batch, Column
+from dask_blackbox.segments.batch import MOST_ROWS, Batch
+from dask_blackbox.segments.columns import Column
 from dask_blackbox.segments.format import (
     Segment,
     SegmentWriter,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dask_blackbox.patterns import bounded
 from dask_blackbox.segments.allowance import Allowance
-from dask_blackbox.segments.batch import FEW, SCALARS, Coding, Column
+from dask_blackbox.segments.columns import FEW, SCALARS, Coding, Column
 
 Ints = NDArray[np.int64]
 

@@ -21,14 +21,14 @@ from dask_blackbox.analyse.causes.mechanisms import DEATHS, OF_THE_DRIVER, OUTCO
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.memory import (
+from dask_blackbox.analyse.missing_modules import missing_module
+from dask_blackbox.analyse.signals import signal_in
+from dask_blackbox.analyse.title import own_title
+from dask_blackbox.analyse.worker_memory import (
     memory_need,
     retained_memory_of,
     startup_memory_of,
 )
-from dask_blackbox.analyse.missing_modules import missing_module
-from dask_blackbox.analyse.signals import signal_in
-from dask_blackbox.analyse.title import own_title
 from dask_blackbox.finding import (
     ChainStep,
     Change,

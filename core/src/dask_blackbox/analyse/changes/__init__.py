@@ -16,7 +16,7 @@ from dask_blackbox.analyse.changes.for_card import (
     changes_of_run,
     changes_on_card,
 )
-from dask_blackbox.analyse.history import seen_before
+from dask_blackbox.analyse.earlier_runs import seen_before
 
 __all__ = [
     "CardChanges",

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked, VerdictContext
-from dask_blackbox.analyse.history import History, seen_before, tries_of
+from dask_blackbox.analyse.earlier_runs import History, seen_before, tries_of
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.formatting import command, short, store_of

@@ -24,7 +24,7 @@ from dask_blackbox.analyse.changes.code_changes import (
 )
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.prefixes import values_of
-from dask_blackbox.analyse.history import by_start
+from dask_blackbox.analyse.earlier_runs import by_start
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
 from dask_blackbox.patterns import bounded

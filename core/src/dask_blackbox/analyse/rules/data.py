@@ -22,7 +22,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     LOST_DATA_ASKED_FOR,
 )
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
+from dask_blackbox.analyse.sketching.prefix_sketches import inputs_of, prefixes_of
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverClosing,

@@ -21,8 +21,6 @@ from dask_blackbox.analyse.exception_context import thread_that_blocked_the_driv
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
-from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
-from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
@@ -46,6 +44,8 @@ from dask_blackbox.analyse.signatures.distributed import (
     SCHEDULER_CANCELS,
     WORK_CANCELLED,
 )
+from dask_blackbox.analyse.standstills import ENDED_BY_US, HangingTask
+from dask_blackbox.analyse.worker_memory import how_the_scheduler_grew
 from dask_blackbox.events import (
     ClientAdded,
     ClusterOrphaned,

@@ -37,8 +37,6 @@ from dask_blackbox.analyse.hang_texts import (
     log_evidence,
     wanted_tasks,
 )
-from dask_blackbox.analyse.hangs import ENDED_BY_US, HELD, Hang, HangingTask
-from dask_blackbox.analyse.memory import failed_spill_before
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -61,7 +59,9 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
+from dask_blackbox.analyse.standstills import ENDED_BY_US, HELD, Hang, HangingTask
 from dask_blackbox.analyse.title import INTERRUPTED
+from dask_blackbox.analyse.worker_memory import failed_spill_before
 from dask_blackbox.events import (
     Dependency,
     DriverAttached,

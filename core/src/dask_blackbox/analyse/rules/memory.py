@@ -16,12 +16,6 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
 )
-from dask_blackbox.analyse.memory import (
-    is_of_host,
-    more_pieces,
-    peaks_of,
-    spilled_by_worker,
-)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
@@ -30,6 +24,12 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
 from dask_blackbox.analyse.task_activity import Host
+from dask_blackbox.analyse.worker_memory import (
+    is_of_host,
+    more_pieces,
+    peaks_of,
+    spilled_by_worker,
+)
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (

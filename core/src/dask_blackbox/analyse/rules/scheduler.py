@@ -10,11 +10,11 @@ from dask_blackbox.analyse.blame import (
 )
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import raised_on_purpose
-from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import program_exit_text
 from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
+from dask_blackbox.analyse.worker_memory import how_the_scheduler_grew
 from dask_blackbox.events import (
     ClientRemoved,
     DriverAttached,

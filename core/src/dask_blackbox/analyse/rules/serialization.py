@@ -25,7 +25,6 @@ from dask_blackbox.analyse.hang_texts import (
     how_it_ended,
     log_evidence,
 )
-from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.missing_modules import (
     driver_has_package,
     missing_module,
@@ -40,6 +39,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     PICKLE_FAILED,
 )
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
+from dask_blackbox.analyse.standstills import Hang, HangingTask
 from dask_blackbox.events import DriverCallFailed, GraphFailed, GraphUpdated
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import (

@@ -36,7 +36,6 @@ from dask_blackbox.analyse.hang_texts import (
     how_it_ended,
     wanted_tasks,
 )
-from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import (
@@ -66,6 +65,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
+from dask_blackbox.analyse.standstills import Hang
 from dask_blackbox.analyse.title import following
 from dask_blackbox.events import (
     DriverAttached,

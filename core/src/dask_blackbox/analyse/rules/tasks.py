@@ -45,7 +45,6 @@ from dask_blackbox.analyse.failures import (
 )
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
 from dask_blackbox.analyse.hang_texts import not_released_by
-from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.retry_advice import (
     NO_SPACE,
     UNKNOWN,
@@ -71,6 +70,7 @@ from dask_blackbox.analyse.single_worker_failures import (
     SingleWorkerFailure,
     single_worker_failure,
 )
+from dask_blackbox.analyse.worker_memory import is_of_host
 from dask_blackbox.events import (
     ActorLost,
     BundleAnnounced,

@@ -27,7 +27,11 @@ from dask_blackbox.analyse.frozen_workers import (
     what_froze,
 )
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
-from dask_blackbox.analyse.memory import (
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signals import sender_of, signal_in
+from dask_blackbox.analyse.signatures import lines_of
+from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
+from dask_blackbox.analyse.worker_memory import (
     RetainedMemory,
     StartupMemory,
     failed_spill_before,
@@ -35,10 +39,6 @@ from dask_blackbox.analyse.memory import (
     retained_memory_of,
     startup_memory_of,
 )
-from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signals import sender_of, signal_in
-from dask_blackbox.analyse.signatures import lines_of
-from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.events import (
     WorkerClosing,
     WorkerRemoved,

@@ -1,9 +1,9 @@
 """Make the sketch of a run, which is kept after its recording is deleted.
 
-normalisation  names, messages and values without what differs in every run
-prefixes       tasks by prefix
-environment    packages, configuration, code, cluster
-fingerprint    of the failure of a run that failed
+normalisation       names, messages and values without what differs in every run
+prefix_sketches     tasks by prefix
+environment_sketch  packages, configuration, code, cluster
+fingerprint         of the failure of a run that failed
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.numbers import numbers_of
-from dask_blackbox.analyse.sketching.environment import (
+from dask_blackbox.analyse.sketching.environment_sketch import (
     facts_of,
     parts_of,
     recorded_sources,
 )
 from dask_blackbox.analyse.sketching.fingerprint import fingerprint_of
 from dask_blackbox.analyse.sketching.normalisation import normal_prefix, normal_value
-from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, with_cpu
+from dask_blackbox.analyse.sketching.prefix_sketches import (
+    inputs_of,
+    prefixes_of,
+    with_cpu,
+)
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import short

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from dask_blackbox.autorecord.command import (
-    CONTROL,
-    PROCESSES,
-    RECORDING,
-    dask_blackbox_pytest,
-)
+from dask_blackbox.autorecord.command import CONTROL, PROCESSES, RECORDING
 from dask_blackbox.capture.driver.client_calls import (
     DriverCalls,
     identity_of,
@@ -96,6 +91,7 @@ _tap = _OfProcess[DriverTap]()
 _position = _OfProcess[DriverPositionWatcher]()
 _calls = _OfProcess[DriverCalls]()
 _following = _OfProcess[bool]()
+_tests_left = [20]
 _end_reported = _OfProcess[bool]()
 
 
@@ -267,7 +263,8 @@ def _with_test_report(inner: Any) -> Any:
     def check(call: Any, report: Any) -> object:
         found = inner(call, report)
         if found:
-            dask_blackbox_pytest.pytest_exception_interact(report, call, report)
+            with contextlib.suppress(Exception):
+                report_failed_test(report, call, report)
         return found
 
     return check
@@ -442,6 +439,21 @@ def _report_raised_exit(error: SystemExit) -> None:
             _send_exit(error.code, facts, error.__context__)
         else:
             report(error)
+
+
+def report_failed_test(node: Any, call: Any, report: object) -> None:
+    """Report a test, a fixture or a module that failed in pytest; of many, the first ones.
+
+    Args:
+        node: Of pytest, or what has its `nodeid`.
+        call: Of pytest, with the exception.
+        report: Of pytest: whether it failed, and when.
+    """
+    error = getattr(call.excinfo, "value", None)
+    if error is None or not _tests_left[0] or not getattr(report, "failed", False):
+        return
+    _tests_left[0] -= 1
+    report_test(str(node.nodeid), str(getattr(report, "when", "")), error)
 
 
 def report_test(test: str, when: str, error: BaseException) -> None:

@@ -9,9 +9,6 @@ import os
 from typing import Any
 
 _NAME = "dask_blackbox_pytest"
-_MOST = 20
-
-_left = [_MOST]
 
 _plugins = [
     name for name in os.environ.pop("PYTEST_PLUGINS", "").split(",") if name != _NAME
@@ -23,12 +20,6 @@ if any(_plugins):
 def pytest_exception_interact(node: Any, call: Any, report: object) -> None:
     """Report the exception of a test, a fixture or a module that failed."""
     with contextlib.suppress(Exception):
-        error = getattr(call.excinfo, "value", None)
-        if error is None or not _left[0] or not getattr(report, "failed", False):
-            return
-        _left[0] -= 1
         from dask_blackbox.autorecord.command import command_process
 
-        command_process.report_test(
-            str(node.nodeid), str(getattr(report, "when", "")), error
-        )
+        command_process.report_failed_test(node, call, report)
