@@ -283,13 +283,13 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         return verdict
     if verdict.rule == "data-lost" and _was_closed(case, verdict.subject.worker):
         return verdict  # which is why
-    told = " ".join([*(each.text for each in verdict.before), verdict.title])
-    texts = " ".join([told, *_texts(case, verdict)])
+    reported = " ".join([*(each.text for each in verdict.before), verdict.title])
+    texts = " ".join([reported, *_texts(case, verdict)])
     raised = tuple(_raised(case))
     found = [
         each
         for each in _earlier(case, verdict)
-        if not _is_explained(each, told if each.root or each.known else texts)
+        if not _is_explained(each, reported if each.root or each.known else texts)
         and not _reports(each, raised)
         and not _reports_wait(case, each)
     ]
