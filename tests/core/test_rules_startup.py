@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
+from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import capital
 from runs_from_rows import (
     Piece,
@@ -1012,6 +1013,81 @@ def test_tasks_that_timed_out_before_any_worker_joined_name_the_running_preload(
     )
     assert "its preload tiles.py, which had last printed “zone 5 of 14”" in found.title
     assert "no-workers-timeout" in (found.remedy or "")
+
+
+def _given_up(
+    *more: str, reason: str = "failure-to-start-<class 'TimeoutError'>"
+) -> Finding:
+    """Return the verdict on a run whose worker's command gave its worker up after 12 s."""
+    closing = "Closing Nanny at 'tcp://10.0.0.1:3999'. Reason: "
+    printed = [
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/nanny.py", line 908, in _wait_until_connected',
+        "    msg = init_result_q.get_nowait()",
+        "_queue.Empty",
+        "During handling of the above exception, another exception occurred:",
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/core.py", line 509, in start',
+        "    await wait_for(self.start_unsafe(), timeout=timeout)",
+        "TimeoutError",
+        "During handling of the above exception, another exception occurred:",
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/dask/__main__.py", line 7, in main',
+        f'  File "{SITE}/distributed/nanny.py", line 846, in kill',
+        "    assert self.status in (",
+        "AssertionError: Status.starting",
+    ]
+    lines = [
+        (2.0, "        Start Nanny at: 'tcp://10.0.0.1:3999'"),
+        *((3.0, line) for line in more),
+        (14.0, closing + reason),
+        *((14.5, line) for line in printed),
+    ]
+    failed = an_event(
+        "program-failed", "driver", at=15.0, code=1, program_pid=9,
+        command="dask worker --scheduler-file s.json --death-timeout 12",
+    )  # fmt: skip
+    return the_verdict_on(
+        *(
+            a_log_line(
+                line, at=at, role="driver", source="driver", logger="stderr", seq=seq
+            )
+            for seq, (at, line) in enumerate(lines)
+        ),
+        failed,
+        failed_with(WAITED, at=20),
+    )
+
+
+def test_a_worker_that_its_nanny_gave_up_is_named_by_the_first_link_of_the_traceback() -> (
+    None
+):
+    found = _given_up("Run preload setup: /srv/jobs/site_setup.py")
+
+    assert (found.rule, found.confidence) == ("worker-start-failed", "high")
+    assert found.title == (
+        "A worker was given up 12 s after its start (`--death-timeout 12`), still in "
+        "`dask_setup` of site_setup.py"
+    )
+    assert "AssertionError: Status.starting" in found.cause
+
+
+def test_a_preload_that_had_ended_is_not_what_a_worker_was_given_up_in() -> None:
+    found = _given_up(
+        "Run preload setup: /srv/jobs/site_setup.py",
+        "Start worker at:      tcp://10.0.0.1:3998",
+    )
+
+    assert found.confidence == "medium"
+    assert found.title == (
+        "A worker was given up 12 s after its start (`--death-timeout 12`)"
+    )
+
+
+def test_a_nanny_that_closed_for_another_reason_gave_no_worker_up() -> None:
+    found = _given_up(reason="nanny-close")
+
+    assert "given up" not in found.title
 
 
 LIFETIME = a_life_that_ends("tcp://w2", at=9.0)

@@ -72,6 +72,7 @@ from dask_blackbox.run_tables import RunTables, epoch
 # From where such characters begin: the time then grows as the text.
 _FILES = bounded(r"(?<![\w./@=+-])(?:[\w./@=+-]{0,1000}\w\.\w+|[\w.@=+-]*/[\w./@=+-]+)")
 _ABSENT = bounded(r"No such file|does not exist|not found", re.IGNORECASE)
+_DEATH_TIMEOUT = bounded(r"--death-timeout[ =](?P<seconds>\S+)")
 _LONG_AGO = 3_600.0
 _CANCELLED_WITHIN = 1.0  # seconds between a call of the client and the scheduler's line
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
@@ -108,6 +109,12 @@ def code_owner(case: Case, subject: str) -> str:
     if "://" in subject:
         return "another thread of a worker's process"
     return f"task '{short(case.prefix_of(subject), 40)}'"
+
+
+def death_timeout_of(command: str) -> str | None:
+    """Return how long a command of a worker waits for a scheduler, or for its worker."""
+    found = _DEATH_TIMEOUT.search(command)
+    return None if found is None else found["seconds"]
 
 
 def is_related(program: ProgramFailed, failure: TaskFailure | None) -> bool:
@@ -265,7 +272,7 @@ def with_removed_file(case: Case, verdict: Finding) -> Finding:
         return verdict
     message = "" if case.exception is None else case.exception.message
     text = f"{verdict.title} {message}" if failure is None else failure.message
-    before = [each for each in _removed(case, text) if each.at <= at]
+    before = [each for each in removed_files(case, text) if each.at <= at]
     if not before:
         return _removed_with_worker(case, verdict, text, at)
     found = max(before, key=lambda each: each.at)
@@ -301,7 +308,7 @@ def _source_of(subject: str) -> str:
 
 def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> Finding:
     """Return a verdict on a file in the local directory of a worker that had left by then."""
-    owner = _worker_of_folder(case.run, text) if _ABSENT.search(text) else None
+    owner = worker_of_folder(case.run, text) if _ABSENT.search(text) else None
     left = None if owner is None else _departure(case, owner.subject, at)
     if owner is None or left is None:
         return verdict
@@ -349,11 +356,11 @@ def how_retired(case: Case, left: WorkerRemoved) -> str:
 
 def removed_by_itself(case: Case, failure: TaskFailure) -> bool:
     """Return whether a task, in an earlier attempt, removed the file that it did not find."""
-    removed = _removed(case, failure.message)
+    removed = removed_files(case, failure.message)
     return any(each.subject == failure.key and each.at < failure.at for each in removed)
 
 
-def _removed(case: Case, text: str) -> Iterator[FileRemoved]:
+def removed_files(case: Case, text: str) -> Iterator[FileRemoved]:
     """Yield what was removed that a text names, or that a named file was in."""
     for each in case.run.of(FileRemoved):
         path = re.escape(each.path)
@@ -559,7 +566,7 @@ def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> 
             "A relative path depends on the working directory of the process, which a worker "
             "does not share with the driver: use an absolute one."
         )
-    owner = _worker_of_folder(run, file)
+    owner = worker_of_folder(run, file)
     if owner is not None and owner.subject != failure.worker:
         left = any(each.subject == owner.subject for each in run.of(WorkerRemoved))
         gone = "which had left: Dask removes it then" if left else "another worker"
@@ -576,7 +583,7 @@ def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> 
     return "Check that the path exists where this ran: workers need shared storage."
 
 
-def _worker_of_folder(run: RunTables, text: str) -> WorkerAdded | None:
+def worker_of_folder(run: RunTables, text: str) -> WorkerAdded | None:
     """Return the worker in whose local directory a path lies that a text names."""
     return next(
         (

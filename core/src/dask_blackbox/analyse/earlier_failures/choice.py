@@ -270,16 +270,20 @@ def _following(
             verdict, rule=earlier.rule or "task-exception", subject=root.subject
         )
     elif rule := earlier.rule or _exhausted(earlier.message):
-        verdict = msgspec.structs.replace(verdict, rule=rule)
+        verdict = msgspec.structs.replace(
+            verdict, rule=rule, subject=earlier.subject or verdict.subject
+        )
+    because = earlier.because or (
+        "The job continued, and the later failure may be a consequence."
+    )
     return msgspec.structs.replace(
         verdict,
         cause=(
-            f"{verdict.cause} Before that, {uncapitalised(earlier.text)}. The job "
-            "continued, and the later failure may be a consequence."
+            f"{verdict.cause} Before that, {uncapitalised(earlier.text)}. {because}"
         ),
         remedy=_look_first(case, earlier),
         worker_memory=None,
-        before=(step, *verdict.before),
+        before=(step, *earlier.then, *verdict.before),
         retry_advice=earlier.advice.advice,
         retry_confidence=earlier.advice.confidence,
     )

@@ -16,6 +16,7 @@ from dask_blackbox.analyse.frames import lacked_a_program, root_of_chain
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.worker_memory import memory_need
 from dask_blackbox.events import ProgramFailed
+from dask_blackbox.finding import ChainStep, Subject
 from dask_blackbox.formatting import class_of, code_line, short, uncapitalised
 
 KINDS = frozenset(
@@ -71,6 +72,9 @@ class Earlier:
         line: Where the job's own code raised it (`etl.py:12`); empty: not known.
         root: The task that failed, where what ended the run is what its failure led to:
             then the verdict is about that task.
+        subject: What the verdict is about then, if that is no task.
+        then: What it led to before the verdict.
+        because: A sentence on how it led there; empty: only that it came before is known.
         rule: The verdict's rule then; empty: that of a failed task, or as it was.
         remedy: What helps against it; empty: nothing more than its line.
         prefix: Of the tasks that failed so.
@@ -89,6 +93,9 @@ class Earlier:
     advice: Advice = UNKNOWN
     line: str = ""
     root: TaskFailure | None = None
+    subject: Subject | None = None
+    then: tuple[ChainStep, ...] = ()
+    because: str = ""
     rule: str = ""
     remedy: str = ""
     prefix: str = ""

@@ -9,6 +9,11 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import shared_object_in
+from dask_blackbox.analyse.earlier_failures.identities import (
+    emptied_folders,
+    lost_results,
+    named_workers,
+)
 from dask_blackbox.analyse.earlier_failures.incident import (
     AT_ONCE,
     KINDS,
@@ -220,6 +225,9 @@ LINKS: tuple[Link, ...] = (
     Link("reused-key", reused_keys),
     Link("killed-task", killed_tasks),
     # Before the same failures as no more than evidence.
+    Link("lost-result", lost_results, lambda end: end.verdict.rule in RAISED),
+    Link("named-worker", named_workers, lambda end: end.verdict.rule in RAISED),
+    Link("emptied-folder", emptied_folders, lambda end: end.verdict.rule in RAISED),
     Link("left-out-results", left_out_results, lambda end: end.is_raised),
     Link("failed-task", failed_tasks, lambda end: end.may_be_of_tasks),
     Link("missed-task", _missed_tasks, lambda end: not end.may_be_of_tasks),

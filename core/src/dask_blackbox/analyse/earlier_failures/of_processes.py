@@ -30,6 +30,7 @@ from dask_blackbox.analyse.side_effects import (
     brief_command,
     cancel_of_driver,
     code_owner,
+    death_timeout_of,
     failed_programs,
     how_retired,
     is_related,
@@ -80,7 +81,6 @@ _NOT_RELEASED = (
 
 _OF_A_COMMAND = bounded(r"/(?:dask/cli|distributed/cli/\w+)\.py")
 
-_DEATH_TIMEOUT = bounded(r"--death-timeout[ =](?P<seconds>\S+)")
 
 _WORKERS_COMMAND = bounded(r"\bdask[ -](?:worker|spec)\b")
 
@@ -360,11 +360,11 @@ def printed_exceptions(case: Case, verdict: Finding) -> Iterator[Earlier]:
 
 def _patience(program: ProgramFailed) -> str:
     """Return for how long a command of a worker waits for a scheduler, if it ends then."""
-    given = _DEATH_TIMEOUT.search(program.command)
+    given = death_timeout_of(program.command)
     if given is None or not _WORKERS_COMMAND.search(program.command):
         return ""
     return (
-        f"; with `--death-timeout {given['seconds']}`, a worker exits when no scheduler "
+        f"; with `--death-timeout {given}`, a worker exits when no scheduler "
         "has answered for that long"
     )
 

@@ -15,6 +15,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_output import (
+    Preload,
     PrintedFailure,
     last_preload,
     logged_failures,
@@ -40,6 +41,7 @@ from dask_blackbox.analyse.rule import documented, read_page
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import (
     brief_command,
+    death_timeout_of,
     how_retired,
     names_exit_of,
 )
@@ -47,10 +49,12 @@ from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
     CONNECT_TIMED_OUT,
+    NANNY_CLOSING,
     NANNY_EXIT_STATUS,
     NANNY_PLUGIN_FAILED,
     NANNY_PROCESS_FAILED,
     NANNY_START_GIVEN_UP,
+    NANNY_STARTED,
     NO_WORKER_FOR_TASK,
     NO_WORKER_TO_SCATTER_TO,
     PRELOAD_FAILED,
@@ -154,6 +158,7 @@ _OF_ROLE = bounded(
 _PRELOADING = "distributed/preloading.py"
 """Part of a frame in which Dask imports, or sets up, a preload."""
 
+_WAITED_FOR_WORKER = "in _wait_until_connected\n"
 _GENERIC = (
     "CancelledError",
     "CommClosedError",
@@ -303,7 +308,63 @@ def _is_known(case: Case, ended: PrintedFailure) -> bool:
     return any(each.subject in ended.message for each in case.run.of(SchedulerInfo))
 
 
+def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
+    """Return that a nanny gave up a worker that was still starting; None if it did not.
+
+    Dask raises another exception as it then closes; the first one of that traceback is the reason.
+    """
+    took = _given_up_after(case) if _WAITED_FOR_WORKER in ended.traceback else None
+    if took is None:
+        return None
+    patience = next(
+        filter(None, (death_timeout_of(e.command) for e in _failed_commands(case))), ""
+    )
+    limit = f"`--death-timeout {patience}`" if patience else "its `death_timeout`"
+    preload = _begun_preload(case, ended.at)
+    setup = f"`dask_setup` of {short(preload.module, 60)}" if preload else ""
+    where = f", still in {setup}" if setup else ""
+    begun = f" It had begun {setup}, and no line shows its end." if setup else ""
+    look = f"what {setup} waits for" if setup else "imports from a shared file system"
+    lines = lines_of(case.run, NANNY_CLOSING).tail(1).to_dicts()
+    return WORKER_START_FAILED.found(
+        f"A worker was given up {duration(took)} after its start ({limit}){where}",
+        cause=(
+            "A worker's command, which the run itself had started, gave up its worker "
+            f"{duration(took)} after its start, by {limit}: the worker's process had not "
+            f"reported to its nanny.{begun} As the command closed, Dask raised "
+            f"{short(ended.text, 120)}."
+        ),
+        remedy=(
+            "Give workers more time to start (`--death-timeout`, or `death_timeout` of the "
+            f"cluster), or make the start faster: look at {look}."
+        ),
+        confidence="high" if setup else "medium",
+        evidence=(
+            *map(case.line_evidence, lines),
+            case.output_evidence(ended, " or that of its programs"),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _given_up_after(case: Case) -> float | None:
+    """Return how long after its start a nanny gave up its worker, in seconds, if one did."""
+    began: dict[str, float] = {}
+    waited: list[float] = []
+    lines = lines_of(case.run, NANNY_STARTED, NANNY_CLOSING)
+    for at, text in lines.select(epoch("at"), "message").iter_rows():
+        if started := NANNY_STARTED.search(text):
+            began[started["address"]] = at
+        elif closing := NANNY_CLOSING.search(text):
+            gave_up = closing["reason"].startswith("failure-to-start")
+            if gave_up and closing["address"] in began:
+                waited.append(at - began[closing["address"]])
+    return max(waited, default=None)
+
+
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
+    if given_up := _given_up_finding(case, ended):
+        return given_up
     asked = ended.program or ended.traceback
     if not _OF_ROLE.search(asked):  # what ended as it was imported shows no role
         asked = "\n".join(each.command for each in _failed_commands(case))
@@ -804,16 +865,18 @@ def _running_preload(case: Case) -> _Preload | None:
     set up its preloads prints at which address it listens.
     """
     decided = case.outcome.decided_at
-    if decided is None:
-        return None
-    preload = last_preload(case.run, until=decided)
-    if preload is None:
-        return None
-    ready = lines_of(case.run, WORKER_LISTENS, by=["driver"])
-    # A scheduler has preloads of its own.
-    if preload.times <= len(ready):
+    preload = None if decided is None else _begun_preload(case, decided)
+    if decided is None or preload is None:
         return None
     return _Preload(preload.module, preload.last, decided - preload.at)
+
+
+def _begun_preload(case: Case, until: float) -> Preload | None:
+    """Return the preload that a worker had begun to set up, and not ended, at a moment."""
+    preload = last_preload(case.run, until=until)
+    ready = lines_of(case.run, WORKER_LISTENS, by=["driver"])
+    # A scheduler has preloads of its own.
+    return preload if preload is not None and preload.times > len(ready) else None
 
 
 def _still_starting(case: Case) -> list[WorkerStarting]:
