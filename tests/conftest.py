@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -54,6 +56,24 @@ def _shares_a_fixture(item: pytest.Item) -> bool:
 def _seconds_allowed(config: pytest.Config, item: pytest.Item) -> float:
     marked = item.get_closest_marker("timeout")
     return float(marked.args[0] if marked else config.getini("timeout"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool]:
+    """Write what a test took to the file that `TEST_COSTS` names.
+
+    CPU seconds of its process and of children that ended, fixtures included.  What a
+    detached recorder takes is not among them.
+    """
+    before = os.times()
+    handled = yield
+    if costs := os.environ.get("TEST_COSTS"):
+        now = os.times()
+        cpu = sum(now[:4]) - sum(before[:4])
+        line = f"{cpu:.2f}\t{now.elapsed - before.elapsed:.2f}\t{item.nodeid}\n"
+        with Path(costs).open("a", encoding="utf-8") as file:
+            file.write(line)
+    return bool(handled)
 
 
 Swallowed = deque[tuple[str, BaseException]]

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ os.environ.update(
 )
 
 import dask
+import httpx
 import pytest
 from conditions import scaled
 from dask_blackbox import RunCard
@@ -50,12 +52,25 @@ def _prefect() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        harness = prefect_test_harness(server_startup_timeout=int(scaled(600)))
         # Heartbeats cost every flow run a second; Prefect 3.4 has none.
         heartbeat = getattr(settings, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY", None)
         off: Any = {} if heartbeat is None else {heartbeat: None}
-        with harness, settings.temporary_settings(off):
+        with _server(prefect_test_harness), settings.temporary_settings(off):
             yield
+
+
+@contextmanager
+def _server(harness: Any) -> Iterator[None]:
+    """Start a server, on another port where somebody else took the first."""
+    with ExitStack() as stack:
+        for attempts_left in (2, 1, 0):
+            try:
+                stack.enter_context(harness(server_startup_timeout=int(scaled(600))))
+                break
+            except httpx.HTTPError:  # the answer is not Prefect's
+                if not attempts_left:
+                    raise
+        yield
 
 
 @pytest.fixture(autouse=True)
