@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import pty
 import re
@@ -285,6 +286,44 @@ def test_doctor_reports_who_can_look_into_a_folder(tmp_path: Path) -> None:
 
     shared = "if a team shares it, set blackbox.store.shared"
     assert output.do == f"chmod 700 {tmp_path}; {shared}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "says", "do"),
+    [
+        (0o700, "wrong", "cannot share", "chmod 2770 {}"),
+        (0o770, "wrong", "cannot share", "chmod 2770 {}"),
+        (0o2775, "warning", "users outside of group", "chmod 2770 {}"),
+        (0o2770, "ok", "shares", ""),
+    ],
+)
+def test_doctor_reports_what_a_team_needs_to_share_a_folder(
+    tmp_path: Path, mode: int, state: str, says: str, do: str
+) -> None:
+    tmp_path.chmod(mode)
+
+    with dask.config.set({"blackbox.store.shared": True}):
+        [output] = found(str(tmp_path), "privacy")
+
+    assert output.state == state
+    assert says in output.result
+    assert output.do == do.format(tmp_path)
+
+
+def test_doctor_reports_a_shared_folder_of_another_group(tmp_path: Path) -> None:
+    own = grp.getgrgid(tmp_path.stat().st_gid).gr_name
+    other = next(each.gr_name for each in grp.getgrall() if each.gr_name != own)
+    tmp_path.chmod(0o2770)
+
+    with dask.config.set({"blackbox.store.shared": other}):
+        [output] = found(str(tmp_path), "privacy")
+    with dask.config.set({"blackbox.store.shared": own}):
+        [fine] = found(str(tmp_path), "privacy")
+
+    assert output.state == "wrong"
+    assert f"has group {own}, not {other}" in output.result
+    assert output.do == f"chgrp -R {other} {tmp_path}"
+    assert fine.state == "ok"
 
 
 def test_a_store_in_memory_has_no_clock() -> None:

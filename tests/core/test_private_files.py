@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -15,6 +16,9 @@ import pytest
 from conditions import until
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.private_files import make_private_folder, write_private
+from dask_blackbox.protocol.messages import Answer
+from dask_blackbox.recorder.parent_process import CommandProcesses
+from dask_blackbox.recorder.redact import MaskConfirmations
 from dask_blackbox.store import open_store
 
 _ROOT = os.getuid() == 0
@@ -271,3 +275,55 @@ def test_a_group_that_does_not_exist_is_named(tmp_path: Path) -> None:
         open_store(tmp_path, settings={"shared": "no-such-group-here"})
     with pytest.raises(ConfigurationError, match="true, false or the name"):
         open_store(tmp_path, settings={"shared": 7})
+
+
+# The recorder's socket
+
+_SAY = """
+import os, socket, sys
+path, user, line = sys.argv[1:]
+if int(user) != os.getuid():
+    os.setgroups([]); os.setgid(int(user)); os.setuid(int(user))
+said = socket.socket(socket.AF_UNIX)
+said.connect(path)
+try:
+    said.sendall(line.encode() + b"\\n")
+    said.shutdown(socket.SHUT_WR)
+    while said.recv(100):
+        pass
+except OSError:
+    pass
+"""
+
+
+async def _heard_from(path: Path, user: int) -> list[bytes]:
+    """Return the lines that a recorder's socket takes from a process of a user."""
+    heard: list[bytes] = []
+
+    async def handle(line: bytes, answer: Answer) -> None:
+        heard.append(line)
+
+    processes = CommandProcesses(handle, MaskConfirmations())
+    server = await asyncio.start_unix_server(processes.serve, str(path))
+    # As if its mode did not keep others away, as on some systems.
+    await asyncio.to_thread(path.chmod, 0o777)
+    async with server:
+        words = ["-c", _SAY, str(path), str(user), "a line"]
+        saying = await asyncio.create_subprocess_exec(sys.executable, *words, cwd="/")
+        assert await saying.wait() == 0
+        await processes.wait_until_closed(10)
+    return heard
+
+
+def test_the_socket_takes_lines_of_this_user(home: Path) -> None:
+    assert asyncio.run(_heard_from(home / "s.sock", os.getuid())) == [b"a line\n"]
+
+
+@pytest.mark.skipif(not _ROOT, reason="only root can become another user")
+def test_the_socket_refuses_a_process_of_another_user(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home.chmod(0o755)
+
+    assert asyncio.run(_heard_from(home / "s.sock", _NOBODY)) == []
+    assert "a process of another user was refused" in caplog.text

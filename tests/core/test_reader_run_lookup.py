@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
+from dask_blackbox.errors import (
+    AmbiguousRunError,
+    FutureFormatError,
+    RunNotFoundError,
+)
 from dask_blackbox.layout import RunAddress, index_names
 from dask_blackbox.reader import find_run, list_runs
+from dask_blackbox.reader.run_lookup import find_addresses
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EPOCH, embedded_s3, recorded
 
@@ -256,3 +261,39 @@ def test_the_newest_of_very_many_runs_cost_no_more_than_of_few() -> None:
     assert [e.address.run for e in found] == [f"r{n}" for n in range(2999, 2979, -1)]
     assert store.listed <= 45
     assert store.got == 0
+
+
+FUTURE = b'{"format": 99, "recording": "r", "job": "j", "run_id": "1"}'
+
+
+def test_the_newest_run_is_one_that_can_be_read(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    newest, before = (each.address for each in list(list_runs(store))[:2])
+    store.put(f"{newest.folder}run.json", FUTURE)
+
+    assert find_run(store, "latest").address == before
+    assert f"{newest.name}: this recording has format 99" in caplog.text
+    assert "the run before it is read instead" in caplog.text
+    # What is deleted by this name is the newest one all the same.
+    assert find_addresses(store, "latest") == [newest]
+
+
+def test_a_damaged_run_is_still_the_newest(store: Store) -> None:
+    newest = next(iter(list_runs(store))).address
+    for name in list(store.names(newest.folder)):
+        store.put(name, b"[" * 5_000)
+
+    assert find_run(store, "latest").address == newest
+
+
+def test_a_store_without_a_run_that_can_be_read_ends_with_the_error_of_the_newest() -> (
+    None
+):
+    store = MemoryStore()
+    recorded(store, job="etl", run_id="1")
+    newest = next(iter(list_runs(store))).address
+    store.put(f"{newest.folder}run.json", FUTURE)
+
+    with pytest.raises(FutureFormatError, match="format 99"):
+        find_run(store, "latest")

@@ -7,20 +7,28 @@ opened.
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dask_blackbox.card_data import RunState
-from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
+from dask_blackbox.errors import (
+    AmbiguousRunError,
+    FutureFormatError,
+    MalformedRecordingError,
+    RunNotFoundError,
+)
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
 from dask_blackbox.patterns import bounded
 from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
+from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.store import Store
 
 if TYPE_CHECKING:
     from dask_blackbox.reader.run import Run
+
+logger = logging.getLogger("dask_blackbox")
 
 _ORDER = ("running", "lost", "aborted", "failed", "succeeded")
 """States from the earliest that a run reaches to the last."""
@@ -146,7 +154,7 @@ def find_addresses(store: Store, name: str) -> list[RunAddress]:
         return [found]
     job, run, attempt = _candidate(store, name)
     if run is None:
-        return [_newest(store, job, name).address]
+        return [_newest_address(store, job, name)]
     attempts = _attempts(store, job or "", run) if attempt is None else [attempt]
     return [RunAddress(job or "", run, number) for number in sorted(attempts)]
 
@@ -262,11 +270,31 @@ def _run_at(store: Store, address: RunAddress) -> Run:
 
 
 def _newest(store: Store, job: str | None, name: str) -> Run:
-    deleted = False
+    """Return the newest run that can be read; the log names newer ones that cannot."""
+    deleted, first = False, None
     for entry in marked_runs(store, job=job):
         # A marker may outlive its recording, which a person or a lifecycle rule deleted.
-        with suppress(RunNotFoundError):
-            return _run_at(store, entry.address)
+        try:
+            with reading(entry.address):
+                return _run_at(store, entry.address)
+        except RunNotFoundError:
+            deleted = True
+        except (FutureFormatError, MalformedRecordingError) as error:
+            logger.warning(
+                "%s: %s; the run before it is read instead", entry.address.name, error
+            )
+            first = first or error
+    if first is not None:
+        raise first
+    raise RunNotFoundError(name, store.url, deleted=deleted)
+
+
+def _newest_address(store: Store, job: str | None, name: str) -> RunAddress:
+    """Return the address of the newest run, whether or not it can be read."""
+    deleted = False
+    for entry in marked_runs(store, job=job):
+        if _exists(store, entry.address.folder):
+            return entry.address
         deleted = True
     raise RunNotFoundError(name, store.url, deleted=deleted)
 
