@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import dask
 import pytest
 from dask_blackbox.analyse import Budget, findings_in
 from dask_blackbox.analyse.rules.worker_deaths import WORKER_MEMORY_LIMIT
 from dask_blackbox.capture.redaction import BLANK
+from dask_blackbox.card import RunCard
 from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
 from dask_blackbox.driver.run_end import unrecorded_card
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Ending
+from dask_blackbox.reader import find_run
 from dask_blackbox.recorder.redact import NOT_CHECKED, Redactor, exception_in_host
 from dask_blackbox.settings import setting_patterns
+from dask_blackbox.store import open_store
 from runs_from_rows import a_run, an_exception, failed_with
 
 EXPONENTIAL = r"(?:a|a)*b"
@@ -103,3 +109,37 @@ def test_an_exponential_pattern_is_refused_when_it_is_configured(pattern: str) -
 def test_other_patterns_are_taken(pattern: str) -> None:
     with dask.config.set({"blackbox.redact": [pattern]}):
         assert setting_patterns("redact") == (pattern,)
+
+
+_PRINTS = """
+import sys
+from pathlib import Path
+import dask.config
+from dask_blackbox import recording
+from distributed import Client
+
+# No exponential one, which would be refused: it takes the fourth power of a text's length.
+dask.config.set({"blackbox.redact": ["a*a*a*a*Z"]})
+with (
+    Client(processes=False, n_workers=1, dashboard_address=":0") as client,
+    recording(client, store=sys.argv[1], job="slow") as rec,
+):
+    client.submit(print, "a" * 3_000).result()
+    client.submit(print, "an ordinary line").result()
+Path(sys.argv[2]).write_bytes(rec.card.to_json())
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.nightly
+def test_the_card_counts_the_texts_that_were_not_checked(tmp_path: Path) -> None:
+    store, shown = str(tmp_path / "store"), tmp_path / "card.json"
+    subprocess.run([sys.executable, "-c", _PRINTS, store, str(shown)], check=True)
+    card = RunCard.from_json(shown.read_bytes())
+
+    assert card.completeness["missing"]["recorder"] == [
+        "checking texts for secrets failed: 1 text was left out, because it took too long"
+    ]
+    logs = find_run(open_store(store), "slow").logs["message"].to_list()
+    assert NOT_CHECKED in logs
+    assert "an ordinary line" in logs

@@ -33,7 +33,7 @@ from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.url import Bucket, is_lost_with_container, place_of
 
-_LONGEST, _READ = 120, 2_000
+_LONGEST, _READ, _CHECKED = 120, 2_000, 4_000
 """Characters of a headline, and of a message that are read for it."""
 
 
@@ -218,7 +218,7 @@ def unrecorded_card(
 def _undiagnosed(ending: Ending, reason: str, refused: str) -> Finding | None:
     """Return what the driver itself knows of why it failed, if it knows something."""
     raised, code = ending.exception, ending.exit_code
-    if raised is not None and refused and raised.message == refused:
+    if raised is not None and refused and raised.message == refused[:_CHECKED]:
         return _not_begun(raised, reason)
     if raised is not None:
         name = raised.exception.rpartition(".")[2]
@@ -267,6 +267,12 @@ def _redacted(ending: Ending) -> Ending:
         # Here: with all kinds of events, which a driver does not need otherwise.
         from dask_blackbox.recorder.redact import exception_in_host
 
+        # This much is shown, with what follows it: a secret must not be cut in two.
+        raised = msgspec.structs.replace(
+            ending.exception,
+            message=ending.exception.message[:_CHECKED],
+            traceback="",
+        )
         patterns = tuple(setting("redact"))
-        clean.append(exception_in_host(ending.exception, patterns, known_secrets()))
+        clean.append(exception_in_host(raised, patterns, known_secrets()))
     return msgspec.structs.replace(ending, exception=clean[0] if clean else None)

@@ -26,7 +26,7 @@ from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
 from dask_blackbox.events import event_rows
-from dask_blackbox.formatting import signal_name
+from dask_blackbox.formatting import counted, signal_name
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
@@ -767,8 +767,17 @@ class Recorder:
             end = msgspec.structs.replace(end, exception=clean)
         end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take_own_event(end_row(end))
+        self._report_unchecked()
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
+
+    def _report_unchecked(self) -> None:
+        """Report the texts that were left out: checking them for secrets took too long."""
+        if count := self._redactor.left_out:
+            texts = counted(count, "text was", "texts were")
+            error = f"{texts} left out, because it took too long"
+            fields = {"doing": "checking texts for secrets", "error": error}
+            self._report_event("capture-failed", "recorder", fields)
 
     def _report_pauses(self) -> None:
         """Report the processes that are stopped at the end."""

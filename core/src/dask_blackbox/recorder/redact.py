@@ -124,7 +124,7 @@ class Redactor:
         if known is not None:
             return known
         clean = self._checked(lambda: self._redaction.text(_prepared(text)), text)
-        if len(text) <= _REPEATED:
+        if len(text) <= _REPEATED and clean is not NOT_CHECKED:
             if len(self._plain_texts) >= _REMEMBERED:
                 self._plain_texts.clear()
             self._plain_texts[text] = clean
