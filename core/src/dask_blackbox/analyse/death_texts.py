@@ -38,6 +38,7 @@ from dask_blackbox.run_tables import epoch
 _SHOWN = 4
 _FEW = 3
 _BOTH = 2
+_MOST_OTHERS = 20
 
 
 def deaths_blamed_on(case: Case, slug: str) -> tuple[WorkerExit, ...]:
@@ -255,59 +256,101 @@ def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
 
 
 def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
-    blame = case.blame
-    if not blame.guilty:
+    guilty = case.blame.guilty
+    if not guilty:
         running_tasks = sorted({key for death in deaths for key in death.running_on})
+        if not running_tasks:
+            return _no_task(case)
+        return f"Running at that time: {quoted(running_tasks)}."
+    with_it = [death for death in deaths if guilty in death.executing]
+    if not with_it:
         return (
-            f"Running at that time: {quoted(running_tasks)}."
-            if running_tasks
-            else _no_task(case)
-        )
-    with_tasks = [death for death in deaths if death.executing]
-    times = sum(blame.guilty in death.executing for death in with_tasks)
-    if not times:
-        return (
-            f"Dask blames {quoted_key(blame.guilty)}, which was assigned to the workers "
+            f"Dask blames {quoted_key(guilty)}, which was assigned to the workers "
             "that died."
         )
-    prefix = case.prefix_of(blame.guilty)
+    with_tasks = [death for death in deaths if death.executing]
+    sentences = (
+        f"{quoted_key(guilty)} was running {_at_deaths(len(with_it), len(deaths))}"
+        + _alike_text(case, guilty, with_tasks, len(deaths), more_than=len(with_it)),
+        _blamed_text(case, with_tasks),
+        _others_beside(case, with_tasks, with_it),
+        _others_elsewhere(with_tasks, with_it, rest=len(deaths) - len(with_it)),
+    )
+    return ". ".join(filter(None, sentences)) + "."
+
+
+def _alike_text(
+    case: Case,
+    guilty: str,
+    with_tasks: list[WorkerExit],
+    deaths: int,
+    *,
+    more_than: int,
+) -> str:
+    """Return at how many deaths a task like one was running, if at more than that one was."""
+    prefix = case.prefix_of(guilty)
     alike = sum(
         any(case.prefix_of(key) == prefix for key in death.executing)
         for death in with_tasks
     )
-    sentences = [
-        f"{quoted_key(blame.guilty)} was running {_at_deaths(times, len(deaths))}"
-    ]
-    if alike > times:
-        sentences[0] += f", and a task of '{short(prefix, 40)}' at " + (
-            "both"
-            if alike == len(deaths) == 2  # noqa: PLR2004
-            else f"all {alike}"
-            if alike == len(deaths)
-            else f"{alike} of them"
-        )
-    waiting = {each.key for each in blame.evidence if not each.suspect and each.waited}
-    was_running = any(blame.blamed in suspects_of(death) for death in with_tasks)
-    if blame.blamed and blame.blamed != blame.guilty and not was_running:
-        ran = any(blame.blamed in death.executing for death in with_tasks)
-        beside = (
-            "only ran on the same worker"
-            if ran
-            else "was only assigned to the same worker"
-        )
-        innocent = "was only waiting" if blame.blamed in waiting else beside
-        sentences.append(f"Dask blames {quoted_key(blame.blamed)}, which {innocent}")
-    with_it = [d for d in with_tasks if blame.guilty in d.executing]
-    named = {blame.guilty, None if was_running else blame.blamed}
-    others = sorted({k for d in with_it for k in d.executing} - named)
-    if others and len(others) <= 20:  # noqa: PLR2004
-        only = " (only waiting)" if waiting.issuperset(others) else ""
-        sentences.append(f"Also running on that worker: {quoted(others, most=2)}{only}")
-    others = sorted({k for d in with_tasks if d not in with_it for k in d.executing})
-    if others and len(others) <= 20:  # noqa: PLR2004
-        rest = "other death" if len(deaths) - times == 1 else "other deaths"
-        sentences.append(f"Running at the {rest}: {quoted(others, most=2)}")
-    return ". ".join(sentences) + "."
+    if alike <= more_than:
+        return ""
+    number = f"{alike} of them"
+    if alike == deaths:
+        number = "both" if deaths == _BOTH else f"all {alike}"
+    return f", and a task of '{short(prefix, 40)}' at {number}"
+
+
+def _ran_blamed(case: Case, with_tasks: list[WorkerExit]) -> bool:
+    """Return whether the task that Dask blames may itself have ended a worker."""
+    return any(case.blame.blamed in suspects_of(death) for death in with_tasks)
+
+
+def _waiting(case: Case) -> set[str]:
+    """Return the tasks that were only waiting when their worker died."""
+    return {
+        each.key for each in case.blame.evidence if not each.suspect and each.waited
+    }
+
+
+def _blamed_text(case: Case, with_tasks: list[WorkerExit]) -> str:
+    """Return why the task that Dask blames is not the one, if it is another."""
+    blamed = case.blame.blamed
+    if not blamed or blamed == case.blame.guilty or _ran_blamed(case, with_tasks):
+        return ""
+    innocent = "was only assigned to the same worker"
+    if blamed in _waiting(case):
+        innocent = "was only waiting"
+    elif any(blamed in death.executing for death in with_tasks):
+        innocent = "only ran on the same worker"
+    return f"Dask blames {quoted_key(blamed)}, which {innocent}"
+
+
+def _others_beside(
+    case: Case, with_tasks: list[WorkerExit], with_it: list[WorkerExit]
+) -> str:
+    """Return which other tasks ran beside the one that ended workers."""
+    named = {case.blame.guilty}
+    if not _ran_blamed(case, with_tasks):
+        named.add(case.blame.blamed)
+    others = sorted({key for death in with_it for key in death.executing} - named)
+    if not others or len(others) > _MOST_OTHERS:
+        return ""
+    only = " (only waiting)" if _waiting(case).issuperset(others) else ""
+    return f"Also running on that worker: {quoted(others, most=2)}{only}"
+
+
+def _others_elsewhere(
+    with_tasks: list[WorkerExit], with_it: list[WorkerExit], *, rest: int
+) -> str:
+    """Return which tasks ran at the deaths at which the one that ended workers did not."""
+    others = sorted(
+        {key for death in with_tasks if death not in with_it for key in death.executing}
+    )
+    if not others or len(others) > _MOST_OTHERS:
+        return ""
+    deaths = "other death" if rest == 1 else "other deaths"
+    return f"Running at the {deaths}: {quoted(others, most=2)}"
 
 
 def _at_deaths(times: int, deaths: int) -> str:

@@ -373,17 +373,8 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
 
     A folder that did not change during the run had never held the file: nothing in the run
     removed it.  Of one that did, it is not known what wrote or removed there."""
-    failure = case.blame.failure
-    subject = "driver" if failure is None else failure.key
-    exception = case.exception if failure is None else failure
-    text = "" if exception is None else f"{exception.message} {exception.traceback}"
-    reported = [
-        each
-        for each in case.run.of(MissingFile)
-        if each.subject == subject and Path(each.path).name in text
-    ]
-    found = reported[-1] if reported else None
-    if verdict.rule not in _RAISED or found is None:
+    found = _missing_file(case) if verdict.rule in _RAISED else None
+    if found is None:
         return verdict
     if found.moved is not None and found.moved.exists:
         return _after_moving(case, verdict, found, found.moved)
@@ -394,7 +385,7 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
     during = found.exists or found.changed >= case.run.manifest.started
     evidence = Evidence(
         text=_surroundings(found),
-        source=_source_of(subject),
+        source=_source_of(found.subject),
         at=found.at,
     )
     sure: Confidence = "low" if verdict.confidence == "low" else "medium"
@@ -405,6 +396,20 @@ def with_missing_file(case: Case, verdict: Finding) -> Finding:
         remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}".lstrip(),
         evidence=(*verdict.evidence, evidence),
     )
+
+
+def _missing_file(case: Case) -> MissingFile | None:
+    """Return the last file that was missing and that what ended the run names."""
+    failure = case.blame.failure
+    subject = "driver" if failure is None else failure.key
+    exception = case.exception if failure is None else failure
+    text = "" if exception is None else f"{exception.message} {exception.traceback}"
+    reported = [
+        each
+        for each in case.run.of(MissingFile)
+        if each.subject == subject and Path(each.path).name in text
+    ]
+    return reported[-1] if reported else None
 
 
 def _after_moving(

@@ -72,11 +72,33 @@ _FEWEST_WORDS = 4  # of a message that is its own even without its class, less o
 
 def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a symptom with what had failed before it, and less sure."""
-    cancelled = verdict.rule == "cancelled" and ended_by_driver_at(case) is not None
-    if verdict.rule not in KINDS | RAISED and not cancelled:
+    found = _unexplained(case, verdict) if _may_follow(case, verdict) else []
+    if not found:
         return verdict
-    if verdict.rule == "data-lost" and _was_closed(case, verdict.subject.worker):
-        return verdict  # which is why
+    given = next((each for each in found if each.grade == "given"), None)
+    if given is not None:
+        return _beginning_with(given, verdict)
+    evidence = tuple(map(_evidence, found[:SHOWN]))
+    verdict = msgspec.structs.replace(
+        verdict,
+        confidence="low" if verdict.confidence == "low" else "medium",
+        evidence=(*verdict.evidence, *evidence),
+    )
+    first = _leading(case, verdict, found)
+    return verdict if first is None else _following(case, first, verdict, evidence)
+
+
+def _may_follow(case: Case, verdict: Finding) -> bool:
+    """Return whether a verdict is about something that may follow from something else."""
+    if verdict.rule == "cancelled":
+        return ended_by_driver_at(case) is not None
+    if verdict.rule == "data-lost":
+        return not _was_closed(case, verdict.subject.worker)  # which is why
+    return verdict.rule in KINDS | RAISED
+
+
+def _unexplained(case: Case, verdict: Finding) -> list[Earlier]:
+    """Return what came before a verdict and is not what it already reports, by time."""
     reported = " ".join([*(each.text for each in verdict.before), verdict.title])
     texts = " ".join([reported, *_texts(case, verdict)])
     raised = tuple(_raised(case))
@@ -89,41 +111,50 @@ def with_earlier_failures(case: Case, verdict: Finding) -> Finding:
         and not _reports(each, raised)
         and not _reports_wait(case, each)
     ]
-    if not found:
-        return verdict
-    found = _once(sorted(found, key=lambda each: each.at))
-    given = next((each for each in found if each.grade == "given"), None)
-    if given is not None:
-        return _beginning_with(given, verdict)
-    evidence = tuple(map(_evidence, found[:SHOWN]))
-    verdict = msgspec.structs.replace(
-        verdict,
-        confidence="low" if verdict.confidence == "low" else "medium",
-        evidence=(*verdict.evidence, *evidence),
-    )
-    lacking = verdict.rule not in RAISED or any(
-        ended_with(case, test) for test in (lacks_something, is_refusal, is_leftover)
-    )
-    if case.exception is None and case.outcome.survived:
-        lacking = False  # the verdict names what the driver had handled last
+    return _once(sorted(found, key=lambda each: each.at))
+
+
+def _leading(case: Case, verdict: Finding, found: list[Earlier]) -> Earlier | None:
+    """Return what of it a verdict begins with; None if none of it need have led there."""
+    lacking = _is_lacking(case, verdict)
     leading = [
         each
         for each in found
-        if each.grade != "evidence"
-        and (lacking or each.grade in SURE or bounded(EXHAUSTED).search(each.message))
+        if _may_lead(each, lacking=lacking)
         and not _lacks_another(case, each)
         and not is_unrelated(case, each)
         and not _was_repeated(case, each)
     ]
-    if not leading:
-        return verdict
     leading = [each for each in leading if each.grade == "proved"] or leading
+    if not leading:
+        return None
     at_once = [each for each in leading if each.at - leading[0].at <= AT_ONCE]
     first = _most_telling(at_once)
+    if first.root is None:
+        return first
     # A task that failed before may itself have met what its first attempt had begun.
-    if first.root is not None:
-        first = next(attempts_of(case, first.root), first)
-    return _following(case, first, verdict, evidence)
+    return next(attempts_of(case, first.root), first)
+
+
+def _is_lacking(case: Case, verdict: Finding) -> bool:
+    """Return whether what ended the run reports something missing, refused or left over."""
+    if case.exception is None and case.outcome.survived:
+        return False  # the verdict names what the driver had handled last
+    return verdict.rule not in RAISED or any(
+        ended_with(case, test) for test in (lacks_something, is_refusal, is_leftover)
+    )
+
+
+def _may_lead(earlier: Earlier, *, lacking: bool) -> bool:
+    """Return whether something is sure enough to be named as what led to a verdict.
+
+    Args:
+        lacking: What ended the run reports something missing, refused or left over.
+    """
+    if earlier.grade in SURE:
+        return True
+    exhausted = bounded(EXHAUSTED).search(earlier.message) is not None
+    return earlier.grade != "evidence" and (lacking or exhausted)
 
 
 def _was_closed(case: Case, worker: str | None) -> bool:

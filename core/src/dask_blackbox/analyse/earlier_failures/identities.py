@@ -179,7 +179,7 @@ def emptied_folders(case: Case, verdict: Finding) -> Iterator[Earlier]:
     )
     yield Earlier(
         at=failure.at - 0.001,
-        text=f"Files with spilled results had been deleted from the local directory of {who}, "
+        text=f"The files with spilled results had been deleted from the local directory of {who}, "
         f"{short(folder, 160)}{several}",
         message=f"deleted from {folder}",
         source="events",

@@ -247,5 +247,6 @@ LINKS: tuple[Link, ...] = (
 )
 """What may have led to a verdict.
 
-The order decides nothing but which of two with the same time is named: the earlier row.
+Of two reports of one moment, such as a line that a logger and its handler wrote, the one of
+the earlier row is named; the order decides nothing else.
 """

@@ -132,20 +132,13 @@ def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
 
     A shell, or a driver that does not look at an exit code, starts the next step all the same.
     """
-    raised = sorted(case.run.of(DriverRaised), key=lambda each: each.at)
-    related = {raised[-1].pid, *raised[-1].parents} if raised else set()
     # The exit code of a program tells its parent nothing of its exception.
     ignored = set[int]()
     if verdict.rule in RAISED:
         ignored = {each.program_pid or 0 for each in case.run.of(ProgramFailed)}
-    for each in raised[:-1]:
-        ancestors = {each.pid, *each.parents}
-        related_too = raised[-1].pid in ancestors and each.pid not in ignored
-        if each.pid is None or each.pid in related or related_too:
-            continue
-        if verdict.rule == "worker-start-failed" and _OF_A_COMMAND.search(
-            each.traceback or ""
-        ):
+    for each in _unrelated_processes(case, ignored):
+        of_command = _OF_A_COMMAND.search(each.traceback or "")
+        if verdict.rule == "worker-start-failed" and of_command:
             continue  # a `dask worker` that did not start: what the verdict is about
         name, message = class_of(each.exception or ""), each.message or ""
         named = (f for f in case.failures if class_of(f.exception) == name)
@@ -169,6 +162,24 @@ def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
             line=line,
             root=root,
         )
+
+
+def _unrelated_processes(case: Case, ignored: set[int]) -> Iterator[DriverRaised]:
+    """Yield the exceptions of processes that are not those of the last one that raised.
+
+    Args:
+        ignored: Programs whose exit code says nothing of their exception.
+    """
+    raised = sorted(case.run.of(DriverRaised), key=lambda each: each.at)
+    for each in raised[:-1]:
+        last = raised[-1]
+        above = last.pid in {each.pid, *each.parents} and each.pid not in ignored
+        if (
+            each.pid is not None
+            and not above
+            and each.pid not in {last.pid, *last.parents}
+        ):
+            yield each
 
 
 def deaths_before(case: Case, verdict: Finding) -> Iterator[Earlier]:
@@ -217,16 +228,7 @@ def deaths_before(case: Case, verdict: Finding) -> Iterator[Earlier]:
 
 def lost_data(case: Case, verdict: Finding) -> Iterator[Earlier]:
     """Yield the loss of scattered data without which the driver's calls were cancelled."""
-    cancelled = (
-        (e.at, WORK_CANCELLED.search(e.message)) for e in case.outcome.survived
-    )
-    called = [at for at, found in cancelled if found and found["reason"] in _LOST]
-    losses = [
-        each
-        for each in case.run.of(WorkerRemoved)
-        if each.lost_scattered and called and each.at <= max(called) + CLOCKS
-    ]
-    for left in losses[:1]:
+    if left := _first_loss(case):
         lost = quoted(left.lost_scattered, most=3)
         deaths = [e for e in case.deaths if e.address == left.subject]
         how = how_died(case, deaths) if deaths else f", {how_retired(case, left)}"
@@ -246,6 +248,20 @@ def lost_data(case: Case, verdict: Finding) -> Iterator[Earlier]:
             remedy="Load the data in a task instead of scattering it, or scatter it with "
             f"`broadcast=True`, so that losing one worker does not matter.{fix}",
         )
+
+
+def _first_loss(case: Case) -> WorkerRemoved | None:
+    """Return the first departure with scattered data, if calls were cancelled for such a loss."""
+    cancelled = (
+        (e.at, WORK_CANCELLED.search(e.message)) for e in case.outcome.survived
+    )
+    called = [at for at, found in cancelled if found and found["reason"] in _LOST]
+    losses = (
+        each
+        for each in case.run.of(WorkerRemoved)
+        if each.lost_scattered and called and each.at <= max(called) + CLOCKS
+    )
+    return next(losses, None)
 
 
 def restarts_of_workers(case: Case, verdict: Finding) -> Iterator[Earlier]:

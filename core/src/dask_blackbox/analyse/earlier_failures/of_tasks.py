@@ -63,8 +63,6 @@ def failed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
     attempt meets, and a job that one failed cancels others, or closes its cluster; else tasks
     have their own reasons.
     """
-    stalled = verdict.rule == "stalled"
-    ended = ended_by_driver_at(case) if verdict.rule == "cancelled" else None
     failed = [
         each
         for each in case.failures
@@ -77,43 +75,59 @@ def failed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
     for (prefix, exception), number in numbers.items():
         kind = (prefix, exception)
         first = next(f for f in by_time if (f.prefix, f.exception) == kind)
-        name = class_of(exception)
-        # A driver that sends more work after a failure cancels it for another reason.
-        cancelled = (
-            ended is not None
-            and first.at < ended + _DELAY
-            and not any(
-                first.at < each.at < ended for each in case.run.of(GraphUpdated)
-            )
-        )
-        again = _is_met_again(case, first)
-        waited = ended_with(case, is_wait)
-        starved = waited and _ended_thread(case, first)
-        leads = cancelled or again or waited
-        if stalled:
-            leads = first.key in case.unreceived
-            starved = leads and _ran_beside_the_hang(case, first)
-        # What tasks were to deliver is not there: that follows from one that failed.
-        lacked = case.blame.failure is None and ended_with(case, is_absence)
-        proved = not (stalled or cancelled) and _led_to_the_end(case, first)
-        missed = not (stalled or cancelled) and (
-            proved
-            or _is_missed(case, first, {number, len(failed)})
-            or _ended_upon(case, first)
-        )
-        grade: Grade = "possible" if leads or lacked else "evidence"
-        if missed:
-            grade = "proved" if proved else "probable"
+        grade, about = _grade_of(case, verdict, first, {number, len(failed)})
         yield of_task(
             first,
-            text=f"{counted(number, 'task')} of '{prefix}' had failed with {name}: "
-            f"{short(first.message, 120)}; {how_received(case, first)}",
+            text=f"{counted(number, 'task')} of '{prefix}' had failed with "
+            f"{class_of(exception)}: {short(first.message, 120)}; {how_received(case, first)}",
             source="tasks",
-            root=first if cancelled or again or lacked or missed or starved else None,
+            root=first if about else None,
             grade=grade,
             prefix=prefix or "",
             number=number,
         )
+
+
+def _grade_of(
+    case: Case, verdict: Finding, failure: TaskFailure, numbers: set[int]
+) -> tuple[Grade, bool]:
+    """Return how sure it is that a failed task led to a verdict, and whether that is about it.
+
+    Args:
+        numbers: How many tasks had failed as it did, and in all.
+    """
+    # What tasks were to deliver is not there: that follows from one that failed.
+    lacked = case.blame.failure is None and ended_with(case, is_absence)
+    about = lacked or _is_met_again(case, failure)
+    if verdict.rule == "stalled":
+        left_out = failure.key in case.unreceived
+        about = about or (left_out and _ran_beside_the_hang(case, failure))
+        return _possible(lacked or left_out), about
+    if _is_why_cancelled(case, verdict, failure):
+        return "possible", True
+    if _led_to_the_end(case, failure):
+        return "proved", True
+    if _is_missed(case, failure, numbers) or _ended_upon(case, failure):
+        return "probable", True
+    if not ended_with(case, is_wait):
+        return _possible(about), about
+    return "possible", about or _ended_thread(case, failure)
+
+
+def _possible(possible: bool) -> Grade:  # noqa: FBT001 - its only argument
+    return "possible" if possible else "evidence"
+
+
+def _is_why_cancelled(case: Case, verdict: Finding, failure: TaskFailure) -> bool:
+    """Return whether the driver cancelled its work, or closed its cluster, after a failure.
+
+    A driver that sends more work after a failure cancels it for another reason.
+    """
+    ended = ended_by_driver_at(case) if verdict.rule == "cancelled" else None
+    if ended is None or failure.at >= ended + _DELAY:
+        return False
+    graphs = case.run.of(GraphUpdated)
+    return not any(failure.at < each.at < ended for each in graphs)
 
 
 def _led_to_the_end(case: Case, failure: TaskFailure) -> bool:
@@ -151,23 +165,9 @@ def killed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
     killed = sorted((f for f in case.failures if f.killed), key=lambda each: each.at)
     if not killed or case.blame.failure is killed[0]:
         return
-    # Dask gives up on all that a worker held: it need not have run, or be what ended the worker.
-    ran = {key for death in case.deaths for key in death.executing}
-    suspects = {key for death in case.deaths for key in suspects_of(death)}
-    first = min(
-        killed, key=lambda each: (each.key not in suspects, each.key not in ran)
-    )
-    if not (
-        _is_lacked_later(case, first)
-        or _is_missed(case, first, {len(killed)})
-        or _is_restarted_after(case, verdict, first)
-        or _ended_upon(case, first)
-        or _led_to_the_end(case, first)
-        or any(first.key in each.keys for each in _calls_that_skipped(case))
-    ):
-        return
+    first = _most_suspect(case, killed)
     deaths = [each for each in case.deaths if first.key in each.executing]
-    if not deaths:
+    if not deaths or not _may_miss(case, verdict, first, len(killed)):
         return
     how, cause = how_died(case, deaths), case.cause_of(deaths[-1])
     who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
@@ -184,6 +184,28 @@ def killed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
         rule=cause.slug,
         grade="probable",
         remedy=remedy_of_deaths(case, deaths),
+    )
+
+
+def _most_suspect(case: Case, killed: list[TaskFailure]) -> TaskFailure:
+    """Return the killed task that may have ended its workers, else one that ran, else the first.
+
+    Dask gives up on all that a worker held: it need not have run, or be what ended the worker.
+    """
+    ran = {key for death in case.deaths for key in death.executing}
+    suspects = {key for death in case.deaths for key in suspects_of(death)}
+    return min(killed, key=lambda each: (each.key not in suspects, each.key not in ran))
+
+
+def _may_miss(case: Case, verdict: Finding, killed: TaskFailure, number: int) -> bool:
+    """Return whether the run may have missed the results of so many killed tasks later."""
+    return (
+        _is_lacked_later(case, killed)
+        or _is_missed(case, killed, {number})
+        or _is_restarted_after(case, verdict, killed)
+        or _ended_upon(case, killed)
+        or _led_to_the_end(case, killed)
+        or any(killed.key in each.keys for each in _calls_that_skipped(case))
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -46,7 +47,7 @@ from dask_blackbox.events import (
     TestFailed,
 )
 from dask_blackbox.formatting import class_of
-from dask_blackbox.manifest import DriverException, Stopped
+from dask_blackbox.manifest import DriverException, Ending, Stopped
 from dask_blackbox.run_tables import RunTables
 
 OutcomeKind = Literal[
@@ -186,80 +187,171 @@ def outcome_of(run: RunTables) -> Outcome:
 
 
 def _outcome_of_ended(run: RunTables) -> Outcome:
-    received = run.of(DriverCallFailed)
     ending = run.ending
     assert ending is not None  # noqa: S101 - for mypy
-    handled = (
-        _replaced_while_closing(run, received, ending.exception)
-        if ending.exception is not None
-        else _handled_at_the_end(run, received)
-        or _exited_for(run, received)
-        or _printed_as_it_exited(run, received)
-    )
-    exception = ending.exception if handled is None else _as_exception(handled)
-    of_program = _raised_by_its_program(run, exception)
-    exception = _with_handled(of_program or exception, received)
-    refused = _raised_before_cleanup(exception, received)
-    exit_call = _exit_call(run, ending.exit_code)
-    kinds = _by_its_code(run, exit_call)
-    related, missed, unrelated = (
-        tuple(each for each in received if each.id in kind) for kind in kinds
-    )
-    logged = tuple(e for e in run.of(DriverErrorLogged) if e.id in kinds[0])
-    first = _first_of_the_related(related or logged, exception, refused or handled)
-    refused = refused or _counted_errors(run, exception, received)
-    if first is not None:
-        refused = _as_exception(first)
-    then = exception if refused is not None else None
-    own = _identities(exception if first else refused or exception, exit_call)
-    exception = refused or exception
-    last: tuple[float, Source] = (ending.ended, "process-end")
-    printed = None
-    if exception is None:
-        printed = _printed_at_the_end(run, received)
-    if printed is not None:
-        exception, last = _as_printed(printed), (printed.at, "output")
-    calls = tuple(each for each in received if _is_one_of(each, own, exception))
-    at, source = next(_moments(run, calls, own, exit_call), last)
-    raised = calls if first is None else (first,)
-    # What ended another process of the command, or a thread, was not handled.
-    not_handled = (
-        _exceptions_of_processes(run) | _exceptions_of_threads(run)
-        if ending.exit_code
-        else frozenset()
-    )
-    passed_on = related if first is not None else ()
+    end = _End(run, ending)
     return Outcome(
-        kind="exception" if handled is not None or printed or first else _kind(run),
-        decided_at=min(at, ending.ended),
-        source=source,
-        stopped_after=handled is not None
+        kind="exception" if end.is_an_exception else _kind(run),
+        decided_at=min(end.moment[0], ending.ended),
+        source=end.moment[1],
+        stopped_after=end.handled is not None
         and ending.exception is None
         and signal_of_driver(run) is not None,
         clocks=_clocks(run),
-        exception=exception,
-        passed_on=ending.exception if of_program is not None else None,
-        then=then,
-        call=next(
-            (e.call for e in raised[-1:] if isinstance(e, DriverCallFailed)), None
-        ),
-        received=received,
-        survived=tuple(
-            each
-            for each in received
-            if each not in passed_on
-            and not _is_one_of(each, own, exception)
-            and each.identity not in not_handled
-        ),
-        related=related,
-        missed=missed,
-        unrelated=unrelated,
-        reason=first,
-        exit=exit_call,
+        exception=end.exception,
+        passed_on=ending.exception if end.of_program is not None else None,
+        then=end.raised if end.replaced is not None else None,
+        call=end.call,
+        received=end.received,
+        survived=end.survived,
+        related=end.related,
+        missed=end.of_kind(1),
+        unrelated=end.of_kind(2),
+        reason=end.reason,
+        exit=end.exit_call,
         exit_code=ending.exit_code,
         by=ending.stopped,
         signal=signal_of_driver(run),
     )
+
+
+class _End:
+    """What is read of the end of a run: one question each, asked once."""
+
+    def __init__(self, run: RunTables, ending: Ending) -> None:
+        self._run, self._ending = run, ending
+        self.received = run.of(DriverCallFailed)
+        self.exit_call = _exit_call(run, ending.exit_code)
+        self._kinds = _by_its_code(run, self.exit_call)
+
+    @cached_property
+    def handled(self) -> DriverCallFailed | None:
+        """What a call had raised and the driver handled, and that ended it all the same."""
+        run, received = self._run, self.received
+        if self._ending.exception is not None:
+            return _replaced_while_closing(run, received, self._ending.exception)
+        return (
+            _handled_at_the_end(run, received)
+            or _exited_for(run, received)
+            or _printed_as_it_exited(run, received)
+        )
+
+    @cached_property
+    def _reported(self) -> DriverException | None:
+        """What the driver's process ended with."""
+        handled = self.handled
+        return self._ending.exception if handled is None else _as_exception(handled)
+
+    @cached_property
+    def of_program(self) -> DriverException | None:
+        """What a program had raised, of which the driver only got the exit code."""
+        return _raised_by_its_program(self._run, self._reported)
+
+    @cached_property
+    def raised(self) -> DriverException | None:
+        """The last exception of the driver, or of its program."""
+        return _with_handled(self.of_program or self._reported, self.received)
+
+    def of_kind(self, kind: int) -> tuple[DriverCallFailed, ...]:
+        """Return the errors of calls that the driver's code ties to its end, or does not.
+
+        Args:
+            kind: 0: their handlers led to it; 1: they left something undone; 2: others.
+        """
+        return tuple(each for each in self.received if each.id in self._kinds[kind])
+
+    @cached_property
+    def related(self) -> tuple[DriverCallFailed, ...]:
+        """The errors whose handlers led to the end."""
+        return self.of_kind(0)
+
+    @cached_property
+    def _before_cleanup(self) -> DriverException | None:
+        return _raised_before_cleanup(self.raised, self.received)
+
+    @cached_property
+    def reason(self) -> DriverCallFailed | DriverErrorLogged | None:
+        """The handled error that stands for what ended the work."""
+        logged = self._run.of(DriverErrorLogged)
+        return _first_of_the_related(
+            self.related or tuple(e for e in logged if e.id in self._kinds[0]),
+            self.raised,
+            self._before_cleanup or self.handled,
+        )
+
+    @cached_property
+    def replaced(self) -> DriverException | None:
+        """What had ended the work before the driver raised its last exception."""
+        if self.reason is not None:
+            return _as_exception(self.reason)
+        return self._before_cleanup or _counted_errors(
+            self._run, self.raised, self.received
+        )
+
+    @cached_property
+    def _printed(self) -> PrintedFailure | None:
+        if self.replaced is not None or self.raised is not None:
+            return None
+        return _printed_at_the_end(self._run, self.received)
+
+    @cached_property
+    def exception(self) -> DriverException | None:
+        """What ended the work."""
+        printed = self._printed
+        return self.replaced or self.raised if printed is None else _as_printed(printed)
+
+    @property
+    def is_an_exception(self) -> bool:
+        """Whether an exception that was handled, or only printed, ended it."""
+        found = (self.handled, self._printed, self.reason)
+        return any(each is not None for each in found)
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The identities of what ended the work."""
+        last = self.raised if self.reason else self.replaced or self.raised
+        return _identities(last, self.exit_call)
+
+    @cached_property
+    def _calls(self) -> tuple[DriverCallFailed, ...]:
+        """The calls that raised what ended the work."""
+        return tuple(
+            each
+            for each in self.received
+            if _is_one_of(each, self._own, self.exception)
+        )
+
+    @property
+    def moment(self) -> tuple[float, Source]:
+        """When the end was decided, and what that is read from."""
+        last: tuple[float, Source] = (self._ending.ended, "process-end")
+        if self._printed is not None:
+            last = (self._printed.at, "output")
+        moments = _moments(self._run, self._calls, self._own, self.exit_call)
+        return next(moments, last)
+
+    @property
+    def call(self) -> str | None:
+        """The call to Dask that raised what ended the work."""
+        raised = self._calls[-1:] if self.reason is None else (self.reason,)
+        return next((e.call for e in raised if isinstance(e, DriverCallFailed)), None)
+
+    @property
+    def survived(self) -> tuple[DriverCallFailed, ...]:
+        """The errors that the driver handled, and that did not end its work."""
+        not_handled = frozenset[str]()
+        if self._ending.exit_code:
+            # What ended another process of the command, or a thread, was not handled.
+            not_handled = _exceptions_of_processes(self._run)
+            not_handled |= _exceptions_of_threads(self._run)
+        ended = {*map(id, self._calls)}
+        if self.reason is not None:
+            ended |= {*map(id, self.related)}
+        return tuple(
+            each
+            for each in self.received
+            if id(each) not in ended and each.identity not in not_handled
+        )
 
 
 def _by_its_code(

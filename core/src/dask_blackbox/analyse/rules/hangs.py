@@ -110,65 +110,107 @@ def _stalls(case: Case) -> Iterator[Finding]:
     if signal_of_a_task(case) is not None:
         return  # no time limit was reached
     sent = signal_to_itself(case)
-    longest = hang.longest if hang else None
-    shared = _shared(longest)
-    if sent is not None and not shared:
+    if sent is not None and not _shared(hang.longest if hang else None):
         yield from _blocked_driver_finding(case, sent)
-        return
-    if hang is None or not hang.wanted:
-        if case.search_exception(ENDED_BY_US):
-            yield _ended_by_us_finding(case)
-        elif case.failed and case.blame.failure is None:
-            yield from _driver_wait_findings(case)
-            yield from _silent_worker_findings(case)
-        return
-    if frozen := frozen_in(case, hang):
+    elif hang is None or not hang.wanted:
+        yield from _stalls_without_tasks(case)
+    elif frozen := frozen_in(case, hang):
         yield _frozen_finding(case, hang, frozen)
-        return
-    idle = idle_share(case, hang, longest) if longest and not shared else None
-    busy = busy_share(case, hang, longest) if longest and not shared else None
-    # A driver that was stopped while a task was running need not have hung: who
-    # stopped it may have given up on a task that waits, not on one that computes.
-    stopped = case.outcome.kind == "interrupted"
-    asked = stopped or signal_of_driver(case.run) in ASKED
-    waits = shared or (idle is not None and asked)
-    gave_up = case.exception is not None or _exited_after_wait(case, hang)
-    if longest and not waits and (stopped or not gave_up):
-        return
-    reported = longest or (hang.tasks[0] if hang.tasks else None)
-    threads = _taken_threads(case, hang) if shared or idle is not None else 0
-    beside = _beside(hang)
-    yield STALLED.found(
-        (
-            f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
-            f"{duration(longest.executing_for or 0)}, and no task finished"
-            if longest and shared
-            else f"'{short(longest.prefix, 40)}' waited{code_line(longest.own_frame, ' at ', name_only=True)} for "
-            f"{duration(longest.executing_for or 0)}, and no task finished"
-            if longest and idle is not None
-            else f"No task finished for "
-            f"{duration(longest.executing_for or 0)}; '{short(longest.prefix, 40)}' "
-            f"was still running{', and blocked its worker' if longest.silent else ''}"
-            if longest
-            else f"No worker was left, and {wanted_tasks(case, hang)} waited"
-            if not hang.workers and case.deaths
-            else f"No task ran for {duration(hang.lasted)}: "
-            f"{counted(hang.wanted, 'task')} waited, and none was running"
+    elif hang.longest is None:
+        yield _idle_finding(case, hang)
+    else:
+        yield from _running_task_findings(case, hang, hang.longest)
+
+
+def _stalls_without_tasks(case: Case) -> Iterator[Finding]:
+    """Yield what was waited for where no task was."""
+    if case.search_exception(ENDED_BY_US):
+        yield _ended_by_us_finding(case)
+    elif case.failed and case.blame.failure is None:
+        yield from _driver_wait_findings(case)
+        yield from _silent_worker_findings(case)
+
+
+def _idle_finding(case: Case, hang: Hang) -> Finding:
+    """Return that tasks waited and none was running."""
+    beside, first = _beside(hang), next(iter(hang.tasks), None)
+    left = f"No worker was left, and {wanted_tasks(case, hang)} waited"
+    idle = (
+        f"No task ran for {duration(hang.lasted)}: {counted(hang.wanted, 'task')} waited, "
+        "and none was running"
+    )
+    return STALLED.found(
+        left if not hang.workers and case.deaths else idle,
+        cause=f"{_who_waits_for_whom(case, hang, None, 0)} {how_it_ended(case, hang)}",
+        remedy=_remedy_stalled(hang, None, computes=False),
+        confidence="medium",
+        subject=first.subject if first else None,
+        evidence=(
+            *(evidence_of_stack(case, beside) if beside else ()),
+            *evidence_of_hang(case, hang),
         ),
+    )
+
+
+def _running_task_findings(
+    case: Case, hang: Hang, longest: HangingTask
+) -> Iterator[Finding]:
+    """Yield that a task was still running, if the run need not just have been stopped.
+
+    A driver that was stopped while a task was running need not have hung: who stopped it may
+    have given up on a task that waits, not on one that computes.
+    """
+    shared, beside = _shared(longest), _beside(hang)
+    idle = None if shared else idle_share(case, hang, longest)
+    busy = None if shared else busy_share(case, hang, longest)
+    waits = shared is not None or idle is not None
+    if not _had_hung(case, hang, shared=shared is not None, waits=waits):
+        return
+    threads = _taken_threads(case, hang) if waits else 0
+    yield STALLED.found(
+        _title_of_task(longest, shared, waits=waits),
         cause=f"{_who_waits_for_whom(case, hang, idle, threads)} "
         + (_COMPUTED.format(busy) if busy else "")
         + how_it_ended(case, hang),
         remedy=_remedy_stalled(hang, longest, computes=busy is not None)
         + (_MORE_THREADS if threads else ""),
         # A task that executes may just be slow; one that waits for others is not.
-        confidence="low" if longest and not shared and idle is None else "medium",
-        subject=reported.subject if reported else None,
+        confidence="medium" if waits else "low",
+        subject=longest.subject,
         evidence=(
-            *(evidence_of_stack(case, longest) if longest else ()),
+            *evidence_of_stack(case, longest),
             *(evidence_of_stack(case, beside) if beside else ()),
             *evidence_of_hang(case, hang),
         ),
     )
+
+
+def _had_hung(case: Case, hang: Hang, *, shared: bool, waits: bool) -> bool:
+    """Return whether a run in which a task was running had hung when it ended.
+
+    Args:
+        shared: The task waited for something that tasks share.
+        waits: It waited for anything.
+    """
+    stopped = case.outcome.kind == "interrupted"
+    asked = stopped or signal_of_driver(case.run) in ASKED
+    if shared or (waits and asked):
+        return True
+    gave_up = case.exception is not None or _exited_after_wait(case, hang)
+    return gave_up and not stopped
+
+
+def _title_of_task(
+    task: HangingTask, shared: tuple[str, str] | None, *, waits: bool
+) -> str:
+    """Return what a task that was still running did: it waited, or it may just be slow."""
+    called, took = short(task.prefix, 40), duration(task.executing_for or 0)
+    if not waits:
+        blocked = ", and blocked its worker" if task.silent else ""
+        return f"No task finished for {took}; '{called}' was still running{blocked}"
+    place = code_line(task.own_frame, " at ", name_only=True)
+    what = f" for {shared[0]}" if shared else place
+    return f"'{called}' waited{what} for {took}, and no task finished"
 
 
 def _frozen_finding(

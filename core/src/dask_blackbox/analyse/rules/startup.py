@@ -92,6 +92,7 @@ from dask_blackbox.finding import (
     Confidence,
     Evidence,
     Finding,
+    RetryAdvice,
     Subject,
     lowest_confidence,
 )
@@ -244,7 +245,9 @@ def _start_by_the_driver(case: Case) -> Finding | None:
         ):
             return _cluster_object_finding(exception, case.exception_evidence())
     ended = _ended_command(case)
-    return None if ended is None else _command_finding(case, ended)
+    if ended is None:
+        return None
+    return _given_up_finding(case, ended) or _command_finding(case, ended)
 
 
 def _ended_command(case: Case) -> PrintedFailure | None:
@@ -363,8 +366,6 @@ def _given_up_after(case: Case) -> float | None:
 
 
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
-    if given_up := _given_up_finding(case, ended):
-        return given_up
     asked = ended.program or ended.traceback
     if not _OF_ROLE.search(asked):  # what ended as it was imported shows no role
         asked = "\n".join(each.command for each in _failed_commands(case))
@@ -696,9 +697,7 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
     elsewhere = "" if arrived or address else _joined_others(case)
     starting = _still_starting(case)
     preload = None if starting else _running_preload(case)
-    local = bool(arrived) and _is_local(case)
-    by_program = bool(arrived) and _started_by_a_program(case)
-    too_few = local and not died and not by_program
+    too_few = _asked_for_fewer(case, arrived) and not died
     remedy = (
         f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
         "only need more time, raise the timeout of `wait_for_workers` above "
@@ -717,8 +716,9 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
         remedy = _JOINED_ANOTHER
     elif too_few:
         remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
-    elif by_program and _is_local(case):
+    elif arrived and _started_by_a_program(case) and _is_local(case):
         remedy = _OUTPUT_OF_PROGRAM
+    advice: RetryAdvice | None = "code" if too_few or another or elsewhere else None
     return WORKERS_NEVER_ARRIVED.found(
         _title_of_arrival(arrived, wanted, waited)
         + (f"; {_what_starts(starting)}" if starting else "")
@@ -734,11 +734,7 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
         ),
         remedy=remedy,
         confidence="medium" if survived else "high",
-        retry_advice="unknown"
-        if starting
-        else "code"
-        if too_few or another or elsewhere
-        else None,
+        retry_advice="unknown" if starting else advice,
         retry_confidence="low" if starting else None,
         evidence=(
             *(_tried_elsewhere(case, another[0]) if another else ()),
@@ -746,6 +742,11 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
             *case.exception_evidence(),
         ),
     )
+
+
+def _asked_for_fewer(case: Case, arrived: int) -> bool:
+    """Return whether a cluster on this machine had been asked for fewer workers."""
+    return bool(arrived) and _is_local(case) and not _started_by_a_program(case)
 
 
 def _title_of_arrival(arrived: int, wanted: int, waited: str) -> str:
