@@ -172,6 +172,21 @@ def test_tasks_that_wait_behind_a_long_one_keep_the_others_idle() -> None:
     assert found.cost.amount == pytest.approx(30, abs=3)
 
 
+@pytest.mark.parametrize("paused", ["tcp://w4", "tcp://w1", "recorder"])
+def test_a_worker_that_was_paused_explains_its_long_task(paused: str) -> None:
+    even = tasks("apply", 24, seconds=0.2, threads=4)
+    long = a_task("apply-99", worker="tcp://w4", start=3.5, compute=10)
+    pause = an_event("process-paused", paused, at=12, pid=7, seconds=8.0)
+    wanted = demand(20, 10, *[5] * 12)
+    found = the("straggler", a_run(workers(4), graphs(2), even, long, wanted, pause))
+    evidence = [each.text for each in found.evidence]
+
+    says = "Worker tcp://w4 did not run for 8.0 s (SIGSTOP"
+    assert (says in found.cause) == (paused == "tcp://w4")
+    stopped = f"worker {paused} was stopped for 8.0 s"
+    assert (stopped in evidence) == (paused == "tcp://w4")
+
+
 @pytest.mark.parametrize(("seconds", "found"), [(6.0, True), (2.0, False)])
 def test_a_short_wait_of_the_cluster_is_reported_if_it_is_much_of_the_run(
     seconds: float, *, found: bool

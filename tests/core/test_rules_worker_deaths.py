@@ -251,11 +251,25 @@ def test_a_bus_error_is_one_of_a_mapped_file(*, code: int, mapped: bool) -> None
 
 
 def test_a_frozen_worker_is_not_called_signalled() -> None:
-    run = a_run(an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9))
-    found = the_verdict(run)
+    given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
+    found = the_verdict(a_run(given_up, killed_by(-9)))
 
     assert found.rule == "worker-heartbeat-timeout"
     assert "5 m 00 s" in found.cause
+    assert "SIGSTOP" not in found.cause
+
+
+def test_a_pause_of_a_worker_explains_that_it_was_silent() -> None:
+    given_up = an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300)
+    pause = an_event("process-paused", "tcp://w1", at=5.4, pid=100, seconds=310.0)
+    found = the_verdict(a_run(given_up, pause, killed_by(-9)))
+
+    assert (
+        "Worker tcp://w1 did not run for 5 m 10 s (SIGSTOP, a debugger" in found.cause
+    )
+    [evidence] = [each for each in found.evidence if "was stopped" in each.text]
+    assert evidence.at is not None
+    assert evidence.source == "events"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from dask_blackbox.analyse.earlier_failures import (
     with_end,
 )
 from dask_blackbox.analyse.earlier_runs import History
+from dask_blackbox.analyse.pauses import with_pauses
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
@@ -142,6 +143,7 @@ def diagnosis_of(
         if each.severity != "failure"
     ]
     others += _blocked_when_stopped(case, resolution)
+    others = [_with_pauses(case, each) for each in others]
     verdict = [] if resolution.verdict is None else [resolution.verdict]
     findings = sorted(unexplained([*verdict, *map(titled, others)]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
@@ -173,7 +175,7 @@ def _resolved(
         ),
     )
     resolution = _apply_earlier_failures(case, resolution)
-    return found, _titled(_apply_retry_counts(case, resolution))
+    return found, _titled(_apply_pauses(case, _apply_retry_counts(case, resolution)))
 
 
 def _titled(resolution: Resolution) -> Resolution:
@@ -245,6 +247,21 @@ def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:
             verdict = with_retry_history(case, resolution.verdict)
             return replace(resolution, verdict=verdict)
     return resolution
+
+
+def _apply_pauses(case: Case, resolution: Resolution) -> Resolution:
+    """Return a resolution whose verdict names the pauses of processes that explain it."""
+    verdict = resolution.verdict
+    if verdict is None:
+        return resolution
+    return replace(resolution, verdict=_with_pauses(case, verdict))
+
+
+def _with_pauses(case: Case, finding: Finding) -> Finding:
+    found = [finding]
+    with guard("pauses of processes"):
+        found.append(with_pauses(case, finding))
+    return found[-1]
 
 
 def _gravity(finding: Finding) -> tuple[int, float]:
