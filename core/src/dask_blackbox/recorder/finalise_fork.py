@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 from dask_blackbox.formatting import duration
@@ -31,6 +33,7 @@ Send = Callable[[Reply], None]
 
 _SIGNAL_AT_PARENTS_END = 1  # `PR_SET_PDEATHSIG`, from linux/prctl.h
 _THREADS_ENDING = 1.0  # seconds
+_OF_POLARS = re.compile(r"polars-\d|tokio-rt|async-executor")
 _POLLING = 0.005
 
 
@@ -50,7 +53,11 @@ class OwnThreads:
         return pool
 
     async def ended(self) -> bool:
-        """End them; return whether this process has only one thread now."""
+        """End them; return whether this process can be forked now.
+
+        It cannot if Python has another thread, or if polars has computed something: the
+        fork would wait for ever for threads of polars that only this process has.
+        """
         pool, self._pool = self._pool, self._new_pool()
         pool.shutdown(wait=False)
         deadline = time.monotonic() + _THREADS_ENDING
@@ -58,7 +65,15 @@ class OwnThreads:
             if time.monotonic() > deadline:
                 return False
             await asyncio.sleep(_POLLING)
-        return sys.platform == "linux"
+        return sys.platform == "linux" and not _polars_computes()
+
+
+def _polars_computes() -> bool:
+    names = []
+    for each in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):  # it has just ended
+            names.append(each.read_text())
+    return any(_OF_POLARS.match(name) for name in names)
 
 
 class Ended(NamedTuple):
