@@ -121,7 +121,7 @@ def _named(message: str, *, host: str = "node-1", died: str = GONE) -> Finding:
     [
         f"Missing required workers: {{'{GONE}'}}",
         "rank 1 (pid 4711) did not answer",
-        "Process 4711 has left the group",
+        "the process id 4711 has left the group",
     ],
 )
 def test_a_worker_that_an_exception_names_and_that_died_is_the_root(
@@ -141,6 +141,8 @@ def test_a_worker_that_an_exception_does_not_name_is_no_root() -> None:
     assert _named(f"Missing required workers: {{'{HERE}'}}").before == ()
     assert _named("rank 1 (pid 4712) did not answer").before == ()
     assert _named("4711 rows are left").before == ()
+    assert _named("process 4711 rows first").before == ()
+    assert _named(f"{GONE} and {HERE} differ").before == ()
 
 
 def test_the_process_of_another_host_may_have_the_same_id() -> None:
@@ -184,6 +186,12 @@ def test_a_line_that_deleted_them_is_named_instead() -> None:
     )  # fmt: skip
 
     assert "Spilled results" not in _missing(removed).title
+
+
+def test_a_worker_that_closes_removes_its_own_folder() -> None:
+    closing = an_event("worker-closing", HERE, at=11.9, reason="worker-close")
+
+    assert "Spilled results" not in _missing(closing).title
 
 
 @pytest.mark.parametrize(

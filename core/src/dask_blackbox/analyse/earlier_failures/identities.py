@@ -14,6 +14,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.earlier_failures.incident import (
     Earlier,
+    Grade,
     ended_with,
     remedy_of_deaths,
     what_ended,
@@ -24,8 +25,8 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.rule import read_page
 from dask_blackbox.analyse.side_effects import removed_files, worker_of_folder
-from dask_blackbox.analyse.symptoms import is_leftover, lacks_something
-from dask_blackbox.events import WorkerRemoved
+from dask_blackbox.analyse.symptoms import is_absence, is_leftover, lacks_something
+from dask_blackbox.events import WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import ChainStep, Finding, Subject
 from dask_blackbox.formatting import capital, counted, quoted, quoted_key, short
 from dask_blackbox.patterns import bounded
@@ -34,7 +35,7 @@ from dask_blackbox.run_tables import FINISHED, epoch
 _ADDRESS = bounded(
     r"\b(?:tcp|tls|ucx|wss?)://(?:[\w.-]{1,253}|\[[0-9a-f:]{2,40}\]):\d{2,5}\b"
 )
-_PROCESS = bounded(r"\b(?:pid|PID|[Pp]rocess(?: id)?)\b[ =:#]{0,3}(?P<pid>\d{2,10})\b")
+_PROCESS = bounded(r"\b(?:pid|PID|[Pp]rocess id)\b[ =:#]{0,3}(?P<pid>\d{2,10})\b")
 _LONGEST = 20_000
 """Characters of a message that are searched."""
 
@@ -59,13 +60,11 @@ def lost_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
         if each.address == left.subject and abs(each.at - left.at) <= CLOCKS
     ]
     held = {case.prefix_of(key) for death in deaths for key in death.executing}
-    leftover = ended_with(case, is_leftover)
-    if leftover and failure.prefix in held:
+    if failure.prefix in held and ended_with(case, is_leftover):
         return  # what a task of its kind had begun as its worker died
     how = _ended(case, deaths)
     slug = case.cause_of(deaths[-1]).slug if deaths else "unknown"
     same = f"{quoted_key(failure.key)} had finished before"
-    met = leftover or ended_with(case, lacks_something)
     yield Earlier(
         at=left.at,
         text=f"{capital(case.name_of(left.subject))}, which held the results of finished "
@@ -73,7 +72,7 @@ def lost_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
         message=f"{left.subject} left with {left.lost_computed} results",
         source="workers",
         headline=f"A worker{how}",
-        grade="proved" if met else "evidence",
+        grade=_grade_of_rerun(case),
         root=failure,
         rule="" if slug == "unknown" else slug,
         then=(ChainStep(at=left.at, text=ran),),
@@ -84,6 +83,13 @@ def lost_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
         "not move or delete its input, write a file under another name and rename it, and "
         "use `insert or ignore`. Or release its future as soon as its result is not needed.",
     )
+
+
+def _grade_of_rerun(case: Case) -> Grade:
+    """Return how sure it is that an error is of a task that ran again."""
+    if ended_with(case, is_leftover) or ended_with(case, is_absence):
+        return "proved"
+    return "possible" if ended_with(case, lacks_something) else "evidence"
 
 
 def _ended(case: Case, deaths: list[WorkerExit]) -> str:
@@ -127,11 +133,18 @@ def _number_run_again(case: Case, left: WorkerRemoved) -> int:
 
 
 def named_workers(case: Case, verdict: Finding) -> Iterator[Earlier]:
-    """Yield the deaths of workers that an exception names: the same address, or process."""
+    """Yield the deaths of workers that an exception names: the same address, or process.
+
+    One that names workers that are there as well may be about any of them.
+    """
     ended = what_ended(case)
     message = "" if ended is None else ended[1][:_LONGEST]
     addresses = {*_ADDRESS.findall(message)}
     pids = {int(each["pid"]) for each in _PROCESS.finditer(message)}
+    failure = case.blame.failure
+    own = set[str]() if failure is None else {failure.worker}
+    if addresses & {*case.run.workers["address"]} - _gone(case) - own:
+        return
     on_one_host = case.run.workers["host"].n_unique() == 1
     for death in case.deaths:
         if death.address in addresses:
@@ -158,6 +171,15 @@ def named_workers(case: Case, verdict: Finding) -> Iterator[Earlier]:
         )
 
 
+def _gone(case: Case) -> set[str]:
+    """Return the addresses of workers that had left before the outcome, however that was."""
+    return {
+        each.subject
+        for each in case.run.of(WorkerRemoved)
+        if not case.outcome.is_after(each.at)
+    }
+
+
 def emptied_folders(case: Case, verdict: Finding) -> Iterator[Earlier]:
     """Yield that spilled results were deleted: the path is in the worker's own local directory."""
     failure = case.blame.failure
@@ -170,6 +192,11 @@ def emptied_folders(case: Case, verdict: Finding) -> Iterator[Earlier]:
     known = any(each.at <= failure.at for each in removed_files(case, failure.message))
     if folder not in failure.message or known:
         return
+    if any(
+        each.subject == owner.subject and each.at <= failure.at
+        for each in (*case.run.of(WorkerRemoved), *case.run.of(WorkerClosing))
+    ):
+        return  # it removes its own directory as it closes
     who = case.name_of(owner.subject)
     workers = {
         each.worker for each in case.failures if each.exception == failure.exception

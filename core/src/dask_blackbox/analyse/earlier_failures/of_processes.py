@@ -23,6 +23,7 @@ from dask_blackbox.analyse.earlier_failures.incident import (
 from dask_blackbox.analyse.exception_context import setup_failed_before
 from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.outcome import CLOCKS
+from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
@@ -141,8 +142,7 @@ def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
         if verdict.rule == "worker-start-failed" and of_command:
             continue  # a `dask worker` that did not start: what the verdict is about
         name, message = class_of(each.exception or ""), each.message or ""
-        named = (f for f in case.failures if class_of(f.exception) == name)
-        root = next((f for f in named if f.message == message), None)
+        root = _task_that_raised(case, name, message)
         where = f" in '{short(root.called, 40)}'" if root is not None else ""
         line = code_line(each)
         by_driver = each.pid in ignored
@@ -162,6 +162,18 @@ def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
             line=line,
             root=root,
         )
+
+
+def _task_that_raised(case: Case, name: str, message: str) -> TaskFailure | None:
+    """Return the first failed task with such an exception."""
+    return next(
+        (
+            each
+            for each in case.failures
+            if class_of(each.exception) == name and each.message == message
+        ),
+        None,
+    )
 
 
 def _unrelated_processes(case: Case, ignored: set[int]) -> Iterator[DriverRaised]:
