@@ -110,6 +110,7 @@ class Redactor:
         )
         self._plain_groups: OrderedDict[str, bool] = OrderedDict()
         self._plain_texts: dict[str, str] = {}
+        self._plain_names: dict[str, str] = {}
         self._streams: OrderedDict[tuple[object, ...], PemState] = OrderedDict()
 
     def mask(self, values: Iterable[str]) -> None:
@@ -117,18 +118,27 @@ class Redactor:
         self._redaction.mask(maskable_values(values))
         self._plain_groups.clear()
         self._plain_texts.clear()
+        self._plain_names.clear()
 
     def text(self, text: str) -> str:
         """Return `text` without secrets, and such that any encoding can hold it."""
-        known = self._plain_texts.get(text)
-        if known is not None:
-            return known
-        clean = self._checked(lambda: self._redaction.text(_prepared(text)), text)
-        if len(text) <= _REPEATED and clean is not NOT_CHECKED:
-            if len(self._plain_texts) >= _REMEMBERED:
-                self._plain_texts.clear()
-            self._plain_texts[text] = clean
-        return clean
+        return self._remembered(
+            self._plain_texts,
+            text,
+            lambda: self._checked(lambda: self._redaction.text(_prepared(text)), text),
+        )
+
+    @staticmethod
+    def _remembered(known: dict[str, str], text: str, clean: Callable[[], str]) -> str:
+        """Return a text without secrets; a short one is checked once as long as it is known."""
+        found = known.get(text)
+        if found is None:
+            found = clean()
+            if len(text) <= _REPEATED and found is not NOT_CHECKED:
+                if len(known) >= _REMEMBERED:
+                    known.clear()
+                known[text] = found
+        return found
 
     def _checked(self, clean: Callable[[], str], text: str) -> str:
         """Return a text without secrets, or a note in its place if that takes too long.
@@ -208,7 +218,11 @@ class Redactor:
     def _listed(self, value: object) -> object:
         """Return what is listed of packages, modules or functions: no names of secrets."""
         if isinstance(value, str):
-            return self._redaction.text(_prepared(value), names=False)
+            return self._remembered(
+                self._plain_names,
+                value,
+                lambda: self._redaction.text(_prepared(value), names=False),
+            )
         if isinstance(value, dict):
             return {self._listed(k): self._listed(v) for k, v in value.items()}
         return self.value(value)
