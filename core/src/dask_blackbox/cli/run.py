@@ -214,11 +214,16 @@ _TAIL = 65_536
 
 def _descendants(pid: int) -> Iterator[int]:
     """Yield the processes that descend from one; none where the system does not list them."""
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, children.read_text().split()):
-                yield child
-                yield from _descendants(child)
+    # Five times a second: `pathlib` takes three times as long.
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/task/{thread}/children") as children,  # noqa: PTH123
+            ):
+                for child in map(int, children.read().split()):
+                    yield child
+                    yield from _descendants(child)
 
 
 def _command_of(pid: int) -> str:
