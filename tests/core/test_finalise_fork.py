@@ -28,3 +28,27 @@ def test_a_process_in_which_polars_has_computed_is_not_forked() -> None:
     )
 
     assert done.stdout.split() == ["True", "False"]
+
+
+_WAITS = """
+import asyncio, threading
+from dask_blackbox.protocol.messages import Limits
+from dask_blackbox.recorder import finalise_fork
+
+finalise_fork._STUCK = 0.5
+
+def wait_for_ever(send):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+print(asyncio.run(finalise_fork.work_in_fork(wait_for_ever, Limits(), print)))
+"""
+
+
+def test_a_fork_that_waits_for_ever_is_ended() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WAITS], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "Ended(done=False, limit=None)"

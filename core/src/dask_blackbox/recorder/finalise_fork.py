@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from dask_blackbox.capture.process import stat_fields
 from dask_blackbox.formatting import duration
 from dask_blackbox.protocol.messages import Limits, Reply, decode_reply, encode
 from dask_blackbox.recorder.process_limits import limited
@@ -32,9 +33,13 @@ logger = logging.getLogger("dask_blackbox.recorder")
 Send = Callable[[Reply], None]
 
 _SIGNAL_AT_PARENTS_END = 1  # `PR_SET_PDEATHSIG`, from linux/prctl.h
-_THREADS_ENDING = 1.0  # seconds
+_THREADS_ENDING = 0.3
+"""Seconds; one that is busy, with the files of another recording, takes longer."""
+_STUCK, _LOOKING = 30.0, 1.0
+"""Seconds without CPU time after which a fork is taken to wait for ever, and between looks."""
 _OF_POLARS = re.compile(r"polars-\d|tokio-rt|async-executor")
 _POLLING = 0.005
+_CPU = slice(11, 13)  # user and system time in what follows a process's name
 
 
 class OwnThreads:
@@ -116,10 +121,30 @@ async def work_in_fork(
                 send(decode_reply(line))
         return os.waitpid(fork, 0)[1]
 
-    code = os.waitstatus_to_exitcode(await asyncio.to_thread(relay))
+    relaying = asyncio.ensure_future(asyncio.to_thread(relay))
+    await _until_done(relaying, fork)
+    code = os.waitstatus_to_exitcode(await relaying)
     if code:
         logger.warning("the process that finishes the recording ended with %d", code)
     return Ended(done=not code, limit=_limit(code, limits))
+
+
+async def _until_done(relaying: asyncio.Future[int], fork: int) -> None:
+    """Wait for the end of a fork; kill one that waits for a thread that it has not.
+
+    What waits for a store tries again, which takes some CPU time.
+    """
+    used, since = "", time.monotonic()
+    while not relaying.done():
+        await asyncio.wait((relaying,), timeout=_LOOKING)
+        now, fields = time.monotonic(), stat_fields(fork)
+        if (cpu := " ".join(fields[_CPU])) != used:
+            used, since = cpu, now
+        elif now - since > _STUCK and not relaying.done():
+            logger.warning("the process that finishes the recording no longer works")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(fork, signal.SIGKILL)
+            return
 
 
 def _work(
