@@ -168,6 +168,19 @@ def test_what_lies_in_memory_makes_space_by_what_reports_least(
     assert rows_in(spool)["log"] == 1
 
 
+def test_a_segment_that_was_begun_and_not_written_is_no_damage(tmp_path: Path) -> None:
+    before = Spool(tmp_path, "r", "a")
+    before.append("w", 1, 1.0, {"event": [an_event_row(1)]})
+    before.close_if_due(now=True)
+    # As of a recorder that was killed between the two.
+    (before.folder / "a-000002.seg").touch()
+
+    after = Spool(tmp_path, "r", "b")
+
+    assert after.waiting() == ["a-000001.seg"]
+    assert [each.name for each in after.folder.iterdir()] == ["a-000001.seg"]
+
+
 def test_a_folder_that_is_deleted_is_made_again(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "r", "r", "w")
     spool.append("s", 1, 1.0, {"event": [an_event_row(1)]})

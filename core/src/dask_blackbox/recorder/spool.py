@@ -137,8 +137,12 @@ class Spool:
         with contextlib.suppress(OSError):
             make_private_folder(self.folder)
             for path in sorted(self.folder.glob("*.seg")):  # of a recorder that died
+                size = path.stat().st_size
+                if not size:  # it died before it wrote anything: nothing is missing
+                    path.unlink()
+                    continue
                 self._closed[path.name] = time.monotonic()
-                self._sizes[path.name] = path.stat().st_size
+                self._sizes[path.name] = size
 
     # Rows
 
