@@ -122,8 +122,8 @@ def defined_in(module: Path) -> set[str]:
     return found
 
 
-def test_there_are_ten_questions() -> None:
-    assert len(QUESTIONS) == 10
+def test_there_are_at_least_ten_questions() -> None:
+    assert len(QUESTIONS) >= 10
 
 
 @pytest.mark.parametrize("row", QUESTIONS, ids=lambda row: row["symbol"])
