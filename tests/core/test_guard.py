@@ -118,7 +118,11 @@ def test_what_the_guard_swallows_fails_a_test(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(conditions.__file__).parent)},
+        # Nothing else: a variable that another test changes is not what this is about.
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(Path(conditions.__file__).parent),
+        },
         capture_output=True,
         text=True,
         check=False,
