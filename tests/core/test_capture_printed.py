@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from conditions import scaled
 from dask_blackbox.capture.logs import LogTap
 from dask_blackbox.capture.masked_values import OwnSecrets
 from dask_blackbox.capture.printed_lines import WorkerPrintedLines
@@ -150,7 +151,7 @@ def test_a_flood_that_ends_leaves_space_for_later_lines(tmp_path: Path) -> None:
     with printing.listening():
         for number in range(20_000):
             print("line", number)
-        deadline, number = time.monotonic() + 30, 0
+        deadline, number = time.monotonic() + scaled(30), 0
         while not any("left out" in row[7] for row in printing.in_ring):
             assert time.monotonic() < deadline
             time.sleep(0.1)
