@@ -55,7 +55,7 @@ def _shares_a_fixture(item: pytest.Item) -> bool:
 
 def _seconds_allowed(config: pytest.Config, item: pytest.Item) -> float:
     marked = item.get_closest_marker("timeout")
-    return float(marked.args[0] if marked else config.getini("timeout"))
+    return float(marked.args[0] if marked else config.getini("timeout") or 0.0)
 
 
 @pytest.hookimpl(wrapper=True)
