@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -10,7 +11,13 @@ import msgspec
 
 from dask_blackbox.card_data import NOT_STORED, CardData, RunState
 from dask_blackbox.decoding import checked
-from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
+from dask_blackbox.finding import (
+    ChainStep,
+    Change,
+    CurrentState,
+    Finding,
+    RetryAdvice,
+)
 from dask_blackbox.guard import guard
 from dask_blackbox.job_history import Past
 from dask_blackbox.patterns import bounded
@@ -143,6 +150,7 @@ def card_of(
     spooled: bool = False,
     reason: str | None = None,
     history: History | None = None,
+    history_of: Callable[[], History] | None = None,
 ) -> RunCard:
     """Return the card of a run.
 
@@ -155,6 +163,7 @@ def card_of(
         spooled: Whether it is in this machine's spool, if not.
         reason: Why not, if not.
         history: The runs before it, if the history was read.
+        history_of: Reads it, for a run that continues; only called if nothing has moved for long.
     """
     # Reading a card, which hosts do often, needs none of this.
     from dask_blackbox.analyse import Case, state_of, verdict_of
@@ -177,6 +186,7 @@ def card_of(
         chain = chain_of(case, verdict, changes)
     with guard("tasks that were given up"):
         others = with_killed_tasks(run, others)
+    now = _now(run, history_of) if state == "running" else None
     verdict, chain, others = _with_host_names(run, verdict, chain, others)
     unrecorded = None
     if not recorded:
@@ -187,8 +197,11 @@ def card_of(
         run_id=run.manifest.run_id,
         attempt=run.manifest.attempt,
         state=state,
-        headline=_headline(run, state, verdict, others, numbers, unrecorded=unrecorded),
+        headline=_headline(
+            run, state, verdict, others, numbers, unrecorded=unrecorded, now=now
+        ),
         verdict=verdict,
+        now=now,
         chain=chain,
         findings=others,
         changes=changes,
@@ -199,6 +212,21 @@ def card_of(
         ),
         links=dict(links or {}),
     )
+
+
+def _now(
+    run: RunTables, history_of: Callable[[], History] | None
+) -> CurrentState | None:
+    """Return what a run that continues is doing, with the host's names of its tasks."""
+    from dask_blackbox.analyse.current_state import current_state
+    from dask_blackbox.analyse.earlier_runs import History
+    from dask_blackbox.analyse.headline import HostNames
+
+    found: list[CurrentState] = []
+    with guard("what a run in progress is doing"):
+        state = current_state(run, cache(history_of or History))
+        found.append(HostNames(run).in_current_state(state))
+    return next(iter(found), None)
 
 
 def _with_bundle(
@@ -259,6 +287,7 @@ def _headline(
     numbers: Mapping[str, float],
     *,
     unrecorded: str | None,
+    now: CurrentState | None,
 ) -> str:
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
     from dask_blackbox.analyse.run_state import is_clusterless, silent_for
@@ -273,4 +302,5 @@ def _headline(
         unrecorded=unrecorded,
         clusterless=is_clusterless(run),
         silent=silent_for(run) if state == "running" else 0.0,
+        now=now,
     )

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from dask_blackbox.finding import ChainStep, Change, Finding
+from dask_blackbox.finding import ChainStep, Change, CurrentState, Finding
 from dask_blackbox.job_history import Past
 from dask_blackbox.manifest import Completeness
 
@@ -48,6 +48,7 @@ class CardData(msgspec.Struct, frozen=True, kw_only=True):
         state: How it ended.
         headline: Summary in one line.
         verdict: The finding that explains a failed run; null if nothing failed.
+        now: What it is doing, of a run that has not ended; null of any other.
         chain: The steps that led to the outcome, from the root to the last one, the
             outcome itself; empty if nothing failed.
         findings: All other findings, most severe first.
@@ -66,6 +67,7 @@ class CardData(msgspec.Struct, frozen=True, kw_only=True):
     state: RunState
     headline: str
     verdict: Finding | None = None
+    now: CurrentState | None = None
     chain: tuple[ChainStep, ...] = ()
     findings: tuple[Finding, ...] = ()
     changes: tuple[Change, ...] = ()

@@ -121,6 +121,32 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     own_title: str = ""
 
 
+class CurrentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run that has not ended is doing.
+
+    Attributes:
+        text: In a line without a full stop.
+        waits: Whether it waits for something, and has done so for longer than is usual.
+        since: Since when it waits or no task has finished, epoch seconds.
+        cause: Why, naming the concrete task, line, worker and numbers.
+        usual: What is usual for this job, as far as its runs show.
+        ends: What would end the wait.
+        remedy: What to do, if it waits.
+        rule: The rule that explains the wait; empty if none does.
+        evidence: The evidence, strongest first.
+    """
+
+    text: str
+    waits: bool = False
+    since: float | None = None
+    cause: str = ""
+    usual: str = ""
+    ends: str = ""
+    remedy: str = ""
+    rule: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One difference from the last good run of the same job.
 

@@ -51,6 +51,7 @@ class RunTables:
         last_heartbeat: Epoch seconds at which the recorder was last known to live.
         clock_ahead: Seconds by which the clock of who reads is ahead of the store's; 0 where
             it was not measured, since it makes no difference.
+        continues: Whether `ending` is only assumed, to explain what a run in progress waits for.
         ending_whole: Whether `ending` is all that was known of the end; else only its
             state is left of it, which is no ground for a verdict.
     """
@@ -71,6 +72,7 @@ class RunTables:
         self.damaged = damaged or {}
         self.last_heartbeat = last_heartbeat
         self.ending_whole, self.clock_ahead = True, 0.0
+        self.continues = False
         self._frames = frames
         self._tables: dict[str, pl.DataFrame] = {}
         self._events: dict[type[Event], tuple[Event, ...]] = {}

@@ -23,6 +23,8 @@ from dask_blackbox.manifest import SPOOL, Completeness, Ending
 from dask_blackbox.run_tables import RunTables
 
 _BEHIND = 30.0
+_SILENT = 15.0
+"""Seconds without a heartbeat, of which a running recorder writes one every five."""
 _SOURCES = 20
 _READ_NO_LINES = ("itself", "the nanny's log")  # of those who report an exit
 _DRIVER = "driver"  # the source of the driver's lines
@@ -64,23 +66,27 @@ def _damage(why: str) -> str:
     return why[3:] if why.startswith("it is missing") else f"is damaged: {why}"
 
 
-def _without_an_end(run: RunTables) -> str:
-    silent = duration(max(silent_for(run), 0.0))
+def _without_an_end(run: RunTables) -> Iterator[tuple[str, str]]:
+    silent = max(silent_for(run), 0.0)
+    ago = f"last heartbeat was {duration(silent)} ago"
     if state_of(run) == "running":
-        return (
-            f"has not reported the end of the run; its last heartbeat was {silent} ago"
-        )
+        if silent > _SILENT:
+            yield "recorder", f"has not reported the end of the run; its {ago}"
+        return
     reached = duration(recorded_until(run) - run.manifest.started)
-    return (
-        f"no process was left to report how the run ended; the recording ends {reached} "
-        f"after the start, and the last heartbeat was {silent} ago"
+    yield (
+        "recorder",
+        (
+            "no process was left to report how the run ended; the recording ends "
+            f"{reached} after the start, and the {ago}"
+        ),
     )
 
 
 def _missing_from_ending(run: RunTables) -> Iterator[tuple[str, str]]:
     ending = run.ending
     if ending is None:
-        yield "recorder", _without_an_end(run)
+        yield from _without_an_end(run)
         return
     if ending.state == "lost":
         yield (

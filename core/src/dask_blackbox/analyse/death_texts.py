@@ -228,6 +228,8 @@ def _waited_until(case: Case) -> str:
     if case.state in ("aborted", "lost"):
         by = signal_of_driver(case.run)
         waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"
+        if case.run.continues:
+            waited = "the driver is waiting"
         return f"No exception was raised: {empty}{', and ' if empty else ''}{waited}."
     if empty and case.only_waited:
         return f"No task raised an exception: {empty}, and the driver kept waiting."

@@ -75,12 +75,23 @@ class DriverPosition(HasStack):
         stack: Where it was, the innermost frame last.
         connecting: Clients that were trying to reach a scheduler, with the seconds until
             the run ended.
+        cpu: Seconds on a core at that line until it was reported; None: not known.
+        reported_after: Seconds at that line when it was reported.
     """
 
     at: float
     lasted: float
     stack: tuple[Frame, ...] = field(default=(), repr=False)
     connecting: tuple[ClientConnecting, ...] = ()
+    cpu: float | None = None
+    reported_after: float = 0.0
+
+    @property
+    def cpu_share(self) -> float | None:
+        """The share of a core that the driver used there; None: not known."""
+        if self.cpu is None or not self.reported_after:
+            return None
+        return self.cpu / self.reported_after
 
     @property
     def blocked_for(self) -> str:
@@ -153,6 +164,8 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
             for each in last.connecting
             if each.address or each.scheduler_file
         ),
+        cpu=last.cpu,
+        reported_after=reported_after,
     )
 
 

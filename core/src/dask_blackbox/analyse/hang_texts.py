@@ -9,7 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition, shared_object_in
-from dask_blackbox.analyse.frames import user_frames
+from dask_blackbox.analyse.frames import HasStack, user_frames
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.analyse.standstills import HELD, Hang, HangingTask
@@ -39,20 +39,23 @@ def wanted_tasks(case: Case, hang: Hang) -> str:
 
 def how_it_ended(case: Case, hang: Hang) -> str:
     """Return a sentence on how long nothing moved, and what ended it."""
+    if case.run.continues:
+        return f"No task has finished for {duration(hang.lasted)}."
     stalled = f"No task finished for {duration(hang.lasted)}"
     if hang.ended_by_us:
         return f"{stalled}; then `blackbox.stall.end-run` ended the run."
+    return f"{stalled}; then the driver {_what_the_driver_did(case)}."
+
+
+def _what_the_driver_did(case: Case) -> str:
     if case.outcome.kind == "exit-code":
-        return f"{stalled}; then the driver exited."
+        return "exited"
     if case.outcome.kind == "interrupted":
-        return f"{stalled}; then the driver was interrupted (Ctrl-C or SIGINT)."
+        return "was interrupted (Ctrl-C or SIGINT)"
     if case.exception is None:
-        return f"{stalled}; then the driver was stopped."
-    if case.gave_up_waiting:
-        return (
-            f"{stalled}; then the driver stopped waiting and failed without the result."
-        )
-    return f"{stalled}; then the driver stopped waiting."
+        return "was stopped"
+    without = " and failed without the result" if case.gave_up_waiting else ""
+    return f"stopped waiting{without}"
 
 
 def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
@@ -200,15 +203,20 @@ _BUSY, _COMPUTING = 0.2, 0.8
 _FEWEST = 3
 
 
+def is_a_wait(place: HasStack) -> bool:
+    """Return whether a task or the driver is in a call that waits, by its innermost frame."""
+    if not place.stack:
+        return False
+    innermost = place.stack[-1]
+    return innermost.file.endswith(_FILES) or bool(_CALLS.search(innermost.code))
+
+
 def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
     """Return the share of a core that the worker of a waiting task used meanwhile.
 
     None if the task is in no call that waits, if its worker computed, or if it is unknown.
     """
-    if not task.stack:
-        return None
-    innermost = task.stack[-1]
-    if not innermost.file.endswith(_FILES) and not _CALLS.search(innermost.code):
+    if not is_a_wait(task):
         return None
     share = _used_meanwhile(case, hang, task)
     return share if share is not None and share < _BUSY else None

@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.run_state import State, state_of
 from dask_blackbox.events import TaskNamed
-from dask_blackbox.finding import ChainStep, Finding
+from dask_blackbox.finding import ChainStep, CurrentState, Finding
 from dask_blackbox.formatting import counted, duration, short, short_with_paths, size
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -31,6 +31,7 @@ def headline_of(
     unrecorded: str | None = None,
     clusterless: bool = False,
     silent: float = 0.0,
+    now: CurrentState | None = None,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -40,6 +41,7 @@ def headline_of(
         unrecorded: What became of a recording that is not in its store, and why.
         clusterless: The driver was recorded and no cluster was: there was no client.
         silent: Seconds since the last sign of life of a run that has not ended.
+        now: What such a run is doing.
     """
     if verdict is not None:
         return short_with_paths(verdict.title, _LONGEST)
@@ -50,7 +52,8 @@ def headline_of(
         return f"{state.capitalize()} after {took} without a Dask client: {_LOCAL}"
     if state == "running":
         last = f"; last heartbeat {duration(silent)} ago" if silent > _SILENT else ""
-        return f"Running for {took}: {_work(numbers)}{last}"
+        text = f"Running for {took}: {_work(numbers)}" if now is None else now.text
+        return f"{short_with_paths(text, _LONGEST - len(last))}{last}"
     if state != "succeeded":
         return f"{state.capitalize()} after {took}: {_work(numbers)}"
     warnings = [each.rule for each in findings if each.severity == "warning"]
@@ -157,6 +160,20 @@ class HostNames:
             evidence=tuple(
                 msgspec.structs.replace(each, text=self.in_text(each.text))
                 for each in finding.evidence
+            ),
+        )
+
+    def in_current_state(self, state: CurrentState) -> CurrentState:
+        """Return what a run is doing with the names of tasks."""
+        return msgspec.structs.replace(
+            state,
+            text=self.in_text(state.text),
+            cause=self.in_text(state.cause),
+            usual=self.in_text(state.usual),
+            remedy=self.in_text(state.remedy),
+            evidence=tuple(
+                msgspec.structs.replace(each, text=self.in_text(each.text))
+                for each in state.evidence
             ),
         )
 

@@ -211,7 +211,12 @@ def hang_of(run: RunTables) -> Hang | None:
         unrunnable=last.unrunnable,
         waiting=last.waiting,
         taken=last.taken,
-        tasks=_tasks(last, _begun_on_the_dead(run), _since(stalls[-1], gave_up)),
+        tasks=_tasks(
+            last,
+            _begun_on_the_dead(run),
+            _since(stalls[-1], gave_up),
+            later=max(end - at, 0.0) if run.continues else 0.0,
+        ),
         silent=_silent(last, stalls[-1]),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
@@ -287,13 +292,18 @@ def _since(last: Stall, gave_up: float) -> dict[str, float]:
 
 
 def _tasks(
-    stall: Stall, begun: Mapping[tuple[str, str], float], until: Mapping[str, float]
+    stall: Stall,
+    begun: Mapping[tuple[str, str], float],
+    until: Mapping[str, float],
+    *,
+    later: float,
 ) -> tuple[HangingTask, ...]:
     """Return the tasks that were assigned.
 
     Args:
         begun: When those began whose worker did not answer, by worker and key.
         until: For how long tasks had run by the end of the hang, where a later report says so.
+        later: Seconds for which they have been running since the report.
     """
     found = []
     for each in stall.processing:
@@ -305,7 +315,7 @@ def _tasks(
         if start is not None and start <= stall.at:
             lasted = stall.at - start
         elif lasted is not None:
-            lasted = max(lasted, until.get(each.key, 0.0))
+            lasted = max(lasted, until.get(each.key, 0.0)) + later
         found.append(
             HangingTask(
                 key=each.key,

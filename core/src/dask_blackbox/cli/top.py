@@ -20,6 +20,7 @@ from dask_blackbox.manifest import Progress
 if TYPE_CHECKING:  # heavy
     from rich.console import Group
 
+    from dask_blackbox.finding import CurrentState
     from dask_blackbox.reader import Run
 
 _WARNING = 30
@@ -59,7 +60,10 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
     snapshots = [run] if once else snapshots_of(store, run, interval)
     if not console.is_terminal:
         for run in snapshots:
-            click.echo(_line(run))
+            now = _now(run)
+            click.echo(_line(run) + (f"; {plain(now.text)}" if now else ""))
+            for label, line in _rows_of(now) if now and now.waits else ():
+                click.echo(f"  {label}: {line}")
     else:
         with Live(console=console, auto_refresh=False) as live:
             for run in snapshots:
@@ -69,6 +73,24 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
         from dask_blackbox.serve.cards import card_of_run
 
         click.echo(text(card_of_run(run)))
+
+
+def _now(run: Run) -> CurrentState | None:
+    """Return what a run that continues is doing."""
+    from dask_blackbox.analyse.current_state import current_state
+    from dask_blackbox.guard import guard
+
+    with guard("what a run in progress is doing"):
+        if run.state == "running":
+            return current_state(run, run.history)
+    return None
+
+
+def _rows_of(now: CurrentState) -> list[tuple[str, str]]:
+    """Return what a run is doing, with labels."""
+    from dask_blackbox.report.wording import rows_of_current_state
+
+    return rows_of_current_state(now)
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
@@ -132,6 +154,10 @@ def _table(run: Run) -> Group:
         progress = beat.progress
         shown.append(ProgressBar(total=progress.total, completed=progress.done))
     shown.append(facts)
+    now, doing = Table.grid(padding=(0, 2)), _now(run)
+    for label, text in _rows_of(doing) if doing else ():
+        now.add_row(Text(label, style="dim"), text)
+    shown.append(now)
     grave = run.logs.filter(pl.col("level") >= _WARNING).sort("at").tail(_LINES)
     for row in grave.iter_rows(named=True):
         line = Text(as_text(row).splitlines()[0], no_wrap=True, overflow="ellipsis")

@@ -22,13 +22,14 @@ from dask_blackbox.cli.options import (
     run_argument,
     store_option,
 )
-from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.finding import CurrentState, Evidence, Finding
 from dask_blackbox.formatting import clock, plain, utc
 from dask_blackbox.report.text_card import Paper, whole_change
 from dask_blackbox.report.wording import (
     CONFIDENCE,
     blame_text,
     coverage_text,
+    current_rows,
     good_run_text,
     habits_text,
     recurrence_text,
@@ -120,7 +121,11 @@ def why_as_dict(
     card: RunCard, others: Sequence[RejectedCause], *, run: str
 ) -> dict[str, object]:
     """Return the same as data: verdict, evidence with `see`, and what was considered."""
-    findings = [card.verdict] if card.verdict is not None else list(card.findings)
+    findings: list[Finding | CurrentState] = [*card.findings]
+    if card.verdict is not None:
+        findings = [card.verdict]
+    elif card.now is not None:
+        findings = [card.now, *findings]
     return {
         "job": card.job,
         "run_id": card.run_id,
@@ -128,6 +133,7 @@ def why_as_dict(
         "state": card.state,
         "headline": card.headline,
         "verdict": msgspec.to_builtins(card.verdict),
+        "now": msgspec.to_builtins(card.now),
         "evidence": [
             {
                 **msgspec.to_builtins(fact),
@@ -167,12 +173,15 @@ def why_text(
     if card.verdict is not None:
         _chain(console, card)
         _finding(console, card.verdict, run)
+    elif card.now is not None:
+        _current_state(console, card, card.now, run)
     elif card.findings:
         console.print("It did not fail. Other findings:")
-        for found in card.findings:
-            _finding(console, found, run)
     else:
         console.print("It did not fail, and there are no findings.")
+    if card.verdict is None:
+        for found in card.findings:
+            _finding(console, found, run)
     _changed(console, card)
     if others:
         console.print()
@@ -180,6 +189,20 @@ def why_text(
         for each in others:
             _indented(console, Text(f"· {plain(each.what)}: {plain(each.why_not)}."))
     return console.text()
+
+
+def _current_state(
+    console: Console, card: RunCard, now: CurrentState, run: str
+) -> None:
+    """Print what a run that continues is doing, with the evidence."""
+    rule = f"  ({now.rule})" if now.rule else ""
+    console.print(Text(plain(now.text), style="bold") + Text(rule, "dim"))
+    for label, text in current_rows(card):
+        if label != "now":
+            _indented(
+                console, Text(f"{label}: ", style="dim") + Text(text, style="not dim")
+            )
+    _facts(console, now.evidence, run)
 
 
 def _chain(console: Console, card: RunCard) -> None:
@@ -209,7 +232,11 @@ def _finding(console: Console, found: Finding, run: str) -> None:
             _indented(
                 console, Text(f"{label}: ", style="dim") + Text(text, style="not dim")
             )
-    for number, fact in enumerate(found.evidence, 1):
+    _facts(console, found.evidence, run)
+
+
+def _facts(console: Console, evidence: Sequence[Evidence], run: str) -> None:
+    for number, fact in enumerate(evidence, 1):
         console.print()
         at = f"{clock(fact.at)}  " if fact.at is not None else ""
         head = Text(f"{number}. ", style="bold") + Text(

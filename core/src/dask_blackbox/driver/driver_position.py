@@ -45,12 +45,13 @@ class DriverPositionWatcher(threading.Thread):
         report: Callable[[str, dict[str, object]], None],
     ) -> None:
         super().__init__(name="dask-blackbox-standing", daemon=True)
-        self._thread, self._after, self._report = thread, after, report
+        self.thread, self._after, self._report = thread, after, report
         self._stopped = threading.Event()
         self._at: object = None
         self._since = time.monotonic()
         self._next = after
         self._connecting: dict[int, float] = {}
+        self._cpu = _cpu_of(thread)
 
     def start(self) -> None:
         """Start the thread, unless the setting disables it."""
@@ -75,7 +76,7 @@ class DriverPositionWatcher(threading.Thread):
         Args:
             now: Seconds on a clock that only goes forward.
         """
-        frames = _frames_of(sys._current_frames().get(self._thread))  # noqa: SLF001
+        frames = _frames_of(sys._current_frames().get(self.thread))  # noqa: SLF001
         connecting = self._clients(frames, now)
         own = [frame for frame in frames if _is_the_users(frame)]
         at = (
@@ -86,6 +87,7 @@ class DriverPositionWatcher(threading.Thread):
             if self._next > self._after:
                 self._report("driver-unblocked", {"lasted": now - self._since})
             self._at, self._since, self._next = at, now, self._after
+            self._cpu = _cpu_of(self.thread)
         lasted = now - self._since
         if lasted >= self._next:
             self._next = max(self._next, lasted) * 2
@@ -93,8 +95,13 @@ class DriverPositionWatcher(threading.Thread):
                 "lasted": lasted,
                 "stack": _stack(frames),
                 "connecting": connecting,
+                "cpu": self._cpu_meanwhile(),
             }
             self._report("driver-blocked", reported)
+
+    def _cpu_meanwhile(self) -> float | None:
+        now = _cpu_of(self.thread)
+        return None if now is None or self._cpu is None else now - self._cpu
 
     def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, object]]:
         """Return the addresses that clients of this process are trying to reach."""
@@ -118,6 +125,17 @@ class DriverPositionWatcher(threading.Thread):
             }
             for client in trying
         ]
+
+
+def _cpu_of(thread: int) -> float | None:
+    """Return the seconds that a thread has had a core; None where that is not measured."""
+    clock_of = getattr(time, "pthread_getcpuclockid", None)
+    if clock_of is None:
+        return None
+    try:
+        return time.clock_gettime(clock_of(thread))
+    except OSError:  # the thread has ended
+        return None
 
 
 def _being_made(frame: FrameType) -> object:

@@ -283,6 +283,7 @@ class DriverBlocked(Event, frozen=True, kw_only=True):
 
     Attributes:
         lasted: Seconds so far.
+        cpu: Seconds on a core meanwhile; null where the system does not measure it (macOS).
         stack: Frames as Python prints them; the innermost is last.
         connecting: Clients that have not reached a scheduler yet.
     """
@@ -290,6 +291,7 @@ class DriverBlocked(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "driver-blocked"
 
     lasted: float = 0.0
+    cpu: float | None = None
     stack: tuple[str, ...] = ()
     connecting: tuple[ClientConnecting, ...] = ()
 

@@ -181,10 +181,12 @@ class Run(RunTables):
 
     def card(self) -> RunCard:
         """Return the card of this run, built from its recording."""
-        # A run that continues is looked at again and again, and has nothing to explain.
+        # A run that continues is looked at again and again, and is compared with none.
         history = None if self.state == "running" else self.history()
         found = self._found(history)
-        card = card_of(self, found, links=self.links(), history=history)
+        card = card_of(
+            self, found, links=self.links(), history=history, history_of=self.history
+        )
         if card.state == "lost" and self.ending_whole:
             self._write_sketch(card)
         return card

@@ -23,6 +23,7 @@ from dask_blackbox.report.wording import (
     chain_text,
     change_text,
     coverage_text,
+    current_rows,
     diffs_of,
     explained_text,
     full_headline,
@@ -65,9 +66,9 @@ class MarkdownParts(NamedTuple):
         head: The headline, as a heading.
         identity: State, job, run and attempt.
         unrecorded: That there is no recording, and why.
-        verdict: Why it failed and what to do.
+        verdict: Why it failed and what to do; of a run that continues, what it waits for.
         changes: What changed since the last good run.
-        evidence: Of the verdict.
+        evidence: Of the verdict, or of what a run that continues waits for.
         numbers: A table of the measures.
         findings: What else was found.
         missing: What the recording lacks.
@@ -103,9 +104,11 @@ def markdown_parts(card: CardData) -> MarkdownParts:
             f" · attempt {card.attempt}"
         ),
         unrecorded="" if recorded else _quoted(missing),
-        verdict="" if verdict is None else _joined(_verdict(card, verdict)),
+        verdict=_current_state(card)
+        if verdict is None
+        else _joined(_verdict(card, verdict)),
         changes=_joined(_changes(card)),
-        evidence="" if verdict is None else _evidence(verdict.evidence),
+        evidence=_evidence(_evidence_of(card)),
         numbers=_joined(_numbers(card)),
         findings=_joined(_findings(card.findings)),
         missing=f"### Missing from the recording\n\n{lines}"
@@ -136,6 +139,27 @@ def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
     lines = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
     lines.append(f"- **Rule** {_code(verdict.rule)}")
     yield "\n".join(lines)
+
+
+_CURRENT = {
+    "now": "Now",
+    "why": "Why",
+    "usual": "Usual",
+    "ends": "Ends",
+    "do": "What to do",
+}
+
+
+def _current_state(card: CardData) -> str:
+    rows = current_rows(card)
+    return "\n".join(
+        f"- **{_CURRENT[label]}** {_paragraphs(text)}" for label, text in rows
+    )
+
+
+def _evidence_of(card: CardData) -> tuple[Evidence, ...]:
+    found = card.verdict or card.now
+    return () if found is None else found.evidence
 
 
 def _evidence(evidence: Sequence[Evidence]) -> str:

@@ -24,6 +24,7 @@ from dask_blackbox.report.wording import (
     chain_text,
     change_text,
     coverage_text,
+    current_rows,
     damage_text,
     diffs_of,
     explained_text,
@@ -97,6 +98,10 @@ def _head(console: Console, card: CardData) -> None:
 def _rows(card: CardData, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card, card.verdict)
+    yield from ((label, Text(message)) for label, message in current_rows(card))
+    if card.now is not None:
+        evidence = [_fact(fact) for fact in card.now.evidence]
+        yield from _listed("evidence", _first(evidence, _MOST_EVIDENCE))
     if chain := chain_beyond_headline(card):
         yield "chain", Text(chain_text(chain))
     yield from _past(card)

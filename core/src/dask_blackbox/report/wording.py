@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from markupsafe import Markup, escape
 
 from dask_blackbox.card_data import CardData, not_stored
-from dask_blackbox.finding import ChainStep, Change, Finding, Subject
+from dask_blackbox.finding import ChainStep, Change, CurrentState, Finding, Subject
 from dask_blackbox.formatting import (
     count,
     counted,
@@ -193,6 +193,24 @@ def damage_text(card: CardData) -> str | None:
     if not names:
         return None
     return f"This recording is damaged: {listed(names, most=_MOST_DAMAGED)}"
+
+
+def current_rows(card: CardData) -> list[tuple[str, str]]:
+    """Return what is reported of a run that continues, beside its headline, with labels."""
+    rows = [] if card.now is None else rows_of_current_state(card.now)
+    return [row for row in rows if row[1] != plain(card.headline)]
+
+
+def rows_of_current_state(now: CurrentState) -> list[tuple[str, str]]:
+    """Return what a run that continues is doing, with labels."""
+    rows = (
+        ("now", plain(now.text)),
+        ("why", plain(now.cause)),
+        ("usual", plain(now.usual)),
+        ("ends", plain(now.ends)),
+        ("do", plain(now.remedy)),
+    )
+    return [row for row in rows if row[1]]
 
 
 def missing_data(card: CardData) -> list[str]:

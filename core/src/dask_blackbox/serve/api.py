@@ -43,12 +43,14 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         state: `running` until it has ended.
         headline: What its card says.
+        waits: Whether it waits for something, for longer than is usual.
         at: When the recorder wrote this, epoch seconds; null: it has not yet.
         progress: Progress; null: not counted yet.
     """
 
     state: str
     headline: str
+    waits: bool = False
     at: float | None = None
     progress: Progress | None = None
 
@@ -59,6 +61,7 @@ def _now(store: Store, cards: Cards, address: RunAddress) -> LiveRun:
     return LiveRun(
         state=card.state,
         headline=card.headline,
+        waits=card.now is not None and card.now.waits,
         at=None if beat is None else beat.at,
         progress=None if beat is None else beat.progress,
     )

@@ -168,7 +168,7 @@ def _running_task_findings(
         return
     threads = _taken_threads(case, hang) if waits else 0
     yield STALLED.found(
-        _title_of_task(longest, shared, waits=waits),
+        _title_of_task(longest, shared, waits=waits, now=case.run.continues),
         cause=f"{_who_waits_for_whom(case, hang, idle, threads)} "
         + (_COMPUTED.format(busy) if busy else "")
         + how_it_ended(case, hang),
@@ -201,15 +201,21 @@ def _had_hung(case: Case, hang: Hang, *, shared: bool, waits: bool) -> bool:
 
 
 def _title_of_task(
-    task: HangingTask, shared: tuple[str, str] | None, *, waits: bool
+    task: HangingTask, shared: tuple[str, str] | None, *, waits: bool, now: bool
 ) -> str:
-    """Return what a task that was still running did: it waited, or it may just be slow."""
+    """Return what a task that was still running did: it waited, or it may just be slow.
+
+    Args:
+        now: Whether the run continues.
+    """
     called, took = short(task.prefix, 40), duration(task.executing_for or 0)
     if not waits:
         blocked = ", and blocked its worker" if task.silent else ""
         return f"No task finished for {took}; '{called}' was still running{blocked}"
     place = code_line(task.own_frame, " at ", name_only=True)
-    what = f" for {shared[0]}" if shared else place
+    what = f" for {shared[0]}{place if now else ''}" if shared else place
+    if now:
+        return f"'{called}' has waited{what} for {took}"
     return f"'{called}' waited{what} for {took}, and no task finished"
 
 
@@ -327,15 +333,16 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     frame = position.own_frame
     at = f", at {frame}" if frame else ""
     line = f" ({as_code(short(frame.code, 100))})" if frame and frame.code else ""
+    waited = f"waiting {wait.what}{position.blocked_for}{at}{line}"
     ended = "was stopped" if exception is None else "gave up"
     if case.outcome.kind == "interrupted":
         ended = "was interrupted (Ctrl-C or SIGINT)"
+    until = f"had been {waited} when it {ended}"
+    if case.run.continues:
+        until = f"has been {waited}"
     yield STALLED.found(
         f"The driver waited {wait.what}{position.blocked_for}, and no task was pending",
-        cause=(
-            f"The driver had been waiting {wait.what}{position.blocked_for}{at}{line} when it "
-            f"{ended}. No task was pending: {wait.because}."
-        ),
+        cause=(f"The driver {until}. No task was pending: {wait.because}."),
         remedy=(f"Look at {code_line(frame)}: " if frame else "") + wait.remedy,
         confidence="medium",
         evidence=(
@@ -481,10 +488,11 @@ def _who_waits_for_whom(
     sentences = []
     if longest := hang.longest:
         at = f", at {longest.own_frame}" if longest.own_frame else ""
+        sampled = "" if case.run.continues else " when last sampled"
         sentences.append(
             f"{quoted_key(longest.key)} had been running on "
             f"{case.name_of(longest.worker)} for "
-            f"{duration(longest.executing_for or 0)} when last sampled{at}."
+            f"{duration(longest.executing_for or 0)}{sampled}{at}."
         )
         if shared := _shared(longest):
             sentences += _on_shared(hang, longest, shared)

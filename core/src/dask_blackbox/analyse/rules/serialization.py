@@ -423,7 +423,8 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
             f"and returned an object of type {kind}, which cannot be pickled{because}. "
             "The worker logged an error, but the driver's loop received none "
             "(`as_completed(…, with_results=True)` drops it). No task was left, and "
-            "the driver waited until it was stopped."
+            "the driver waited "
+            f"{'for more' if case.run.continues else 'until it was stopped'}."
         ),
         remedy=(
             f"Return plain data from {what} (arrays, frames, paths, settings) and "

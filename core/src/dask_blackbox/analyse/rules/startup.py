@@ -1059,14 +1059,14 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
 def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     there = case.run.workers["left"].null_count()
     frame = position.own_frame
+    until = "" if case.run.continues else " when it was stopped"
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
     return WORKERS_NEVER_ARRIVED.found(
         f"The driver waited {duration(position.lasted)} for workers; "
         f"{there or 'none'} {'was' if there < 2 else 'were'} connected",  # noqa: PLR2004 - one of them
         cause=(
             f"The driver had been in `wait_for_workers`{line} for "
-            f"{duration(position.lasted)} when it was "
-            f"stopped{f', at {frame}' if frame else ''}. "
+            f"{duration(position.lasted)}{until}{f', at {frame}' if frame else ''}. "
             f"{counted(there, 'worker') if there else 'No worker'} had arrived by then; "
             "the driver waited for more."
         ),

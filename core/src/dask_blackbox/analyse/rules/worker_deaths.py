@@ -808,6 +808,8 @@ def _relevance_text(case: Case, main: str) -> str:
     """Return why it matters, in a sentence: of a failed run, luck is no word."""
     if case.state == "succeeded":
         return f"The same cause ({main}) can make the next run fail."
+    if case.state == "running":
+        return f"The same cause ({main}) can make this run fail."
     return (
         f"The verdict explains this run's failure; {main} may make the next run fail."
     )

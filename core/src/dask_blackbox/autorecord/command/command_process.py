@@ -222,14 +222,30 @@ def _failed(doing: str, error: BaseException) -> None:
 def watch() -> None:
     """Report where this process is blocked, if it is for long; a client is being made."""
     listen()
+    watch_thread(threading.get_ident())
+
+
+def watch_thread(thread: int) -> None:
+    """Report where a thread is blocked; that of the newest client is the driver's."""
     with guard("where the driver is"):
-        if _position.own is None:
-            after = setting_seconds("stall.after")
-            _position.set(
-                DriverPositionWatcher(
-                    threading.get_ident(), after, _report_driver_position
-                )
-            ).start()
+        known = _position.own
+        if known is not None and known.thread == thread:
+            return
+        if known is not None:
+            known.stop()
+        after = setting_seconds("stall.after")
+        watcher = DriverPositionWatcher(thread, after, _report_driver_position)
+        _position.set(watcher).start()
+
+
+def pause_before_client() -> None:
+    """Stop looking where a driver is that has no client yet, and forks now."""
+    with guard("where the driver is"):
+        watcher = _position.own
+        if watcher is not None and watcher.is_alive() and _calls.own is None:
+            _position.newest = None
+            watcher.stop()
+            watcher.join(1.0)
 
 
 def listen() -> None:

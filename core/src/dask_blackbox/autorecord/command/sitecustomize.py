@@ -192,7 +192,64 @@ def _watch_starts(subprocess: Any) -> None:
     subprocess.Popen.__init__ = __init__
 
 
+def _watch_the_main_thread(_: Any) -> None:
+    """Report where the driver is before it has a client: it may wait for something else."""
+    words = " ".join(getattr(sys, "orig_argv", ()))
+    if "multiprocessing" in words or _is_of_dask(sys.argv):
+        return  # a worker's process, or a scheduler's
+    import threading
+
+    if threading.current_thread() is threading.main_thread():
+        _Beginning(threading.get_ident()).begin()
+
+
+class _Beginning:
+    """Waits until a script has run for a while, and then begins to watch its main thread.
+
+    No thread of it lives while the script forks: Python warns of a fork beside threads.
+    """
+
+    def __init__(self, main: int) -> None:
+        self._main = main
+        self._thread: Any = None
+        os.register_at_fork(before=self._pause, after_in_parent=self.begin)
+
+    def begin(self) -> None:
+        import threading
+
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name="dask-blackbox-beginning", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads, or the interpreter exits
+            self._thread = None
+
+    def _run(self) -> None:
+        if self._stopped.wait(_BEGINNING):
+            return
+        try:
+            from dask_blackbox.autorecord.command import command_process
+
+            command_process.watch_thread(self._main)
+        except Exception:
+            pass
+
+    def _pause(self) -> None:
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        name = "dask_blackbox.autorecord.command.command_process"
+        if name in sys.modules:
+            sys.modules[name].pause_before_client()
+
+
+_BEGINNING = 5.0
+"""Seconds after the import of Dask's client after which a driver is watched."""
+
 _AFTER_LOADING = {
+    "distributed.client": _watch_the_main_thread,
     "subprocess": _watch_starts,
     "distributed.nanny": _keep_configured_path,
 }

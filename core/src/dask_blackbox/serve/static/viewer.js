@@ -69,12 +69,13 @@ function followRow(row) {
   if (followed >= MOST_FOLLOWED) return;
   followed += 1;
   const again = () => { followed -= 1; load(row); };
-  follow(row.dataset.live, (run) => { row.querySelector(".headline").textContent = soFar(run) || run.headline; }, again);
+  follow(row.dataset.live, (run) => { row.querySelector(".headline").textContent = (!run.waits && soFar(run)) || run.headline; }, again);
 }
 
 const live = document.querySelector(".live");
 if (live) {
   follow(live.dataset.live, (run) => {
+    document.querySelector(".hero h1").textContent = run.headline;
     live.hidden = !run.progress;
     if (!run.progress) return;
     live.querySelector("progress").value = run.progress.submitted >= run.progress.done && run.progress.submitted ? run.progress.done / run.progress.submitted : 0;
