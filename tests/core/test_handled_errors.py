@@ -13,12 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+import dask
 import pytest
+from dask_blackbox import error_flow
 from dask_blackbox.capture.driver import (
     awaiting_tasks,
     client_calls,
     handled_errors,
 )
+from dask_blackbox.error_flow import ends
 
 JOBS: dict[str, dict[str, Any]] = {
     job["name"]: job
@@ -63,7 +66,7 @@ def test_errors_that_led_to_the_end_are_found(
 
     def end(code: object) -> NoReturn:
         number = code if isinstance(code, int) else 1
-        found.update(handled_errors.errors_behind(sys._getframe(1), number))
+        found.update(ends.errors_behind(sys._getframe(1), number))
         raise _Ended
 
     class Log:
@@ -85,7 +88,7 @@ def test_errors_that_led_to_the_end_are_found(
         trace, code = error.__traceback__, getattr(error, "code", None)
     assert trace is not None
     if not found:
-        found.update(handled_errors.errors_behind(trace, code))
+        found.update(ends.errors_behind(trace, code))
     related, missed = {*JOBS[job]["related"]}, {*JOBS[job]["missed"]}
     assert {names[each] for each in found["related_errors"]} == related
     assert {names[each] for each in found["missed_results"]} == missed
@@ -101,7 +104,7 @@ def test_without_time_nothing_is_said_of_an_error(
         "try:\n    call()\nexcept ValueError:\n    n = 1\nif n:\n    exit(1)\n"
     )
     monkeypatch.setattr(handled_errors, "_first", [])
-    monkeypatch.setattr(handled_errors, "_LONGEST", -1.0)
+    monkeypatch.setattr(ends, "_LONGEST", -1.0)
     found = dict[str, list[str]]()
 
     def call() -> NoReturn:
@@ -110,7 +113,7 @@ def test_without_time_nothing_is_said_of_an_error(
         raise error
 
     def end(code: int) -> None:
-        found.update(handled_errors.errors_behind(sys._getframe(1), code))
+        found.update(ends.errors_behind(sys._getframe(1), code))
 
     space = {"call": call, "exit": end, "__name__": "job"}
     exec(compile(file.read_text(), str(file), "exec"), space)
@@ -162,7 +165,7 @@ def test_who_waits_for_a_task_is_looked_for_until_that_has_taken_half_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def lines() -> list[int]:
-        found = handled_errors._stack_of(sys._getframe())
+        found = handled_errors.stack_of(sys._getframe())
         return [place.line for place in found if place.file == __file__]
 
     async def main() -> list[int]:
@@ -176,3 +179,49 @@ def test_who_waits_for_a_task_is_looked_for_until_that_has_taken_half_a_second(
     assert main.__code__.co_firstlineno + 1 in called
     assert main.__code__.co_firstlineno + 1 not in without
     assert 0 < awaiting_tasks._LONGEST < 0.6
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "followed"),
+    [
+        (None, None, True),
+        (None, False, False),
+        ("airflow", None, False),
+        ("prefect", None, False),
+        ("airflow", True, True),
+    ],
+)
+def test_errors_are_followed_where_no_host_may_kill_the_process(
+    host: str | None,
+    given: object,
+    followed: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handled_errors, "_first", [])
+    for each in ("airflow", "prefect"):
+        monkeypatch.delitem(sys.modules, each, raising=False)
+    if host is not None:
+        monkeypatch.setitem(sys.modules, host, sys)
+    file = tmp_path / "job.py"
+    file.write_text(
+        "n = 0\ntry:\n    call()\nexcept ValueError:\n    n = 1\nif n:\n"
+        "    raise SystemExit(3)\n"
+    )
+
+    def call() -> NoReturn:
+        error = ValueError("no")
+        handled_errors.remember(error, sys._getframe(1), returned=False)
+        raise error
+
+    with (
+        dask.config.set({"blackbox.capture.follow-errors": given}),
+        pytest.raises(SystemExit) as raised,
+    ):
+        exec(compile(file.read_text(), str(file), "exec"), {"call": call})
+    with dask.config.set({"blackbox.capture.follow-errors": given}):
+        behind = error_flow.errors_behind(raised.tb.tb_next, 3)
+        exits = [each.place.line for each in error_flow.possible_exits()]
+
+    assert bool(behind["related_errors"]) == followed
+    assert exits == ([7] if followed else [])

@@ -14,6 +14,7 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import untangled
 from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.capture.exceptions import message_of
+from dask_blackbox.error_flow import raised_in_cleanup
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from distributed.utils import truncate_exception
@@ -778,4 +779,4 @@ def test_whether_clean_up_raised_is_recorded(
     with pytest.raises(OSError, match=r"Directory|yesterday") as raised:
         job()
 
-    assert describe_exception(raised.value)["cleanup"] == cleanup
+    assert raised_in_cleanup(raised.value) == cleanup

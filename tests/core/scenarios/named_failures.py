@@ -23,7 +23,7 @@ import pandas as pd
 from botocore.config import Config
 from dask import delayed
 from dask_blackbox import recording
-from dask_blackbox.capture.driver.driver import describe_exception
+from dask_blackbox.driver.own_code import described
 from distributed import Client, LocalCluster
 from scenario_reports import report_card
 
@@ -171,7 +171,7 @@ def main(store: str, place: str, endpoint: str) -> None:
             try:
                 fail()
             except Exception as error:  # noqa: BLE001
-                reported = describe_exception(error)
+                reported = described(error)
             else:
                 raise AssertionError(f"{name} did not fail")
             raised[name] = {"ended": time.time(), "exception": reported}

@@ -74,10 +74,14 @@ _LONGEST_REFUSAL = 500
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return an exception as the fields of `manifest.DriverException`, `found` included."""
+    """Return an exception as the fields of `manifest.DriverException`."""
     from dask_blackbox.capture.driver.driver import describe_exception
+    from dask_blackbox.error_flow import errors_behind, raised_in_cleanup
 
     fields = describe_exception(error)
+    with guard("what the driver's source shows of its end"):
+        fields["cleanup"] = raised_in_cleanup(error)
+        fields |= errors_behind(error.__traceback__)
     with guard("the driver's own module"):
         found = missing_there(error)
         if found is not None:

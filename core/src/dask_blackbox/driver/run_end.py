@@ -60,8 +60,8 @@ def end_of(
 def exit_call(exception: SystemExit) -> dict[str, object]:
     """Return the fields of `DriverExit` of the exception that `sys.exit` raised."""
     from dask_blackbox.capture.driver.client_calls import identity_of
-    from dask_blackbox.capture.driver.handled_errors import errors_behind
     from dask_blackbox.driver.own_code import described
+    from dask_blackbox.error_flow import errors_behind
 
     fields = described(exception)
     return {

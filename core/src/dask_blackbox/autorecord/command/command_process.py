@@ -27,7 +27,6 @@ from dask_blackbox.capture.driver.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.driver.driver_environment import cluster_facts
-from dask_blackbox.capture.driver.handled_errors import errors_behind, possible_exits
 from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.capture.user_frames import (
     innermost_user_frame,
@@ -39,6 +38,7 @@ from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import attach_later, install
 from dask_blackbox.driver.recorder_options import known_secrets
+from dask_blackbox.error_flow import errors_behind, possible_exits
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, ask_for_recorder, call_recorder

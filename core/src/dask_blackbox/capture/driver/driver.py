@@ -22,13 +22,11 @@ from ..files import working_directory
 from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
-from ..user_frames import is_foreign, is_ours
+from ..user_frames import is_foreign
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
-from .handled_errors import errors_behind
 from .logged_errors import LoggedErrors
 from .patches import Patches
-from .user_sources import Place, Sources, is_in, path_to
 
 _LONGEST = 20_000
 _SHORT = 2_000
@@ -125,7 +123,7 @@ def code_of(function: Callable[..., object]) -> dict[str, object]:
 
 
 def describe_exception(error: BaseException) -> dict[str, Any]:
-    """Return an exception as the fields of `manifest.DriverException`."""
+    """Return an exception as the fields of `manifest.DriverException`, but for what its source shows."""
     chain, seen = [], {}
     each: BaseException | None = error
     while each is not None and id(each) not in seen:
@@ -150,32 +148,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         **where,
         "key": _key_of(error),
         "plugin": _plugin_of(error),
-        "cleanup": _in_cleanup(error),
-        **errors_behind(error.__traceback__),
     }
-
-
-def _in_cleanup(error: BaseException) -> bool:
-    """Return whether an exception was raised in clean-up that another one had entered.
-
-    That is a `finally:`, or the end of a `with` that does not raise it on purpose.  Its
-    traceback looks like that of one that is raised in an `except:`.
-    """
-    if error.__context__ is None or error.__cause__ is not None:
-        return False
-    files = Sources()
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if is_foreign(file) or is_ours(file):
-            continue
-        scope = files.at(Place(file, line))
-        path = [] if scope is None else path_to(scope, line)
-        if any(is_in(getattr(node, "finalbody", ()), line) for node in path):
-            return True
-        at_end = frame.f_code.co_name in ("__exit__", "__aexit__")
-        if at_end and path and not isinstance(path[-1], ast.Raise):
-            return True
-    return False
 
 
 def _plugin_of(error: BaseException) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+from dask_blackbox.capture.driver.handled_errors import Place
 
 _MOST_LINES = 5_000  # of a file that is parsed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -13,13 +14,6 @@ _PROPERTIES = ("property", "cached_property")
 
 Key = tuple[str, str]
 """A name within its scope, or an attribute of whatever object."""
-
-
-class Place(NamedTuple):
-    """A line of the user's that is being executed."""
-
-    file: str
-    line: int
 
 
 class Scope:
