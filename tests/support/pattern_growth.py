@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from re import _constants as ops  # type: ignore[attr-defined] # no public parser exists
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -31,6 +32,8 @@ _SUSPECT = 0.0005
 """CPU seconds for MEDIUM from which on LONG is tried in any case."""
 _MOST_GROWTH = 24
 """Between the 8 of linear growth from MEDIUM to LONG and the 64 of quadratic growth."""
+_MOST_MEDIUM, _MOST_LONG = 60, 12
+"""How many texts of a pattern are tried with MEDIUM, and with LONG: the slowest."""
 
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _ALPHABET = [
@@ -81,8 +84,19 @@ def growth_of(pattern: re.Pattern[str], use: str) -> Growth | None:
         use: `match` or `fullmatch` for a pattern that is used only so, else `finditer`.
     """
     apply = _USES[use]
-    for text in texts_for(pattern):
-        short, medium = (_seconds(pattern, apply, text(n)) for n in (SHORT, MEDIUM))
+    slowest = list(texts_for(pattern))
+    times: dict[int, list[float]] = {}
+    for length, most in ((SHORT, _MOST_MEDIUM), (MEDIUM, _MOST_LONG)):
+        timed = sorted(
+            ((_seconds(pattern, apply, text(length)), text) for text in slowest),
+            key=itemgetter(0),
+            reverse=True,
+        )
+        slowest = [text for _, text in timed[:most]]
+        for seconds, text in timed[:most]:
+            times.setdefault(id(text), []).append(seconds)
+    for text in slowest:
+        short, medium = times[id(text)]
         if medium < _SUSPECT and medium < _MOST_GROWTH / 3 * short + _NEGLIGIBLE / 20:
             continue
         for _ in range(3):  # the machine may be busy: the least counts
@@ -356,8 +370,9 @@ def _texts_in(tree: ast.Module, values: dict[str, Any]) -> Iterator[tuple[int, s
         if part is not n
     }
     documentation = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    parts = _named_parts(tree)
     for node in ast.walk(tree):
-        if id(node) in inside or id(node) in documentation:
+        if id(node) in inside or id(node) in documentation or id(node) in parts:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text: object = node.value
@@ -372,6 +387,30 @@ def _texts_in(tree: ast.Module, values: dict[str, Any]) -> Iterator[tuple[int, s
             continue
         if isinstance(text, str) and len(text) < 5_000 and _REGEX.search(text):
             yield node.lineno, text
+
+
+def _named_parts(tree: ast.Module) -> set[int]:
+    """Return the texts of constants that only form parts of other texts: those are tried."""
+    loads = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    ]
+    used = {
+        id(part)
+        for n in ast.walk(tree)
+        if isinstance(n, ast.JoinedStr)
+        for part in ast.walk(n)
+    }
+    elsewhere = {n.id for n in loads if id(n) not in used}
+    inside = {n.id for n in loads if id(n) in used} - elsewhere
+    return {
+        id(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in inside and target.id[0] == "_"
+    }
 
 
 class _Names(dict[str, Any]):

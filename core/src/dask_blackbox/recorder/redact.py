@@ -48,7 +48,7 @@ _TEXTS = ("message", "traceback", "exception", "detail", "logger", "source", "wo
 # Dask prints a failed task with its arguments: data that was not requested.
 _ARGUMENTS = re.compile(
     # Each begins where none begins within it, so that the time grows as the text.
-    r"(?s)(Compute Failed\n(?:(?!Compute Failed\n).)*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
+    r"(?s)(Compute Failed\n(?:(?!Compute Failed\n).)*?\n(?:Task|args): [^\n(]*)\(.*?(?=\nException: |$)"
 )
 
 _INVENTORIES = (

@@ -30,7 +30,8 @@ _MOST_NAMES = 80
 _NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
 # Moments, run numbers and seeds are no code: they are left out of the values.
 _LARGEST = 1_000_000
-_WORD = re.compile(r"[^\W\d]{1,40}(?:[ _.-][^\W\d]{1,40})*")
+# Separators are no part of words: otherwise there would be exponentially many ways to match.
+_WORD = re.compile(r"_{0,2}[^\W\d_]{1,40}(?:[ _.-]{1,2}[^\W\d_]{1,40}){0,99}_{0,2}")
 _MOST_REPORTED = 16  # names for one prefix
 _INSIDE = 2  # levels down: of a tuple of defaults in a tuple
 _HANDED = 2  # levels from a task down to what it was given by name
