@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_dask_blackbox.arguments import OperatorConfigurationError, native
-from airflow_dask_blackbox.clusters import prepared
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
+from airflow_dask_blackbox.cluster_group import DaskClusterSetup
+from airflow_dask_blackbox.clusters import prepared, rendered_cluster, takes_text
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+from airflow_dask_blackbox.templates import native
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress
 
@@ -70,6 +72,28 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
         ("{{ n }}", '{"processes": false}', {"processes": False}),
         ("{{ n }}", "{2", "{2"),
         ("0042", "0042", "0042"),
+        *(
+            ("{{ n }}", text, text)
+            for text in ("2024.10", "3.10", "2026_11_28", "0x10", "1e5", "007", "+4")
+        ),
+        ("{{ major }}.{{ minor }}", "3.1", "3.1"),
+        ("'{{ ds_nodash }}'", "'20261128'", "20261128"),
+        (
+            {"env": {"YEAR": "{{ n }}"}},
+            {"env": {"YEAR": "2026"}},
+            {"env": {"YEAR": "2026"}},
+        ),
+        ({"env": "{{ n }}"}, {"env": '{"YEAR": "2026"}'}, {"env": {"YEAR": "2026"}}),
+        (
+            {"extra": [{"name": "A", "value": "{{ n }}"}]},
+            {"extra": [{"name": "A", "value": "1"}]},
+            {"extra": [{"name": "A", "value": "1"}]},
+        ),
+        (
+            {"resources": {"GPU": "{{ n }}"}},
+            {"resources": {"GPU": "2"}},
+            {"resources": {"GPU": 2}},
+        ),
         (
             {"a": ["{{ n }}", "7"], "b": 3},
             {"a": ["0.5", "7"], "b": 3},
@@ -81,6 +105,61 @@ def test_a_template_that_gives_a_number_a_list_or_a_dict_is_one(
     template: Any, rendered: Any, value: Any
 ) -> None:
     assert native(template, rendered) == value
+
+
+class _Tagged:
+    def __init__(  # type: ignore[no-untyped-def]
+        self,
+        tag: str | None = None,
+        size: int = 1,
+        share: str | float = "auto",
+        zone="a",
+        **more: Any,
+    ) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("cluster", "template", "rendered", "value"),
+    [
+        (_Tagged, {"tag": "{{ n }}"}, {"tag": "20261128"}, {"tag": "20261128"}),
+        (_Tagged, {"tag": "{{ n }}"}, {"tag": "None"}, {"tag": None}),
+        (_Tagged, {"size": "{{ n }}"}, {"size": "4"}, {"size": 4}),
+        (_Tagged, {"share": "{{ n }}"}, {"share": "0.5"}, {"share": 0.5}),
+        (_Tagged, {"zone": "{{ n }}"}, {"zone": "4"}, {"zone": "4"}),
+        (None, {"name": "{{ n }}"}, {"name": "20261128"}, {"name": "20261128"}),
+        (None, {"n_workers": "{{ n }}"}, {"n_workers": "3"}, {"n_workers": 3}),
+        (
+            None,
+            {"local_directory": "{{ n }}"},
+            {"local_directory": "7"},
+            {"local_directory": "7"},
+        ),
+        (
+            None,
+            {"memory_limit": "{{ n }}"},
+            {"memory_limit": "0.5"},
+            {"memory_limit": 0.5},
+        ),
+    ],
+)
+def test_an_argument_that_takes_text_gets_text(
+    cluster: Any, template: Any, rendered: Any, value: Any
+) -> None:
+    assert native(template, rendered, takes_text(cluster)) == value
+
+
+def test_a_cluster_in_templates_keeps_its_address_and_gets_numbers() -> None:
+    named = {"class": "distributed.LocalCluster"}
+    template = {**named, "kwargs": {"n_workers": "{{ n }}", "name": "{{ ds_nodash }}"}}
+    rendered = {**named, "kwargs": {"n_workers": "2", "name": "20261128"}}
+
+    assert rendered_cluster(template, rendered)["kwargs"] == {
+        "n_workers": 2,
+        "name": "20261128",
+    }
+    assert rendered_cluster("{{ n }}", "20261128") == "20261128"
+    assert rendered_cluster("{{ n }}", str(named)) == named
+    assert rendered_cluster("{{ n }}", "None") is None
 
 
 @pytest.mark.nightly
@@ -163,6 +242,24 @@ def test_a_local_cluster_that_is_named_by_its_class_is_started_as_one_without() 
             {"cluster": "tcp://s:1", "cluster_kwargs": {"n_workers": 3}},
             "remove cluster_kwargs=",
         ),
+        ({"store": "gs://bucket/x"}, "store='gs://bucket/x' cannot be a store"),
+        ({"store": "s3:/bucket"}, "store='s3:/bucket' lacks the //"),
+        ({"store": "s3a://bucket/x"}, "use s3:// instead"),
+        (
+            {"store": "s3://KEY:hidden@bucket/x"},
+            "'s3://…@bucket/x' contains credentials",
+        ),
+        ({"store_settings": {"endpiont": "x"}}, "did you mean 'endpoint'?"),
+        ({"keep_cluster": True}, "a LocalCluster ends with it"),
+        (
+            {"cluster": {"class": "distributed.LocalCluster"}, "keep_cluster": True},
+            "a LocalCluster ends with it",
+        ),
+        ({"cluster": "tcp://s:1", "keep_cluster": True}, "remove keep_cluster="),
+        (
+            {"cluster": "tcp://s:1", "dask_conn_id": "farm"},
+            "cluster= and dask_conn_id= both name a cluster",
+        ),
     ],
 )
 def test_arguments_that_cannot_work_are_refused_while_the_dag_is_parsed(
@@ -173,6 +270,32 @@ def test_arguments_that_cannot_work_are_refused_while_the_dag_is_parsed(
 
     assert isinstance(caught.value, AirflowException)
     assert isinstance(caught.value, ConfigurationError)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"store": "{{ var.value.store }}"},
+        {"store": "s3://bucket/{{ params.team }}"},
+        {"store": "/folder/that/only/tasks/have"},
+        {"store": "s3://bucket/x", "store_settings": {"read_timeout": "9s"}},
+        {"keep_cluster": True, "dask_conn_id": "farm"},
+        {
+            "keep_cluster": True,
+            "cluster": {"class": "dask_kubernetes.operator.KubeCluster"},
+        },
+        {"cluster_kwargs": {"n_workers": 1}, "dask_conn_id": "farm"},
+    ],
+)
+def test_arguments_that_can_work_are_not_refused(arguments: dict[str, Any]) -> None:
+    assert _operator(**arguments).task_id == "t"
+
+
+def test_a_cluster_of_several_tasks_is_no_cluster_at_an_address() -> None:
+    with pytest.raises(OperatorConfigurationError, match="already exists"):
+        DaskClusterSetup(task_id="start", cluster="tcp://s:1")
+
+    assert DaskClusterSetup(task_id="start", cluster="{{ var.value.x }}").cluster
 
 
 @pytest.mark.parametrize(

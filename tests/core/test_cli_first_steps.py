@@ -20,6 +20,7 @@ from dask_blackbox.cli import VERBS, blackbox
 from dask_blackbox.cli.doctor import Check, checks
 from dask_blackbox.cli.ls import _lines
 from dask_blackbox.cli.options import Screen
+from dask_blackbox.settings import misspelt_settings
 from dask_blackbox.store import MemoryStore
 from dask_blackbox.testing import EPOCH, EmbeddedS3, a_log
 from stored_runs import Shelf
@@ -268,6 +269,26 @@ def test_doctor_names_misspelt_settings(tmp_path: Path) -> None:
 
     assert output.state == "wrong"
     assert output.do == "did you mean blackbox.store.url?"
+
+
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        ("DASK_BLACKBOX__STORE__ULR", "did you mean DASK_BLACKBOX__STORE__URL?"),
+        ("DASK_BLACKBOX_STORE_URL", "did you mean DASK_BLACKBOX__STORE__URL?"),
+        ("DASK_BLACKBOX_STORE__REGON", "did you mean DASK_BLACKBOX__STORE__REGION?"),
+        ("DASK_BLACKBOX__NOTHING_LIKE_IT", "docs/configuration.md lists the settings"),
+        ("DASK_BLACKBOX_DEMO_FOLDER", None),
+    ],
+)
+def test_variables_of_others_are_no_misspelt_settings(
+    monkeypatch: pytest.MonkeyPatch, variable: str, says: str | None
+) -> None:
+    monkeypatch.setenv(variable, "x")
+
+    found = {each.name: each.do for each in misspelt_settings()}
+
+    assert found.get(variable) == says
 
 
 def test_doctor_reports_that_no_scheduler_answers(tmp_path: Path) -> None:

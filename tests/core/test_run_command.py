@@ -23,7 +23,7 @@ from _pytest.mark import ParameterSet
 from conditions import scaled
 from dask_blackbox import Run, RunCard
 from dask_blackbox.autorecord import command
-from dask_blackbox.cli.run import KeptLines
+from dask_blackbox.driver.kept_lines import KeptLines
 from scenario_runs import (
     SCENARIOS,
     Home,

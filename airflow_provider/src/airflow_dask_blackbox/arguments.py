@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -12,6 +10,9 @@ from typing import Any, Final
 
 from airflow.sdk import BaseHook, XComArg
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.patterns import bounded
+from dask_blackbox.store.options import KEYS
+from dask_blackbox.store.url import place_of
 
 from airflow_dask_blackbox.compat import AirflowException, AirflowNotFoundException
 
@@ -22,11 +23,11 @@ __all__ = [
     "check_mapping",
     "check_names",
     "check_operator_arguments",
+    "check_store",
     "check_text",
     "connection_of",
     "did_you_mean",
     "is_given_later",
-    "native",
 ]
 
 _ELSEWHERE: Final = {
@@ -44,6 +45,10 @@ _ELSEWHERE: Final = {
     "adapt": ("minimum", "maximum", "minimum_cores", "maximum_cores"),
 }
 """Names that people give to the operator itself, by the argument where they belong."""
+
+
+_URL = bounded(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_STORE_SETTINGS: Final = tuple(key for key in KEYS if key != "url")
 
 
 class OperatorConfigurationError(AirflowException, ConfigurationError):
@@ -117,6 +122,28 @@ def check_text(argument: str, value: object) -> None:
         raise OperatorConfigurationError(
             f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be text"
         )
+
+
+def check_store(store: object, settings: object) -> None:
+    """Refuse a store's URL, and names of its settings, that no store has.
+
+    A folder is not looked for: the machine that parses the DAG may lack it.
+
+    Raises:
+        OperatorConfigurationError: with what would work.
+    """
+    if isinstance(store, str) and _URL.match(store) and "{" not in store:
+        try:
+            place_of(store)
+        except ConfigurationError as error:
+            raise OperatorConfigurationError(f"store={error}") from None
+    for name in settings if isinstance(settings, Mapping) else ():
+        if str(name).replace("_", "-") not in _STORE_SETTINGS:
+            raise OperatorConfigurationError(
+                f"store_settings= has {name!r}, which is no setting of a store"
+                f"{did_you_mean(str(name), _STORE_SETTINGS)}; there are "
+                f"{', '.join(_STORE_SETTINGS)}"
+            )
 
 
 def check_flag(argument: str, value: object) -> None:
@@ -193,40 +220,3 @@ def accepted_by(*functions: Callable[..., Any]) -> set[str] | None:
             if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
         }
     return names - {"self"}
-
-
-def native(template: Any, rendered: Any) -> Any:
-    """Return rendered arguments in which a template that gives a number, list or dict is one.
-
-    Jinja gives text only: `{"n_workers": "{{ params.size }}"}` would ask for "4" workers.
-
-    Args:
-        template: As the DAG file gives it.
-        rendered: As Airflow has rendered it.
-    """
-    if isinstance(template, str) and isinstance(rendered, str):
-        return _literal(rendered) if "{{" in template else rendered
-    if isinstance(template, Mapping) and isinstance(rendered, Mapping):
-        return {
-            name: native(template.get(name), value) for name, value in rendered.items()
-        }
-    if isinstance(template, list | tuple) and isinstance(rendered, list | tuple):
-        pairs = zip(template, rendered, strict=True)
-        return type(rendered)(native(each, value) for each, value in pairs)
-    return rendered
-
-
-def _literal(text: str) -> Any:
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        value = _document(text)
-    known = value is None or isinstance(value, int | float | list | Mapping)
-    return value if known else text
-
-
-def _document(text: str) -> Any:
-    try:
-        return json.loads(text) if text.lstrip().startswith(("{", "[")) else text
-    except ValueError:
-        return text

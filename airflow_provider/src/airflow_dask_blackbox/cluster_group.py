@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator, TaskGroup
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.arguments import check_mapping, native
-from airflow_dask_blackbox.clusters import ClusterSpec, check_cluster, check_use
+from airflow_dask_blackbox.arguments import OperatorConfigurationError, check_mapping
+from airflow_dask_blackbox.clusters import (
+    ClusterSpec,
+    check_cluster,
+    rendered_cluster,
+    takes_text,
+)
 from airflow_dask_blackbox.links import DaskDashboardLink, remove_address
+from airflow_dask_blackbox.templates import native
 
 if TYPE_CHECKING:
     # The real one brings Dask's processes along, and DAG files are parsed all day.
@@ -131,7 +137,11 @@ class DaskClusterSetup(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         check_cluster(cluster)
-        check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
+        if isinstance(cluster, str) and "{" not in cluster:
+            raise OperatorConfigurationError(
+                f"dask_cluster starts a cluster, and the one at {cluster!r} already "
+                "exists; give its address to the tasks as cluster="
+            )
         check_mapping("cluster_kwargs", cluster_kwargs)
         check_mapping("adapt", adapt)
         # Airflow calls whatever is callable in a templated field, to render it.
@@ -152,12 +162,17 @@ class DaskClusterSetup(BaseOperator):
     def execute(self, context: Any) -> str:
         from airflow_dask_blackbox.kept_clusters import KeptCluster
 
-        given = {n: native(self._as_given[n], getattr(self, n)) for n in self._as_given}
+        as_given = self._as_given
+        cluster = self.make_cluster or rendered_cluster(
+            as_given["cluster"], self.cluster
+        )
         self._kept = KeptCluster.of(context["ti"], self.log)
         started = self._kept.start(
-            self.make_cluster or given["cluster"],
-            cluster_kwargs=given["cluster_kwargs"],
-            adapt=given["adapt"],
+            cluster,
+            cluster_kwargs=native(
+                as_given["cluster_kwargs"], self.cluster_kwargs, takes_text(cluster)
+            ),
+            adapt=native(as_given["adapt"], self.adapt),
             idle_timeout=self.idle_timeout,
         )
         if started.dashboard:

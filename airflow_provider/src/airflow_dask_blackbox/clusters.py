@@ -20,6 +20,7 @@ from airflow_dask_blackbox.arguments import (
     did_you_mean,
     is_given_later,
 )
+from airflow_dask_blackbox.templates import native, text_parameters
 
 if TYPE_CHECKING:
     # The real one takes a second to import, and DAG files are parsed all day.
@@ -35,12 +36,15 @@ __all__ = [
     "is_owned",
     "prepared",
     "refuse_secrets_on_workers",
+    "rendered_cluster",
     "started",
+    "takes_text",
 ]
 
-ClusterSpec: TypeAlias = str | Mapping[str, Any] | Callable[[], Any] | None
+ClusterSpec: TypeAlias = str | Mapping[str, Any] | Callable[..., Any] | None
 """Nothing for a `LocalCluster`, the address of a running scheduler,
-`{"class": "package.Class", "kwargs": {…}}`, or a callable that returns a cluster."""
+`{"class": "package.Class", "kwargs": {…}}`, or a callable that takes `cluster_kwargs`
+and returns a cluster."""
 
 _DATABASE: Final = (
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
@@ -85,20 +89,50 @@ def check_cluster(cluster: object) -> None:
         )
 
 
-def check_use(cluster: object, *, cluster_kwargs: object, adapt: object) -> None:
+def check_use(
+    cluster: object,
+    *,
+    cluster_kwargs: object,
+    adapt: object,
+    keep_cluster: bool = False,
+    dask_conn_id: object = None,
+) -> None:
     """Refuse arguments that nothing could take: the cluster at an address is there already.
+
+    A `LocalCluster` cannot be kept: its processes end with the task's.
 
     Raises:
         OperatorConfigurationError: with the argument to leave out.
     """
+    if keep_cluster and _is_local(cluster) and dask_conn_id is None:
+        raise OperatorConfigurationError(
+            "keep_cluster=True is for clusters that outlive the task's process, and a "
+            "LocalCluster ends with it; remove keep_cluster=, or use dask_cluster(…) for "
+            "a cluster of several tasks"
+        )
+    if cluster is not None and dask_conn_id is not None:
+        raise OperatorConfigurationError(
+            "cluster= and dask_conn_id= both name a cluster; remove one of them "
+            "(cluster_kwargs= and client_kwargs= can be given beside a connection)"
+        )
     if not isinstance(cluster, str) or "{" in cluster:
         return
-    for name, value in (("cluster_kwargs", cluster_kwargs), ("adapt", adapt)):
+    for name, value in (
+        ("cluster_kwargs", cluster_kwargs),
+        ("adapt", adapt),
+        ("keep_cluster", keep_cluster),
+    ):
         if value:
             raise OperatorConfigurationError(
                 f"{name}= is for a cluster that the task starts, and the one at "
                 f"{cluster!r} already exists; remove {name}="
             )
+
+
+def _is_local(cluster: object) -> bool:
+    named = cluster.get("class") if isinstance(cluster, Mapping) else cluster
+    name = named if isinstance(named, str) else getattr(named, "__name__", "")
+    return cluster is None or name.rpartition(".")[2] == "LocalCluster"
 
 
 @contextmanager
@@ -165,6 +199,36 @@ def is_owned(client: Client) -> bool:
 def _ends_with_client(cluster: object) -> bool:
     # As classes for Kubernetes, Coiled and Dask Gateway have it.
     return getattr(cluster, "shutdown_on_close", True) is True
+
+
+def takes_text(cluster: ClusterSpec) -> Callable[[str], bool]:
+    """Return what says whether an argument of a cluster takes text, and no number."""
+    taker: Any = cluster
+    if isinstance(cluster, Mapping):
+        try:
+            taker = _class_named(str(cluster.get("class")))
+        except OperatorConfigurationError:  # whatever starts the cluster says it
+            taker = None
+    if not callable(taker):
+        return text_parameters(*_local_cluster_takers({}))
+    kinds = taker.__mro__ if isinstance(taker, type) else (taker,)
+    return text_parameters(*(each for each in kinds if each is not object))
+
+
+def rendered_cluster(template: Any, rendered: Any) -> Any:
+    """Return `cluster=` as a template gave it: an address, a class with arguments, or None.
+
+    Args:
+        template: As the DAG file gives it.
+        rendered: As Airflow has rendered it.
+    """
+    if not (isinstance(template, Mapping) and isinstance(rendered, Mapping)):
+        found = native(template, rendered)
+        return rendered if isinstance(found, int | float) else found
+    kwargs = native(
+        template.get("kwargs"), rendered.get("kwargs"), takes_text(rendered)
+    )
+    return {**rendered, "kwargs": kwargs} if "kwargs" in rendered else dict(rendered)
 
 
 def started(start: partial[object]) -> Any:
@@ -318,14 +382,20 @@ def _parameter_names(function: Callable[..., Any]) -> set[str] | None:
 
 def _local_cluster_parameters(kwargs: Mapping[str, Any]) -> set[str] | None:
     """Return what a `LocalCluster` takes: what it does not know goes to its workers."""
+    takers = _local_cluster_takers(kwargs)
+    return accepted_by(*takers) if takers else None
+
+
+def _local_cluster_takers(kwargs: Mapping[str, Any]) -> list[Callable[..., Any]]:
+    """Return what takes the arguments of a `LocalCluster`; nothing if that is not known."""
     from distributed import LocalCluster, Nanny, Worker
 
     workers = kwargs.get("worker_class") or Nanny
     if not isinstance(workers, type):
-        return None
-    kinds = {*workers.__mro__, *Worker.__mro__} - {object}
-    inits = [vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)]
-    return accepted_by(LocalCluster, *inits)
+        return []
+    kinds = dict.fromkeys((*workers.__mro__, *Worker.__mro__))
+    inits = (vars(kind).get("__init__") for kind in kinds if kind is not object)
+    return [LocalCluster, *(each for each in inits if each is not None)]
 
 
 def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import asyncio
 import functools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -41,8 +40,8 @@ OPT_OUT: Final = "no-dask-recording"
 _MAY_RUN_PYTHON: Final = bounded(
     r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
 )
-_MOST_LINES, _LONGEST_LINE = 200, 4_000
-"""Of a command's output that are kept for its verdict."""
+_LONGEST_LINE = 4_000
+"""Characters of a line of a command's output that are kept for its verdict."""
 
 
 def is_switched_on() -> bool:
@@ -264,7 +263,7 @@ def _start_recording(
         process = task.subprocess_hook.sub_process
         return None if process is None else process.returncode
 
-    recorded.exit_code, recorded.output = exit_code, output.lines
+    recorded.exit_code, recorded.output = exit_code, output.kept.lines
     kill = task.on_kill
 
     def on_kill() -> None:
@@ -278,24 +277,26 @@ def _start_recording(
 
 
 class _CommandOutput:
-    """The logger of a command's hook, which keeps the last lines of the output.
+    """The logger of a command's hook, which keeps the first and last lines of the output.
 
     Of these, Dask's own below WARNING are printed at the command's end.
 
     Attributes:
-        lines: The last ones, each with the time at which it was read.
+        kept: Those lines, each with the time at which it was read.
     """
 
     def __init__(self, log: Any) -> None:
         self._log = log
-        self.lines: deque[tuple[float, str]] = deque(maxlen=_MOST_LINES)
+        from dask_blackbox.driver.kept_lines import KeptLines
+
+        self.kept = KeptLines()
         self._dasks = DaskLines()
 
     def info(self, event: str, *args: object) -> None:
         """Log a message; a line of the output has no text of Airflow's around it."""
         if event == "%s" and args:
             line = str(args[0])
-            self.lines.append((time.time(), line[:_LONGEST_LINE]))
+            self.kept.add(time.time(), line[:_LONGEST_LINE])
             if self._dasks.add_if_dasks(line):
                 return
         self._log.info(event, *args)

@@ -77,7 +77,7 @@ class TaskRecording:
         self.links: dict[str, str] = {}
         self.driver_thread: int | None = None
         self.exit_code: Callable[[], int | None] = lambda: None
-        self.output: Iterable[tuple[float, str]] = ()
+        self.output: Callable[[], Iterable[tuple[float, str]]] = tuple
         self._context = context
         self._log = log
         self._required = required
@@ -312,7 +312,7 @@ class TaskRecording:
             # Of a command that failed, Airflow's exception says no more than the code.
             code = None if fine or error is None else self.exit_code()
             if code:
-                rec.command_lines(self.output)
+                rec.command_lines(self.output())
             ended = (
                 rec.finish_command(code)
                 if code

@@ -25,6 +25,8 @@ from dask_blackbox.patterns import is_exponential
 logger = logging.getLogger("dask_blackbox")
 
 _ENVIRONMENT = "DASK_BLACKBOX"
+_CLOSE = 0.8
+"""Likeness from which on a variable is taken for a misspelt one (`difflib`)."""
 _OURS = frozenset(
     (
         "DASK_BLACKBOX_CONTROL",
@@ -159,9 +161,12 @@ def misspelt_settings() -> list[Misspelt]:
             key = name[len("DASK_") :].lower().replace("__", ".").replace("_", "-")
             from_environment.add(key)
             if key not in known and name not in _OURS:
-                close = difflib.get_close_matches(name.upper(), variables, n=1)
-                close = close or _same_letters(name, variables)
-                found.append(Misspelt(name, _did_you_mean(close)))
+                close = _same_letters(name, variables) or difflib.get_close_matches(
+                    name.upper(), variables, n=1, cutoff=_CLOSE
+                )
+                # Other names that only begin so may be a team's own.
+                if close or name.upper().startswith(f"{_ENVIRONMENT}__"):
+                    found.append(Misspelt(name, _did_you_mean(close)))
     configured = dask.config.config
     for key in (each for each in configured if str(each).startswith("blackbox")):
         for name, _ in _keys({str(key): configured[key]}):

@@ -17,8 +17,8 @@ from airflow_dask_blackbox.arguments import (
     check_flag,
     check_mapping,
     check_operator_arguments,
+    check_store,
     check_text,
-    native,
 )
 from airflow_dask_blackbox.assets import measure_assets
 from airflow_dask_blackbox.clusters import (
@@ -27,6 +27,8 @@ from airflow_dask_blackbox.clusters import (
     check_use,
     connected_client,
     is_owned,
+    rendered_cluster,
+    takes_text,
 )
 from airflow_dask_blackbox.compat import (
     AirflowException,
@@ -48,6 +50,7 @@ from airflow_dask_blackbox.shipping import (
     unimportable_module_of,
 )
 from airflow_dask_blackbox.task_recording import TaskRecording
+from airflow_dask_blackbox.templates import native, text_parameters
 
 if TYPE_CHECKING:
     # The real ones take a second to import, and DAG files are parsed often.
@@ -145,8 +148,17 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
     ) -> None:
         check_operator_arguments(type(self), kwargs)
         super().__init__(**kwargs)
+        check_flag("keep_cluster", keep_cluster)
+        check_flag("required", required)
         check_cluster(cluster)
-        check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
+        check_use(
+            cluster,
+            cluster_kwargs=cluster_kwargs,
+            adapt=adapt,
+            keep_cluster=keep_cluster,
+            dask_conn_id=dask_conn_id,
+        )
+        check_store(store, store_settings)
         for argument, value in (
             ("cluster_kwargs", cluster_kwargs),
             ("client_kwargs", client_kwargs),
@@ -162,8 +174,6 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ("job", job),
         ):
             check_text(argument, text)
-        check_flag("keep_cluster", keep_cluster)
-        check_flag("required", required)
         self.fail_without_retry = check_advice(fail_without_retry)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
@@ -259,24 +269,24 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
     def _connected(self, own: Callable[[object], None]) -> Iterator[Client]:
         """Connect to what the operator names, or else its connection."""
         import dask.config
+        from distributed import Client
 
         cluster = self._cluster()
-        of_cluster, of_client = (
-            self._rendered(name) or {} for name in ("cluster_kwargs", "client_kwargs")
-        )
         config: Mapping[str, object] = {}
+        of_hook: Mapping[str, Any] = {}
+        of_client = self._rendered("client_kwargs", text_parameters(Client)) or {}
         if self.dask_conn_id is not None:
             hook = DaskHook(self.dask_conn_id)
             if cluster is None:
-                cluster = hook.cluster
-                of_cluster = {**hook.cluster_kwargs, **of_cluster}
+                cluster, of_hook = hook.cluster, hook.cluster_kwargs
             of_client = {**hook.client_kwargs, **of_client}
             config = hook.dask_config
+        of_cluster = self._rendered("cluster_kwargs", takes_text(cluster)) or {}
         with (
             dask.config.set(config),
             connected_client(
                 cluster,
-                cluster_kwargs=of_cluster,
+                cluster_kwargs={**of_hook, **of_cluster},
                 client_kwargs=of_client,
                 adapt=self._rendered("adapt"),
                 keep=self.keep_cluster,
@@ -285,11 +295,14 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         ):
             yield client
 
-    def _rendered(self, name: str) -> Any:
-        return native(self._as_given[name], getattr(self, name))
+    def _rendered(
+        self, name: str, is_text: Callable[[str], bool] = lambda _name: False
+    ) -> Any:
+        return native(self._as_given[name], getattr(self, name), is_text)
 
     def _cluster(self) -> ClusterSpec:
-        given, rendered = self._as_given["cluster"], self._rendered("cluster")
+        given = self._as_given["cluster"]
+        rendered = rendered_cluster(given, self.cluster)
         if given is not None and (rendered is None or rendered == ""):
             raise OperatorConfigurationError(
                 f"cluster= is {given}, which gives {rendered!r} in this run; it has to "
