@@ -10,8 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from conditions import scaled
-from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from conditions import scaled, until
+from dask_blackbox.driver.driver_position import (
+    DriverPositionWatcher,
+    _cpu_clock_of,
+    _read,
+)
 from distributed import Client
 
 pytestmark = pytest.mark.processes
@@ -88,6 +92,29 @@ def test_a_driver_that_moves_on_is_reported_once_if_it_had_been_reported_to_stan
         settled(watcher, 13.0)
 
     assert [kind for kind, _ in reported] == ["driver-blocked", "driver-unblocked"]
+
+
+def test_the_time_of_a_thread_on_a_core_is_read_while_it_lives_and_not_after() -> None:
+    leave = threading.Event()
+    thread = threading.Thread(target=leave.wait)
+    thread.start()
+    of_other, of_own = (
+        _cpu_clock_of(each or 0) for each in (thread.ident, threading.get_ident())
+    )
+    before = time.thread_time()
+    own = _read(of_own)
+    after = time.thread_time()
+    others = _read(of_other)
+    leave.set()
+    thread.join()
+
+    assert own is not None
+    assert before <= own <= after
+    assert others is not None
+    assert others < own
+    # The system's thread ends a little after Python's.
+    until(lambda: _read(of_other) is None, "the end of the thread")
+    assert _read(_cpu_clock_of(thread.ident or 0)) is None
 
 
 def test_nobody_looks_if_stalls_are_not_to_be_reported() -> None:

@@ -26,6 +26,7 @@ _OFTEN, _SELDOM = 0.5, 5.0
 _DEEPEST = 400
 _INNERMOST, _USERS = 12, 8
 _CLIENT = f"distributed{os.sep}client.py"
+_OF_A_THREAD = 0b110  # of Linux: per thread, and the time that it had a core
 _CONNECTING = ("newly-created", "connecting")
 
 
@@ -51,7 +52,8 @@ class DriverPositionWatcher(threading.Thread):
         self._since = time.monotonic()
         self._next = after
         self._connecting: dict[int, float] = {}
-        self._cpu = _cpu_of(thread)
+        self._clock = _cpu_clock_of(thread)
+        self._cpu = _read(self._clock)
 
     def start(self) -> None:
         """Start the thread, unless the setting disables it."""
@@ -87,7 +89,7 @@ class DriverPositionWatcher(threading.Thread):
             if self._next > self._after:
                 self._report("driver-unblocked", {"lasted": now - self._since})
             self._at, self._since, self._next = at, now, self._after
-            self._cpu = _cpu_of(self.thread)
+            self._cpu = _read(self._clock)
         lasted = now - self._since
         if lasted >= self._next:
             self._next = max(self._next, lasted) * 2
@@ -100,7 +102,7 @@ class DriverPositionWatcher(threading.Thread):
             self._report("driver-blocked", reported)
 
     def _cpu_meanwhile(self) -> float | None:
-        now = _cpu_of(self.thread)
+        now = _read(self._clock)
         return None if now is None or self._cpu is None else now - self._cpu
 
     def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, object]]:
@@ -127,14 +129,26 @@ class DriverPositionWatcher(threading.Thread):
         ]
 
 
-def _cpu_of(thread: int) -> float | None:
-    """Return the seconds that a thread has had a core; None where that is not measured."""
-    clock_of = getattr(time, "pthread_getcpuclockid", None)
-    if clock_of is None:
+def _cpu_clock_of(thread: int) -> int | None:
+    """Return the id of the clock that measures a living thread's time on a core.
+
+    None where there is none.  Not by `time.pthread_getcpuclockid`: for a thread that has
+    ended since, the process could crash.  Reading this clock is an error then.
+    """
+    found = (each.native_id for each in threading.enumerate() if each.ident == thread)
+    native = next(found, None)
+    if native is None or not sys.platform.startswith("linux"):
+        return None
+    return (~native << 3) | _OF_A_THREAD
+
+
+def _read(clock: int | None) -> float | None:
+    """Return the seconds on a clock; None where there is none, or the thread has ended."""
+    if clock is None:
         return None
     try:
-        return time.clock_gettime(clock_of(thread))
-    except OSError:  # the thread has ended
+        return time.clock_gettime(clock)
+    except OSError:
         return None
 
 

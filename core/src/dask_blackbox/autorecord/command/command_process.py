@@ -238,6 +238,12 @@ def watch_thread(thread: int) -> None:
         _position.set(watcher).start()
 
 
+def watch_before_client(thread: int) -> None:
+    """Report where the main thread is blocked, until there is a client."""
+    if _calls.own is None:
+        watch_thread(thread)
+
+
 def pause_before_client() -> None:
     """Stop looking where a driver is that has no client yet, and forks now."""
     with guard("where the driver is"):

@@ -200,10 +200,10 @@ def _watch_the_main_thread(_: Any) -> None:
     import threading
 
     if threading.current_thread() is threading.main_thread():
-        _Beginning(threading.get_ident()).begin()
+        _EarlyWatch(threading.get_ident()).begin()
 
 
-class _Beginning:
+class _EarlyWatch:
     """Waits until a script has run for a while, and then begins to watch its main thread.
 
     No thread of it lives while the script forks: Python warns of a fork beside threads.
@@ -219,7 +219,7 @@ class _Beginning:
 
         self._stopped = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, name="dask-blackbox-beginning", daemon=True
+            target=self._run, name="dask-blackbox-early", daemon=True
         )
         try:
             self._thread.start()
@@ -227,12 +227,12 @@ class _Beginning:
             self._thread = None
 
     def _run(self) -> None:
-        if self._stopped.wait(_BEGINNING):
+        if self._stopped.wait(_EARLY):
             return
         try:
             from dask_blackbox.autorecord.command import command_process
 
-            command_process.watch_thread(self._main)
+            command_process.watch_before_client(self._main)
         except Exception:
             pass
 
@@ -245,7 +245,7 @@ class _Beginning:
             sys.modules[name].pause_before_client()
 
 
-_BEGINNING = 5.0
+_EARLY = 5.0
 """Seconds after the import of Dask's client after which a driver is watched."""
 
 _AFTER_LOADING = {
