@@ -65,9 +65,10 @@ PARQUET_COLUMNS_NOT_FOUND = Signature(
 PARTITION_SCHEMA_DIFFERS = Signature(
     (
         r"(?s)Failed to convert partition to expected pyarrow schema"
-        r"(?:(?!Failed to convert partition).){0,2000}?"
-        r"Expected partition schema:\n(?P<expected>(?:(?!\n\n).){1,4000})\n\n"
-        r"Received partition schema:\n(?P<found>(?:(?!\n\n).){1,4000})\n\n"
+        r".{0,1000}?Expected partition schema:\n"
+        r"(?P<expected>.{0,2000}?)\n\n"
+        r"Received partition schema:\n"
+        r"(?P<found>.{0,2000}?)\n\n"
     ),
     (
         "Failed to convert partition to expected pyarrow schema:\n    "
@@ -232,7 +233,7 @@ XGBOOST_INVALID_COLUMNS = Signature(
 )
 XGBOOST_FEATURES_MISSING = Signature(
     (
-        r"feature_names mismatch: (?:(?!feature_names mismatch)[\s\S]){0,4000}?"
+        r"feature_names mismatch: [\s\S]{0,2000}?"
         r"(?:expected (?P<columns>[^\n]+?) in input data"
         r"|training data did not have the following fields: (?P<extra>[^\n]+))"
     ),
