@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
+    Piece,
     a_graph,
     a_log_line,
     a_run,
@@ -147,3 +148,49 @@ def test_work_that_is_cancelled_is_the_reason_of_what_is_raised_from_none() -> N
     found = the_verdict(run)
     assert found.rule == "cancelled"
     assert "stale inputs" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("reason", "rule"),
+    [
+        ("scheduler-connection-lost", "scheduler-lost"),
+        ("lost dependencies", "data-lost"),
+        ("already forgotten", "data-lost"),
+        ("operator's request", "cancelled"),
+    ],
+)
+def test_what_dask_cancels_itself_is_nobodys_request(reason: str, rule: str) -> None:
+    found = cancelled_by(THEIRS, key="draw-9", reason=reason)
+
+    assert found.rule == rule
+    assert ("Find who cancelled it" in found.remedy) == (rule == "cancelled")
+
+
+def counted(*more: Piece, text: str = "only 1 of 10 was cancelled") -> Finding:
+    """Return the verdict on a driver that counted its results, and ended with its own text."""
+    shown = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n'
+        f'    raise RuntimeError("{text}")\nRuntimeError: {text}\n'
+    )
+    ended = ended_with(an_exception("RuntimeError", text, traceback=shown))
+    run = a_run(a_worker(), a_graph(tasks=10), a_task(), *more, ended)
+    return the_verdict(run)
+
+
+LOST = an_event("scheduler-lost", "tcp://s:1", at=9.9)
+
+
+def test_a_driver_that_counts_results_ended_of_the_loss_of_its_scheduler() -> None:
+    assert counted(LOST).rule == "scheduler-lost"
+
+
+def test_a_scheduler_that_the_driver_has_closed_ended_no_driver() -> None:
+    closing = an_event("driver-closing", "driver", at=9.5, what="LocalCluster.close")
+
+    assert counted(closing, LOST).rule == "driver-exception"
+
+
+def test_a_driver_without_work_left_did_not_end_of_that_loss() -> None:
+    done = [a_task(f"sum-{n}") for n in range(9)]
+
+    assert counted(*done, LOST).rule == "driver-exception"

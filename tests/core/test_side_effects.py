@@ -51,6 +51,32 @@ pytestmark = pytest.mark.processes
 FAILS = [sys.executable, "-c", "import sys; sys.exit(3)"]
 
 
+# What is recorded of results
+
+
+@pytest.mark.parametrize("reason", ["scheduler-connection-lost", "stale inputs"])
+def test_a_driver_that_reads_a_status_has_seen_what_dask_cancelled(
+    reason: str, rows: list[list[object]]
+) -> None:
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        calls = DriverCalls(lambda _, row: rows.append(row))
+        calls.start()
+        futures = client.map(abs, range(2))
+        for each in futures:
+            client.futures[each.key].cancel(reason=reason)  # as the client itself does
+        seen = [futures[0].status, futures[1].cancelled()]
+        calls.stop()
+
+    assert seen == ["cancelled", True]
+    failed = [str(row[3]) for row in rows if row[1] == "driver-call-failed"]
+    assert len({text for text in failed if reason in text}) == (
+        2 if reason == "scheduler-connection-lost" else 0
+    )
+
+
 # What is recorded of programs
 
 

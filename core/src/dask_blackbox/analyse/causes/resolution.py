@@ -19,6 +19,7 @@ from dask_blackbox.analyse.causes.mechanisms import (
     OF_THE_DRIVER,
     Mechanism,
 )
+from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import short
 
@@ -136,7 +137,19 @@ def _is_later(case: Case, incident: Incident) -> bool:
     """
     if incident.tie == "is" or incident.kind in OF_THE_DRIVER or incident.at is None:
         return False
+    # What Dask had reported to the driver, the recorder may have noticed later.
+    if incident.kind == "scheduler-lost" and _was_reported(incident):
+        return False
     return case.outcome.is_after(incident.at)
+
+
+def _was_reported(incident: Incident) -> bool:
+    """Return whether an exception in the driver says that the scheduler was lost."""
+    facts = () if incident.finding is None else incident.finding.evidence
+    return any(
+        each.source == "driver" and SCHEDULER_CONNECTION_LOST.search(each.text)
+        for each in facts
+    )
 
 
 def _lower(strength: Confidence) -> Confidence:

@@ -41,6 +41,7 @@ from dask_blackbox.analyse.side_effects import (
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
+    CANCELLED_BY_DASK,
     CLIENT_CANCELS,
     CONNECT_TIMED_OUT,
     FUNCTION_RUN_FAILED,
@@ -85,7 +86,7 @@ _OF_A_COMMAND = bounded(r"/(?:dask/cli|distributed/cli/\w+)\.py")
 
 _WORKERS_COMMAND = bounded(r"\bdask[ -](?:worker|spec)\b")
 
-_LOST = ("lost dependencies", "already forgotten")
+_LOST = CANCELLED_BY_DASK - {"scheduler-connection-lost"}
 
 
 def failed_setups(case: Case, verdict: Finding) -> Iterator[Earlier]:

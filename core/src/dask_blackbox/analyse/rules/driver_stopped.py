@@ -40,6 +40,7 @@ from dask_blackbox.analyse.side_effects import (
 from dask_blackbox.analyse.signals import CRASHES, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
+    CANCELLED_BY_DASK,
     CLIENT_CANCELS,
     SCHEDULER_CANCELS,
     WORK_CANCELLED,
@@ -582,6 +583,8 @@ def CANCELLED(case: Case) -> Iterator[Finding]:
         # Prefect ends a run by an exception of this name; our own option ends a hang.
         return
     match = case.search_exception(WORK_CANCELLED.pattern)
+    if match and match["reason"].strip() in CANCELLED_BY_DASK:
+        return  # it is no request of anybody's, and rules of their own say what was lost
     raised = case.raised(*_CLASSES) and not _is_unrelated(case)
     if match or raised or _is_executor_cancellation(case):
         yield _cancelled_futures_finding(case, match)

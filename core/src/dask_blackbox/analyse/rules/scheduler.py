@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from dask_blackbox.analyse.blame import (
     closed_connection_to,
     timed_out_waiting,
 )
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import raised_on_purpose
+from dask_blackbox.analyse.frames import raised_by_a_check, raised_on_purpose
+from dask_blackbox.analyse.progress import new_tasks
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import program_exit_text
 from dask_blackbox.analyse.signals import signal_in
@@ -21,6 +23,7 @@ from dask_blackbox.events import (
     DriverCallFailed,
     DriverLost,
     DriverSignalled,
+    GraphUpdated,
     ProgramFailed,
     RecordingStarted,
     SchedulerClosing,
@@ -31,6 +34,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import capital, class_of, code_line, short, size
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 
 # scheduler-lost
@@ -60,6 +64,9 @@ _CANCELLED = r"cancelled for reason: unknown"
 
 _CONNECTING = "in _ensure_connected"
 
+_OF_CANCELLED = bounded(r"CancelledError|cancelled")
+"""How a driver's own exception names results that were cancelled."""
+
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
 _End = SchedulerLost | SchedulerClosing | DriverLost
@@ -78,7 +85,7 @@ def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
         case.raised(*_CLASSES) and not case.search_exception("trying to connect")
     )
     received = _received(case)
-    reported = reported or bool(received)
+    reported = reported or bool(received) or _lost_under_the_work(case)
     lost: Sequence[SchedulerLost | DriverLost] = case.run.of(SchedulerLost)
     closing: Sequence[SchedulerClosing] = case.run.of(SchedulerClosing)
     if not reported:  # a driver that it was reported to before did not close it itself
@@ -143,6 +150,7 @@ def _finding(
         lost
         or closing
         or action is not None
+        or case.search_exception(SCHEDULER_CONNECTION_LOST.pattern)
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     return SCHEDULER_LOST.found(
@@ -205,6 +213,33 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     return calls if case.gave_no_reason or on_purpose else ()
 
 
+def _lost_under_the_work(case: Case) -> bool:
+    """Return whether it was lost before the driver ended any of its cluster, with work to do.
+
+    Such a driver counts the results that it has, and ends with a text of its own; no call
+    to Dask need have raised anything.
+    """
+    exception = case.exception
+    if exception is None or _shares_the_drivers_process(case):
+        return False
+    of_results = raised_by_a_check(exception.traceback) or _OF_CANCELLED.search(
+        exception.message
+    )
+    if not of_results or not _left_work(case):
+        return False
+    acts = [each.at for each in case.teardown.actions]
+    return any(
+        not case.outcome.is_after(end.at) and not any(at <= end.at for at in acts)
+        for end in case.run.of(SchedulerLost)
+    )
+
+
+def _left_work(case: Case) -> bool:
+    """Return whether tasks that clients had requested were not done."""
+    asked = sum(map(new_tasks, case.run.of(GraphUpdated)))
+    return case.run.tasks.filter(FINISHED)["key"].n_unique() < asked
+
+
 def _raised_before(received: Sequence[DriverCallFailed]) -> Iterator[Evidence]:
     for each in received[:1]:
         yield Evidence(
@@ -233,7 +268,10 @@ def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | No
         # The driver itself lost it before the recorder did.
         moments = [(each.subject, decided) for each in case.run.of(SchedulerInfo)]
     actions = (case.teardown.action_on(address, at) for address, at in moments)
-    return next((action for action in actions if action is not None), None)
+    # The recorder is on the driver's machine: what it had lost before was not ended by it.
+    before = [each.at for each in ends if isinstance(each, SchedulerLost)]
+    last = min(before, default=inf)
+    return next((e for e in actions if e is not None and e.at <= last), None)
 
 
 def _address(case: Case, end: _End) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import NamedTuple
 
 import polars as pl
@@ -44,11 +45,13 @@ from dask_blackbox.analyse.side_effects import (
     death_timeout_of,
     how_retired,
     names_exit_of,
+    program_exit_text,
 )
 from dask_blackbox.analyse.signatures import any_of, lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
     CONNECT_TIMED_OUT,
+    HOST_NOT_RESOLVED,
     NANNY_CLOSING,
     NANNY_EXIT_STATUS,
     NANNY_PLUGIN_FAILED,
@@ -107,6 +110,7 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     short,
+    short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -145,6 +149,9 @@ _REGISTERED = bounded(
 _UNIQUE = bounded(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """Dask makes names of plugins unique, which says nothing to people."""
 
+_GIVEN_ADDRESS = bounded(
+    r"\bdask[ -]worker\b.*?\s(?P<address>(?:tcp|tls|ucx|wss?)://\S+)"
+)
 _COMMAND = bounded(
     r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
     r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b|"
@@ -707,11 +714,8 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
         remedy = _BLOCKED_AT_START
     elif preload:
         remedy = _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
-    elif address:
-        remedy = (
-            f"Start them with the address of this scheduler, {_address_of_last(case)}, "
-            "or with its `--scheduler-file`."
-        )
+    elif another:
+        remedy = _connect_remedy(case, another[0])
     elif elsewhere:
         remedy = _JOINED_ANOTHER
     elif too_few:
@@ -724,6 +728,11 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
         + (f"; {_what_starts(starting)}" if starting else "")
         + (f"; {preload.title}" if preload else "")
         + (f"; they tried to connect to {another[0]}" if another else "")
+        + (
+            " (unknown host)"
+            if another and _is_unresolved(case, _host(another[0]))
+            else ""
+        )
         + ("; those that started joined another scheduler" if elsewhere else ""),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
@@ -970,7 +979,50 @@ def _started_for_another(case: Case) -> tuple[str, int] | None:
     # The same scheduler may have several names; of a port, there is one.
     known = {_port(each) for each in (schedulers[-1].subject, *joined) if each}
     others = [each for each in addresses if each and _port(each) not in known]
+    if not others and not any(joined):
+        given = _addresses_of_commands(case)
+        last = schedulers[-1].subject
+        others = [each for each in given if _is_not_at(case, each, last)]
     return (others[0], others.count(others[0])) if others else None
+
+
+def _addresses_of_commands(case: Case) -> list[str]:
+    """Return the address that each command was given whose worker timed out as it started."""
+    lines = _lines(case)
+    timed_out = any(any_of(str(each["message"]), START_TIMED_OUT) for each in lines)
+    if not timed_out or _root(case, lines) is not None:
+        return []
+    found = (_GIVEN_ADDRESS.search(each.command) for each in _failed_commands(case))
+    return [each["address"] for each in found if each]
+
+
+def _is_not_at(case: Case, address: str, scheduler: str) -> bool:
+    """Return whether a scheduler cannot be reached at an address, as far as that shows it.
+
+    A host has many names and addresses; but a name that does not resolve is none of them, and
+    who listens on the loopback interface only is not reached at another address.
+    """
+    if _port(address) != _port(scheduler):
+        return True
+    given, listens = _host(address), _host(scheduler)
+    if _is_unresolved(case, given):
+        return True
+    try:
+        one, other = ip_address(given), ip_address(listens)
+    except ValueError:
+        return False
+    return other.is_loopback and not one.is_loopback
+
+
+def _is_unresolved(case: Case, host: str) -> bool:
+    """Return whether a process of Dask's printed that a host name has no address."""
+    lines = lines_of(case.run, HOST_NOT_RESOLVED)
+    found = (HOST_NOT_RESOLVED.search(line) for line in lines["message"])
+    return any(each["host"] == host for each in found if each)
+
+
+def _host(address: str) -> str:
+    return address.partition("://")[2].rpartition(":")[0].strip("[]")
 
 
 def _printed_addresses(case: Case) -> list[str]:
@@ -990,11 +1042,34 @@ def _port(address: str) -> str:
 def _another_text(case: Case, address: str, number: int) -> str:
     """Return a sentence on workers that were started with an address of no use."""
     ports = {_port(each.subject) for each in case.run.of(SchedulerInfo)}
-    what = " of a previous scheduler of this run" if _port(address) in ports else ""
+    last = _address_of_last(case)
+    earlier = _port(address) in ports and _port(address) != _port(last)
+    what = " of a previous scheduler of this run" if earlier else ""
+    unresolved = _is_unresolved(case, _host(address))
+    why = f" The host name '{_host(address)}' does not resolve." if unresolved else ""
     return (
         f" {counted(number, 'worker')} had been started with the address "
         f"{address}{what} and tried to connect there; the scheduler's address is "
-        f"{_address_of_last(case)}."
+        f"{last}.{why}"
+    )
+
+
+def _connect_remedy(case: Case, address: str) -> str:
+    last = _address_of_last(case)
+    if _is_unresolved(case, _host(address)):
+        return (
+            f"Correct the host name '{_host(address)}' in the address that workers are given, "
+            f"or the DNS of their network; the scheduler's own address is {last}."
+        )
+    if _port(address) == _port(last):
+        return (
+            f"Let the scheduler listen where workers connect (`dask scheduler --host "
+            f"{_host(address)}`, or `--interface`; it listens at {last} only), or start the "
+            "workers with its address, if they run on its machine."
+        )
+    return (
+        f"Start them with the address of this scheduler, {last}, "
+        "or with its `--scheduler-file`."
     )
 
 
@@ -1005,6 +1080,18 @@ def _tried_elsewhere(case: Case, address: str) -> Iterator[Evidence]:
         named = lines.filter(pl.col("message").str.contains(address, literal=True))
         for row in named.head(1).iter_rows(named=True):
             yield case.line_evidence(row)
+    for each in _failed_commands(case)[:1]:
+        if address in each.command:
+            yield Evidence(
+                text=f"“{short_with_paths(each.command, 160)}” {program_exit_text(each)}.",
+                source="driver",
+                at=each.at,
+            )
+    host = _host(address)
+    lines = lines_of(case.run, HOST_NOT_RESOLVED)
+    named = lines.filter(pl.col("message").str.contains(f"'{host}'", literal=True))
+    for row in named.head(1).iter_rows(named=True):
+        yield case.line_evidence(row)
 
 
 def _address_of_last(case: Case) -> str:

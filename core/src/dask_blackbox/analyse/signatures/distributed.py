@@ -264,6 +264,10 @@ WORK_CANCELLED = Signature(
     ),
     "inc-1 cancelled for reason: scheduler-restart.",
 )
+CANCELLED_BY_DASK = frozenset(
+    {"scheduler-connection-lost", "lost dependencies", "already forgotten"}
+)
+"""Reasons for which Dask itself cancels a future, and nobody has asked for it."""
 CLIENT_CANCELS = Signature(
     r"\AClient (?P<client>\S+) requests to cancel (?P<number>\d+) keys",
     "Client Client-a1 requests to cancel 3 keys",
@@ -271,6 +275,16 @@ CLIENT_CANCELS = Signature(
 WORKER_WAITS_TO_CONNECT = Signature(
     r"Waiting to connect to:\s+(?P<address>\S+)",
     "Waiting to connect to:      tcp://127.0.0.1:8786",
+)
+HOST_NOT_RESOLVED = Signature(
+    (
+        r"Couldn't detect a suitable IP address for reaching '(?P<host>[^']+)', "
+        r"defaulting to hostname: \[Errno -?\d+\]"
+    ),
+    (
+        "Couldn't detect a suitable IP address for reaching 'dask-head', defaulting to "
+        "hostname: [Errno -2] Name or service not known"
+    ),
 )
 SCHEDULER_CANCELS = Signature(
     r"^Scheduler cancels key (?P<key>\S+?)\. ",

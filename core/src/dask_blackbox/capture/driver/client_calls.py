@@ -52,6 +52,12 @@ _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
 _CANCELLING, _SENDING = "_cancel", "_graph_to_futures"
 _LONGEST_REASON = 200
 _WITHOUT_RESULT = ("error", "cancelled", "lost")
+_REASONS_OF_DASK = (
+    "scheduler-connection-lost",
+    "lost dependencies",
+    "already forgotten",
+)
+"""Why Dask cancels a future itself, as its exception says."""
 _MOST_SKIPPED = 10
 _MOST_SEEN = 10_000
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
@@ -489,6 +495,9 @@ def _install() -> None:
     )
     _patches.replace(Future, "status", Future.status, _watched_status(Future.status))
     _patches.replace(
+        Future, "cancelled", Future.cancelled, _watched_cancelled(Future.cancelled)
+    )
+    _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
     ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
@@ -545,16 +554,37 @@ def _watched_sending(inner: Any) -> object:
 
 
 def _watched_status(inner: Any) -> property:
-    """Return `Future.status` that reports, once each, that the user's code saw a failed future."""
+    """Return `Future.status` that reports, once each, that the user's code saw a failed future.
+
+    A future that Dask itself has cancelled counts as one: it raises that only if asked.
+    """
 
     @functools.wraps(inner.fget)
     def status(self: object) -> object:
         found = inner.fget(self)
-        if found == "error":
+        if found == "error" or (found == "cancelled" and _cancelled_by_dask(self)):
             _saw_failure(self, sys._getframe(1))
         return found
 
     return property(status)
+
+
+def _watched_cancelled(inner: Any) -> object:
+    """Return `Future.cancelled` that reports what Dask itself has cancelled."""
+
+    @functools.wraps(inner)
+    def cancelled(self: object) -> object:
+        found = inner(self)
+        if found and _cancelled_by_dask(self):
+            _saw_failure(self, sys._getframe(1))
+        return found
+
+    return cancelled
+
+
+def _cancelled_by_dask(future: object) -> bool:
+    error = getattr(getattr(future, "_state", None), "exception", None)
+    return getattr(error, "reason", None) in _REASONS_OF_DASK
 
 
 def _saw_failure(future: object, caller: FrameType) -> None:
