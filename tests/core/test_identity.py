@@ -104,42 +104,6 @@ def _facts(identity: Identity) -> tuple[str, str, int, object]:
 
 
 @pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        (
-            AIRFLOW,
-            (
-                "nightly.load.orders",
-                "scheduled__2026-11-21T00:00:00+00:00",
-                3,
-                "airflow",
-            ),
-        ),
-        (
-            PREFECT_WORKER,
-            ("Nightly ETL", "5e0ff7c2-8c1d-4c62-a4a2-8d0b4a1f4a3f", 1, "prefect"),
-        ),
-        (
-            PREFECT_SERVE,
-            ("nightly-etl", "5e0ff7c2-8c1d-4c62-a4a2-8d0b4a1f4a3f", 1, "prefect"),
-        ),
-        (FLYTE, ("orders.load", "f6f5d0a2a9f1c4", 2, "flyte")),
-        (KUBEFLOW, ("sales-pipeline.etl", "sales-pipeline-x7k2p", 1, "kubeflow")),
-        (ARGO, ("nightly.load", "nightly-1763694000-2938475610", 1, "argo")),
-        (GITHUB, ("Nightly.load.etl", "1658821493", 2, "github")),
-        (GITLAB, ("sales.load.etl", "50", 1, "gitlab")),
-        (JENKINS, ("data/nightly.etl", "153", 1, "jenkins")),
-        (SLURM, ("nightly.etl", "8123", 2, "slurm")),
-    ],
-    ids=lambda value: value[3] if isinstance(value, tuple) else "",
-)
-def test_each_host_reports_which_run_this_is(
-    environ: dict[str, str], expected: tuple[str, str, int, str]
-) -> None:
-    assert _facts(identity_from_environment(environ, ETL)) == expected
-
-
-@pytest.mark.parametrize(
     ("environ", "url"),
     [
         (AIRFLOW, None),
@@ -194,22 +158,19 @@ def test_the_only_node_of_an_argo_workflow_is_not_shortened() -> None:
     assert identity_from_environment(environ, ETL).job == "nightly.load"
 
 
-def test_tasks_of_a_slurm_array_are_runs_of_their_own() -> None:
-    environ = SLURM | {"SLURM_ARRAY_JOB_ID": "8000", "SLURM_ARRAY_TASK_ID": "7"}
-
-    assert identity_from_environment(environ, ETL).run_id == "8000_7"
-
-
 @pytest.mark.parametrize(
     ("pod", "more", "job"),
     [
         ("nightly-etl-29394780-x7k2p", {}, "nightly-etl"),
         ("nightly-etl-x7k2p", {}, "nightly-etl"),
         ("nightly-etl-3", {"JOB_COMPLETION_INDEX": "3"}, "nightly-etl"),
+        ("api-7c9f5d4b8-x7k2p", {}, "api"),
+        ("api-7c9f5d4b8-zzzzz", {}, "api"),
+        ("dagster-run-aaa0b6f8-b717-4aef-a4aa-4e1c590b960f-x7k2p", {}, "dagster-run"),
         ("somebodys-pod", {}, "etl"),
     ],
 )
-def test_a_kubernetes_job_is_named_without_what_differs_from_run_to_run(
+def test_a_pod_is_named_without_what_differs_from_run_to_run(
     pod: str, more: dict[str, str], job: str
 ) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": pod} | more

@@ -108,6 +108,7 @@ def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
     """Yield the checks, each as soon as its result is known."""
     yield from _versions()
     yield from _settings()
+    yield _identity()
     yield from _of_this_machine()
     yield from _store(store_url)
     if scheduler is not None:
@@ -117,6 +118,23 @@ def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
 def _of_this_machine() -> Iterator[Check]:
     yield from _recorders()
     yield from _spool()
+
+
+def _identity() -> Check:
+    """Say who names the runs that begin here."""
+    from dask_blackbox.identity import identity_from_environment
+
+    found = identity_from_environment(argv=())
+    kind = found.host["kind"]
+    if "job_from" not in found.host:
+        text = f"{kind}: job {found.job!r}, attempt {found.attempt}"
+        return Check("identity", "ok", text)
+    known = "no known scheduler" if kind in ("shell", "notebook") else kind
+    text = f"{known}: a run is named after its script"
+    if "unknown_scheduler" in found.host:
+        do = "set blackbox.job and blackbox.run-id, or add the scheduler"
+        return Check("identity", "warning", f"{text}; CI is set", do)
+    return Check("identity", "ok", f"{text}, or by blackbox.job")
 
 
 def _recorders() -> Iterator[Check]:

@@ -31,6 +31,65 @@ class _Wrapper(NamedTuple):
     own: int = 0
 
 
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_CONTAINER_OPTIONS = frozenset(
+    [
+        "-v",
+        "--volume",
+        "-e",
+        "--env",
+        "-w",
+        "--workdir",
+        "-u",
+        "--user",
+        "--name",
+        "--network",
+        "--net",
+        "--entrypoint",
+        "-p",
+        "--publish",
+        "--memory",
+        "-m",
+        "--cpus",
+        "-c",
+        "--cpu-shares",
+        "--cpuset-cpus",
+        "--gpus",
+        "--mount",
+        "--env-file",
+        "--hostname",
+        "-h",
+        "--platform",
+        "--pull",
+        "--shm-size",
+        "--add-host",
+        "--label",
+        "-l",
+        "--restart",
+        "--log-driver",
+        "--log-opt",
+        "--ulimit",
+        "--cap-add",
+        "--cap-drop",
+        "--ipc",
+        "--pid",
+        "--runtime",
+        "--device",
+        "--tmpfs",
+        "--volumes-from",
+        "--security-opt",
+        "--userns",
+        "--dns",
+        "--ip",
+        "--stop-signal",
+        "--stop-timeout",
+        "--cidfile",
+        "--group-add",
+        "--memory-swap",
+        "--secret",
+    ]
+)
+"""Options of `docker run` that take the next word."""
 _CONDA = _Wrapper("-n --name -p --prefix --cwd -e --env", verbs=("run",))
 _MPI = _Wrapper(
     "-n -np -c -N -H --host -hosts -f -ppn -x -wdir --wdir -wd --map-by --bind-to --rank-by"
@@ -152,6 +211,8 @@ def _inside(words: list[str]) -> list[str] | None:
     how = _WRAPPERS.get(name)
     if how is not None:
         return _wrapped(how, words[1:])
+    if name in _CONTAINERS:
+        return _in_container(words) or _python_in(words)
     return None if _PYTHON.fullmatch(name) else _python_in(words)
 
 
@@ -191,6 +252,20 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
             break
     inner = words[place:]
     return None if not inner or verbs else _environment_command(how, inner)
+
+
+def _in_container(words: list[str]) -> list[str] | None:
+    """Return the command after the image, or else the image, which has one of its own."""
+    place = 2
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in _CONTAINER_OPTIONS else 1
+    if words[1:2] != ["run"] or place >= len(words):
+        return None
+    inner = words[place + 1 :]
+    if inner and not inner[0].startswith("-"):
+        return inner
+    name = words[place].rpartition("/")[2].partition("@")[0].partition(":")[0]
+    return [name, *inner]
 
 
 def _environment_command(how: _Wrapper, inner: list[str]) -> list[str]:
