@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -93,6 +94,17 @@ def links_option(command: _F) -> _F:
         default=None,
         help="Print presigned links, which open without a login. Default: on a terminal "
         "only (blackbox.print-links).",
+    )(command)
+
+
+def junit_option(command: _F) -> _F:
+    """Add the option `--junit` to a command."""
+    return click.option(
+        "--junit",
+        "junit_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="PATH",
+        help="Write the run to this file as JUnit XML, for GitLab and Jenkins.",
     )(command)
 
 

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from dask_blackbox.cli.options import Verb, links_option, printable, store_option
+from dask_blackbox.cli.options import (
+    Verb,
+    junit_option,
+    links_option,
+    printable,
+    store_option,
+)
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.card import RunCard
@@ -226,6 +232,7 @@ _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
     metavar="PATH",
     help="Write the card to this file, as JSON.",
 )
+@junit_option
 @click.option("-q", "--quiet", is_flag=True, help="Don't print the card.")
 @click.option(
     "--only-on-failure",
@@ -243,6 +250,7 @@ def run(
     job: str | None,
     run_id: str | None,
     card_path: Path | None,
+    junit_path: Path | None,
     quiet: bool,
     only_on_failure: bool,
     required: bool,
@@ -279,7 +287,12 @@ def run(
         lambda: _meanwhile(rec, shown=not quiet),
     )
     card = rec.finish_command(code)
-    _write(printable(card, links, terminal=False), card_path)
+    stored = printable(card, links, terminal=False)
+    _write("the card", stored.to_json, card_path)
+    if junit_path is not None:
+        from dask_blackbox.report.ci import junit
+
+        _write("the JUnit XML", lambda: junit(stored), junit_path)
     fine = card.state == "succeeded" and card.completeness.get("recorded", False)
     if not (quiet or (only_on_failure and fine)):
         terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -357,13 +370,13 @@ def _load_text() -> None:
         _ = report.text
 
 
-def _write(card: RunCard, path: Path | None) -> None:
+def _write(what: str, made: Callable[[], bytes], path: Path | None) -> None:
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(card.to_json())
+            path.write_bytes(made())
         except OSError as error:
-            _print(f"dask blackbox run: the card: {error}")
+            _print(f"dask blackbox run: {what}: {error}")
 
 
 def _print(text: str, *, newline: bool = True) -> None:

@@ -38,6 +38,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import Overview, RunState
 from dask_blackbox.dialect import dialect_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from dask_blackbox.driver.github_summary import report_to_github
 from dask_blackbox.driver.host_task import HostTask, host_task
 from dask_blackbox.driver.own_clients import (
     EveryClient,
@@ -435,6 +436,8 @@ class Recording:
         if self._host_task is not None:
             with guard("notifying the host of the run's end"):
                 self._host_task.ended(cards[0])
+        with guard("the summary for GitHub"):
+            report_to_github(cards[0])
         return cards[0]
 
     def ending(self) -> None:
