@@ -131,6 +131,27 @@ def test_a_running_task_is_followed_until_it_is_killed(
     assert host.wait(run) == "failed"
 
 
+def test_the_report_of_a_task_that_waits_says_for_what_by_itself(
+    host: Any, ada: BrowserContext, screenshots: Path, tmp_path: Path
+) -> None:
+    flag = tmp_path / "pid"
+    run = host.trigger("waiting", conf={"flag": str(flag)})
+    pid = int(flag_of(flag, describe=lambda: host.log(run, "train")))
+    page = ada.new_page()
+    page.goto(_tab(host, run, "train"))
+    heading = _report(page).locator("h1")
+
+    # A wait is one after a minute without a finished task.
+    expect(heading).to_have_text(re.compile("1 of 2 tasks done"))
+    expect(heading).to_have_text(re.compile("GPU"), timeout=150_000)
+    expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("running"))
+    _pictures(page, screenshots, "waiting")
+
+    os.kill(pid, signal.SIGKILL)
+    page.close()
+    assert host.wait(run) == "failed"
+
+
 def test_every_try_of_a_mapped_task_has_its_own_recording(
     host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:

@@ -37,6 +37,15 @@ def steps(flag, client):
     client.gather(futures)
 
 
+def waits_for_gpu(flag, client):
+    from pathlib import Path
+
+    client.submit(len, [1]).result()
+    future = client.submit(len, [1, 2], resources={"GPU": 1})
+    Path(flag).write_text(str(os.getpid()))
+    future.result()
+
+
 def nothing():
     return None
 
@@ -122,6 +131,14 @@ with DAG("slow", schedule=None):
             "threads_per_worker": 2,
             "memory_limit": "1 GiB",
         },
+    )
+
+with DAG("waiting", schedule=None):
+    DaskObservedOperator(
+        task_id="train",
+        python_callable=waits_for_gpu,
+        op_kwargs={"flag": "{{ dag_run.conf['flag'] }}"},
+        cluster_kwargs=TINY,
     )
 
 with DAG("unprepared", schedule=None):

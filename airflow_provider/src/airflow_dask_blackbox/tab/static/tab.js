@@ -108,8 +108,27 @@ function redrawEarly(done) {
   setTimeout(redraw, stored * 1000);
 }
 
+// After as many seconds without a finished task the report says what the run waits for.  It
+// is drawn again then, after twice as long each time, and when tasks finish again.
+const standstill = 65;
+let counted = { done: 0, since: Date.now(), redrawAfter: standstill };
+
+function redrawWhenStill(done) {
+  const frame = document.querySelector(".frame iframe");
+  if (document.activeElement === frame) return; // somebody reads it
+  const seconds = (Date.now() - counted.since) / 1000;
+  const moved = done !== counted.done;
+  if (moved && counted.redrawAfter > standstill) setTimeout(redraw, stored * 1000);
+  if (moved) counted = { done, since: Date.now(), redrawAfter: standstill };
+  else if (seconds > counted.redrawAfter) {
+    counted.redrawAfter = 2 * seconds;
+    redraw();
+  }
+}
+
 function tell(live) {
   redrawEarly(live.numbers.done);
+  redrawWhenStill(live.numbers.done);
   for (const [name, words] of Object.entries(live.words)) {
     const place = document.querySelector(`[data-live="${name}"]`);
     if (place && place.textContent !== words) place.textContent = words;
