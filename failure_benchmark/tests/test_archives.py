@@ -18,7 +18,7 @@ import index
 
 NAMES = sorted(each.name.removesuffix(".tar.xz") for each in ARCHIVES.glob("*.tar.xz"))
 
-_MAIL = re.compile(rb"[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}")
+_MAIL = re.compile(rb"(?<![\w.+-])[\w.+-]++@(?:[\w-]+\.)+[a-z]{2,}")
 _INVENTED = re.compile(
     rb"@(?:.*\.)?(?:example(?:\.\w+)?|invalid|test|localhost|internal|local)$"
 )

@@ -25,6 +25,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Hom
     What was recorded there must be what the types of events declare.
     """
     made: list[Home] = []
+    tmp_path_factory.getbasetemp()  # several threads at once may not be the first
 
     def home() -> Home:
         # Short, because the paths of sockets are.

@@ -35,6 +35,7 @@ def _all_patterns() -> list[Found]:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 def test_the_time_of_every_pattern_grows_as_the_text() -> None:
     found = [each for each in _all_patterns() if not each.where.endswith(_OF_OURS)]
 

@@ -48,7 +48,7 @@ __all__ = [
 KEPT = Path(__file__).parents[1] / "kept"
 SETS = tuple(sorted(path.stem for path in KEPT.glob("*.toml")))
 _ODD = re.compile(
-    r"\bnan\b|\binf\b|(?<![\d.,:-])0(?:\.0)? (?:s|ms|µs|bytes|[KMG]iB|workers?|times?)\b"
+    r"(?<!-)\b(?:nan|inf)\b|(?<![\d.,:-])0(?:\.0)? (?:s|ms|µs|bytes|[KMG]iB|workers?|times?)\b"
     r"|\b[a-z]+(?:-[a-z]+)+-1\d{9}\.\d+"
 )
 _TABLES = ("tasks", "errors", "logs", "metrics", "events")
@@ -197,7 +197,9 @@ def odd_words(run: RunTables, card: RunCard) -> list[str]:
 
     What the user's own exceptions say is theirs.
     """
-    theirs = "\n".join(run.errors["message"].drop_nulls())
+    ended = run.ending.exception if run.ending is not None else None
+    messages = [*run.errors["message"].drop_nulls(), ended.message if ended else ""]
+    theirs = "\n".join(messages)
     found = (*card.findings, *((card.verdict,) if card.verdict is not None else ()))
     texts = [text for e in found for text in (e.title, e.cause, e.remedy)]
     return [

@@ -63,6 +63,7 @@ def record(address: str, **chosen: Any) -> None:
 
     scheduler = _WatchedScheduler(address, _security(chosen))
     scheduler.find()
+    asked = _asked_to_end()  # before anything of ours is on the cluster
     rec = recording(
         store=chosen["store_url"],
         job=chosen["job"] or f"cluster {address.partition('://')[2] or address}",
@@ -75,7 +76,7 @@ def record(address: str, **chosen: Any) -> None:
         rec.finish(state="aborted")
         raise BlackboxError(f"cannot record the cluster at {address}; see above")
     click.echo(f"Recording {address} until Ctrl-C …", err=True)
-    lost = _wait_for_the_end(scheduler)
+    lost = _wait_for_the_end(scheduler, asked)
     card = rec.finish(state="failed") if lost else rec.finish_attached()
     scheduler.close()
     shown = printable(card, chosen["links"], terminal=sys.stderr.isatty())
@@ -93,11 +94,16 @@ def _security(chosen: dict[str, object]) -> Security:
     return Security(**{k: v for k, v in tls.items() if v})
 
 
-def _wait_for_the_end(scheduler: _WatchedScheduler) -> bool:
-    """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
+def _asked_to_end() -> threading.Event:
+    """Return an event that Ctrl-C and SIGTERM set from now on."""
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, frame: asked.set())
+    return asked
+
+
+def _wait_for_the_end(scheduler: _WatchedScheduler, asked: threading.Event) -> bool:
+    """Wait until that is asked for; return whether the scheduler went away first."""
     while not asked.wait(_POLL_INTERVAL):
         if not scheduler.responds():
             return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.core_seconds import busiest_prefix
+from dask_blackbox.analyse.core_seconds import Loads, busiest_prefix
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
@@ -490,25 +490,17 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
     waste = _lost_time(case)
     if waste is None:
         return
-    between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
     longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
-    first = max(loads.begin - loads.started, 0.0)
-    last = max(loads.stopped - loads.end, 0.0)
-    pauses = [f"{duration(first)} before the first graph"]
-    if len(loads.graphs) > 1:
-        number = counted(len(loads.graphs), "graph")
-        pauses.append(f"{duration(between)} between the {number}")
-    pauses.append(f"{duration(last)} after the last task")
     yield DRIVER_BOUND.found(
         f"The cluster waited {duration(waste.paused)} of {duration(waste.whole)} for the "
         "driver",
         cause=(
             f"For {duration(waste.paused)} ({waste.paused / waste.whole:.0%} of the "
             "run), nothing was computed because the driver had submitted no work: "
-            f"{listed(pauses)}. {duration(waste.cost)} of core time was "
+            f"{listed(waste.parts(len(loads.graphs)))}. {duration(waste.cost)} of core time was "
             f"idle.{_meanwhile(case, waste)}"
         ),
-        remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
+        remedy=_remedy_driver_bound(waste),
         # Whether a driver is meant to wait is unknown.
         confidence="medium" if waste.idle else "high",
         cost=Cost(amount=waste.cost, share=waste.cost / max(loads.all_capacity, 1e-9)),
@@ -523,6 +515,10 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
     )
 
 
+_COUNTS = 0.01
+"""The share of the lost time from which a part of it is worth a word."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _LostTime:
     """How long the cluster waited, of how long it was there, and for what a driver.
@@ -532,12 +528,35 @@ class _LostTime:
         whole: Seconds that all of it was there.
         cost: Core-seconds of `paused`.
         idle: The driver, too, did nothing meanwhile, as far as that is known.
+        first: Seconds of `paused` before the first graph.
+        between: Those between graphs.
+        last: Those after the last task.
     """
 
     paused: float
     whole: float
     cost: float
     idle: bool
+    first: float
+    between: float
+    last: float
+
+    def parts(self, graphs: int) -> list[str]:
+        """Return what `paused` consists of, without what does not count.
+
+        Args:
+            graphs: How many graphs the run had.
+        """
+        parts = {
+            "before the first graph": self.first,
+            f"between the {counted(graphs, 'graph')}": self.between,
+            "after the last task": self.last,
+        }
+        return [
+            f"{duration(seconds)} {where}"
+            for where, seconds in parts.items()
+            if seconds >= _COUNTS * self.paused
+        ]
 
 
 def _lost_time(case: Case) -> _LostTime | None:
@@ -548,6 +567,7 @@ def _lost_time(case: Case) -> _LostTime | None:
     # Where there are no workers (yet, or any more), none of them waits.
     all_of_them = max(loads.threads.highest, 1e-9)
     whole, paused = loads.all_capacity / all_of_them, cost / all_of_them
+    fair = 1.0
     if driver is not None:
         # What others took from it on its host is no doing of its own.
         fair = max(1 - driver.delayed / max(paused, 1e-9), 0.0)
@@ -561,7 +581,27 @@ def _lost_time(case: Case) -> _LostTime | None:
     if not computed and not _could_be_tasks(case, paused, whole):
         return None
     idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
-    return _LostTime(paused=paused, whole=whole, cost=cost, idle=idle)
+    first, between = (fair / all_of_them * each for each in _parts_of_pauses(loads))
+    return _LostTime(
+        paused=paused,
+        whole=whole,
+        cost=cost,
+        idle=idle,
+        first=first,
+        between=between,
+        last=max(paused - first - between, 0.0),
+    )
+
+
+def _parts_of_pauses(loads: Loads) -> tuple[float, float]:
+    """Return the core-seconds of the pauses before the first graph, and between graphs."""
+    before = [span for span in loads.pauses if span[1] <= loads.begin]
+    between = [span for span in loads.pauses if loads.begin < span[1] <= loads.end]
+    first, then = (
+        sum(loads.threads.between(a, b) for a, b in spans)
+        for spans in (before, between)
+    )
+    return first, then
 
 
 def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
@@ -598,8 +638,8 @@ def _meanwhile(case: Case, waste: _LostTime) -> str:
     return f"{text}."
 
 
-def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
-    if idle:
+def _remedy_driver_bound(waste: _LostTime) -> str:
+    if waste.idle:
         return (
             "If that waiting is intended, release the cluster during the wait: "
             "`cluster.adapt(minimum=0, …)` retires idle workers. Or start the cluster "
@@ -613,7 +653,7 @@ def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
         + (
             "Work before the first graph or after the last task needs no cluster: "
             "start the cluster later and close it sooner."
-            if beside > between
-            else f"At most {duration(between)} can be saved between the graphs."
+            if waste.first + waste.last > waste.between
+            else f"At most {duration(waste.between)} can be saved between the graphs."
         )
     )
