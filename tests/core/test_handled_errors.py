@@ -21,7 +21,9 @@ from dask_blackbox.capture.driver import (
     client_calls,
     handled_errors,
 )
+from dask_blackbox.driver.run_end import is_stopped
 from dask_blackbox.error_flow import ends
+from dask_blackbox.manifest import Stopped
 
 JOBS: dict[str, dict[str, Any]] = {
     job["name"]: job
@@ -182,27 +184,23 @@ def test_who_waits_for_a_task_is_looked_for_until_that_has_taken_half_a_second(
 
 
 @pytest.mark.parametrize(
-    ("host", "given", "followed"),
+    ("stopped", "given", "followed"),
     [
-        (None, None, True),
-        (None, False, False),
-        ("airflow", None, False),
-        ("prefect", None, False),
-        ("airflow", True, True),
+        (False, None, True),
+        (False, False, False),
+        (True, None, False),
+        (True, True, True),
     ],
 )
 def test_errors_are_followed_where_no_host_may_kill_the_process(
-    host: str | None,
+    *,
+    stopped: bool,
     given: object,
     followed: object,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(handled_errors, "_first", [])
-    for each in ("airflow", "prefect"):
-        monkeypatch.delitem(sys.modules, each, raising=False)
-    if host is not None:
-        monkeypatch.setitem(sys.modules, host, sys)
     file = tmp_path / "job.py"
     file.write_text(
         "n = 0\ntry:\n    call()\nexcept ValueError:\n    n = 1\nif n:\n"
@@ -220,8 +218,24 @@ def test_errors_are_followed_where_no_host_may_kill_the_process(
     ):
         exec(compile(file.read_text(), str(file), "exec"), {"call": call})
     with dask.config.set({"blackbox.capture.follow-errors": given}):
-        behind = error_flow.errors_behind(raised.tb.tb_next, 3)
-        exits = [each.place.line for each in error_flow.possible_exits()]
+        behind = error_flow.errors_behind(raised.tb.tb_next, 3, stopped=stopped)
 
     assert bool(behind["related_errors"]) == followed
-    assert exits == ([7] if followed else [])
+
+
+@pytest.mark.parametrize(
+    ("exception", "by_host", "stopped"),
+    [
+        (ValueError("no"), False, False),
+        (SystemExit(3), False, False),
+        (None, False, False),
+        (KeyboardInterrupt(), False, True),
+        (ValueError("no"), True, True),
+    ],
+)
+def test_a_signal_or_the_host_stops_a_driver(
+    exception: BaseException | None, *, by_host: bool, stopped: bool
+) -> None:
+    by = Stopped(by="airflow", reason="cancelled") if by_host else None
+
+    assert is_stopped(exception, by) == stopped

@@ -73,15 +73,20 @@ class DriverCodeReporter:
 _LONGEST_REFUSAL = 500
 
 
-def described(error: BaseException) -> dict[str, Any]:
-    """Return an exception as the fields of `manifest.DriverException`."""
+def described(error: BaseException, *, stopped: bool = False) -> dict[str, Any]:
+    """Return an exception as the fields of `manifest.DriverException`.
+
+    Args:
+        error: The exception.
+        stopped: The driver did not end by itself.
+    """
     from dask_blackbox.capture.driver.driver import describe_exception
     from dask_blackbox.error_flow import errors_behind, raised_in_cleanup
 
     fields = describe_exception(error)
     with guard("what the driver's source shows of its end"):
         fields["cleanup"] = raised_in_cleanup(error)
-        fields |= errors_behind(error.__traceback__)
+        fields |= errors_behind(error.__traceback__, stopped=stopped)
     with guard("the driver's own module"):
         found = missing_there(error)
         if found is not None:

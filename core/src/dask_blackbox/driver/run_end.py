@@ -53,17 +53,32 @@ def end_of(
         state = (
             state if state == "succeeded" else "aborted"
         )  # it did not fail by itself
-    end = _end_of(as_interrupted(exception), state)
+    shown = as_interrupted(exception)
+    end = _end_of(shown, state, stopped=is_stopped(shown, stopped))
     return msgspec.structs.replace(end, stopped=stopped)
 
 
-def exit_call(exception: SystemExit) -> dict[str, object]:
-    """Return the fields of `DriverExit` of the exception that `sys.exit` raised."""
+def is_stopped(exception: BaseException | None, stopped: Stopped | None) -> bool:
+    """Return whether the run did not end by itself, so that its process may be killed soon.
+
+    What signals raise is no `Exception`, in Python, Airflow and Prefect alike.
+    """
+    by_itself = exception is None or isinstance(exception, Exception | SystemExit)
+    return stopped is not None or not by_itself
+
+
+def exit_call(exception: SystemExit, *, stopped: bool = False) -> dict[str, object]:
+    """Return the fields of `DriverExit` of the exception that `sys.exit` raised.
+
+    Args:
+        exception: The exception.
+        stopped: As `is_stopped` says.
+    """
     from dask_blackbox.capture.driver.client_calls import identity_of
     from dask_blackbox.driver.own_code import described
     from dask_blackbox.error_flow import errors_behind
 
-    fields = described(exception)
+    fields = described(exception, stopped=stopped)
     return {
         "pid": os.getpid(),
         "code": _code_of(exception),
@@ -73,7 +88,7 @@ def exit_call(exception: SystemExit) -> dict[str, object]:
             for name in ("file", "line", "function")
             if name in fields
         },
-        **errors_behind(exception.__traceback__, _code_of(exception)),
+        **errors_behind(exception.__traceback__, _code_of(exception), stopped=stopped),
     }
 
 
@@ -97,7 +112,9 @@ def as_interrupted(exception: BaseException | None) -> BaseException | None:
     return KeyboardInterrupt().with_traceback(exception.__traceback__)
 
 
-def _end_of(exception: BaseException | None, state: RunState | None) -> End:
+def _end_of(
+    exception: BaseException | None, state: RunState | None, *, stopped: bool
+) -> End:
     from dask_blackbox.driver.own_code import described
 
     if isinstance(exception, SystemExit):
@@ -107,13 +124,17 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
                 state=state or ("failed" if number else "succeeded"), exit_code=number
             )
         # `sys.exit("no input")`: what it says is why.
-        described_exception = msgspec.convert(described(exception), DriverException)
+        described_exception = msgspec.convert(
+            described(exception, stopped=stopped), DriverException
+        )
         return End(
             state=state or "failed", exit_code=number, exception=described_exception
         )
     if exception is None:
         return End(state=state or "succeeded")
-    described_exception = msgspec.convert(described(exception), DriverException)
+    described_exception = msgspec.convert(
+        described(exception, stopped=stopped), DriverException
+    )
     otherwise: RunState = (
         "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
     )

@@ -53,6 +53,7 @@ from dask_blackbox.driver.run_end import (
     end_of,
     error_of_kind,
     exit_call,
+    is_stopped,
     log_run_end,
     unrecorded_card,
     warn_of,
@@ -423,7 +424,9 @@ class Recording:
         if isinstance(exception, SystemExit) and self._supervisor is not None:
             with guard("the driver's call of sys.exit"):
                 if exception.code or state == "failed":
-                    self._supervisor.event("driver-exit", exit_call(exception))
+                    stopped = is_stopped(exception, self._stopped)
+                    call = exit_call(exception, stopped=stopped)
+                    self._supervisor.event("driver-exit", call)
         with guard("the end of the recording"):
             end = end_of(exception, state, self._stopped)
             if self._left:
