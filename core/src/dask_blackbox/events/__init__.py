@@ -66,6 +66,7 @@ from dask_blackbox.events.endings import (
     TaskSignalled,
     TaskTimedOut,
     TestFailed,
+    WorkersEndedByCluster,
 )
 from dask_blackbox.events.graphs import (
     ClientAdded,
@@ -270,6 +271,7 @@ __all__ = [
     "WorkerStarting",
     "WorkerStatusChanged",
     "WorkerUnresponsive",
+    "WorkersEndedByCluster",
     "WorkersRetired",
     "WrapperLost",
     "decoded",

@@ -78,6 +78,8 @@ class DriverClosing(Event, frozen=True, kw_only=True):
         handling: Identity of the exception that was being handled; null: none was.
         exiting: Identities of the exceptions for which `SystemExit` was raised, where that was
             being handled; the first one last.
+        ends_workers_of: Address of the scheduler whose workers this ends, empty: not known; null:
+            it ends none.
         file: File of the user's line; null: Dask itself did it at the end of the process.
         line: That line.
         function: Function of that line.
@@ -89,9 +91,31 @@ class DriverClosing(Event, frozen=True, kw_only=True):
     what: str = ""
     handling: str | None = None
     exiting: tuple[str, ...] = ()
+    ends_workers_of: str | None = None
     file: str | None = None
     line: int | None = None
     function: str | None = None
+
+
+class WorkersEndedByCluster(Event, frozen=True, kw_only=True):
+    """A cluster object of the driver is about to end workers: `scale`, `adapt` or `close`.
+
+    Attributes:
+        pid: Process id of the driver.
+        cluster: Class of the cluster object.
+        scheduler: Address of its scheduler.
+        workers: Their names, as the cluster object calls them; a unit of several workers
+            (a job of a queue) has one.
+        more: How many names were left out.
+    """
+
+    kind: ClassVar[str] = "workers-ended-by-cluster"
+
+    pid: int | None = None
+    cluster: str = ""
+    scheduler: str | None = None
+    workers: tuple[str, ...] = ()
+    more: int = 0
 
 
 class DriverRestart(UserCodeEvent, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from threading import Lock
 import msgspec
 
 from dask_blackbox.decoding import checked
+from dask_blackbox.end_orders import SOURCES, EndOrders
 from dask_blackbox.errors import MalformedRecordingError
 from dask_blackbox.events import (
     COLUMNS,
@@ -45,6 +46,10 @@ _SLOTS = 1 << _SLOT_BITS
 
 _SETTLED = 10.0
 """Seconds after which every worker of an earlier recorder has been learned of, or is gone."""
+
+_ORDERING = {each.kind: each for each in SOURCES}
+_CLOCKS = 1.0
+"""Seconds by which the clocks of driver and scheduler may differ."""
 
 _FILE = "progress.json"
 
@@ -126,6 +131,8 @@ class ProgressCounter:
         self._keys = _Keys()
         self._failed = before.failed
         self._deaths = before.lost_workers
+        self._orders = EndOrders()
+        self._names: dict[str, tuple[str, str | None, float]] = {}
         self._limits: dict[str, int] = {}
         self._threads: dict[str, int] = {}
         self._memory: dict[str, int] = {}
@@ -139,8 +146,10 @@ class ProgressCounter:
             self._add(rows)
 
     def _add(self, rows: Rows) -> None:
-        for _, kind, subject, detail in event_rows(rows):
-            self._add_event(kind, subject or "", detail)
+        for at, kind, subject, detail in event_rows(rows):
+            if kind in _ORDERING:
+                self._orders.add(of_kind(_ORDERING[kind], at, subject or "", detail))
+            self._add_event(at, kind, subject or "", detail)
         for row in rows.get("metric", ()):
             source = str(row[_SOURCE])
             if self._unnamed:
@@ -180,14 +189,19 @@ class ProgressCounter:
             self._first = now if self._first is None else self._first
             self._recent.append((now, len(finished)))
 
-    def _add_event(self, kind: str, subject: str, detail: str) -> None:
+    def _add_event(self, at: float, kind: str, subject: str, detail: str) -> None:
         if kind == "worker-added":
-            added = of_kind(WorkerAdded, 0.0, subject, detail)
+            added = of_kind(WorkerAdded, at, subject, detail)
+            self._names[subject] = (added.scheduler or "", added.name, at)
             self._limits[subject] = added.memory_limit or 0
             self._threads[subject] = added.nthreads or 0
         elif kind == "worker-removed":
-            removed = of_kind(WorkerRemoved, 0.0, subject, detail)
-            self._deaths += removed.expected is False
+            removed = of_kind(WorkerRemoved, at, subject, detail)
+            scheduler, name, joined = self._names.pop(subject, ("", None, 0.0))
+            order = self._orders.order_for(
+                scheduler, name, at, joined=joined, clocks=_CLOCKS
+            )
+            self._deaths += removed.expected is False and order is None
             if self._unnamed and subject not in self._gone:
                 self._gone.add(subject)
                 self._unnamed -= subject not in self._limits

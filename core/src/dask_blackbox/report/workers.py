@@ -10,7 +10,7 @@ import polars as pl
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
+from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.worker_memory import peaks_of, spilled_by_worker
 from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
@@ -80,10 +80,10 @@ def worker_processes(run: RunTables) -> list[WorkerProcess]:
 def _processes_of(run: RunTables) -> list[WorkerProcess]:
     peaks = dict(peaks_of(run).select("source", "peak").iter_rows())
     spilled = dict(spilled_by_worker(run).iter_rows())
-    deaths = {(death.address, death.pid): death for death in deaths_of(run)}
+    exits = {(each.address, each.pid): each for each in worker_exits_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
     processes = [
-        _worker_process(row, deaths.get((row["address"], row["pid"])), label, worker)
+        _worker_process(row, exits.get((row["address"], row["pid"])), label, worker)
         for row, label, worker in zip(
             rows, _labels(rows), _worker_names(run, rows), strict=True
         )
@@ -169,8 +169,9 @@ def _ways(row: Row) -> tuple[str, ...]:
 
 
 def _worker_process(
-    row: Row, death: WorkerExit | None, label: str, worker: str
+    row: Row, ending: WorkerExit | None, label: str, worker: str
 ) -> WorkerProcess:
+    death = ending if ending is not None and ending.died else None
     left = row["left"].timestamp() if row["left"] else None
     if death is not None:
         fate, how, left = "died", _cause(death), death.at
@@ -178,7 +179,9 @@ def _worker_process(
         fate, how = "stayed", "connected to the end"
     else:
         fate, how = "left", "left in an orderly way"
-        how += f" ({row['closing']})" if row["closing"] else ""
+        ordered_by = ending.ordered_by if ending is not None else ""
+        why = f"ended by {ordered_by}" if ordered_by else row["closing"]
+        how += f" ({why})" if why else ""
     return WorkerProcess(
         address=row["address"],
         label=label,

@@ -10,6 +10,8 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
+_ASKED = "terminate"  # the reason of a scheduler that was asked to end
+
 
 class Schedulers:
     """The schedulers of a run."""
@@ -23,6 +25,13 @@ class Schedulers:
         self._all_close = min(ends, default=None)
         closing = [(each.scheduler, each.at) for each in run.of(SchedulerClosing)]
         self._closing = self._first(closing)
+        self._asked = self._first(
+            [
+                (each.scheduler, each.at)
+                for each in run.of(SchedulerClosing)
+                if each.reason == _ASKED
+            ]
+        )
         self._lost = self._first(
             [(each.address, each.at) for each in run.of(SchedulerLost)]
         )
@@ -51,6 +60,15 @@ class Schedulers:
         """Return when a scheduler began to close, epoch seconds; None: it did not."""
         moments = (self._closing.get(scheduler), self._all_close)
         return min((at for at in moments if at is not None), default=None)
+
+    def was_asked_to_close(self, scheduler: str, at: float, within: float) -> bool:
+        """Return whether a client or a cluster object asked a scheduler to end, soon after a moment.
+
+        Args:
+            within: Seconds.
+        """
+        asked = self._asked.get(scheduler)
+        return asked is not None and at <= asked <= at + within
 
     def end_of(self, scheduler: str) -> float | None:
         """Return from when on none of a scheduler's workers existed, as far as is known."""

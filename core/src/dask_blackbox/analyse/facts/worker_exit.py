@@ -79,6 +79,7 @@ class WorkerExit:
             scheduler ended; None: it was connected to the end.
         died: Whether it ended though it was not meant to.
         ended_by: Who ended it.
+        ordered_by: What of the run had ordered that it ends, for a sentence; empty: nothing had.
         name: As the cluster calls it.
         pid: Of the process.
         host: That it ran on.
@@ -119,6 +120,7 @@ class WorkerExit:
     gone: float | None = None
     died: bool = False
     ended_by: EndedBy | None = None
+    ordered_by: str = ""
     name: str | None = None
     pid: int | None = None
     host: str | None = None

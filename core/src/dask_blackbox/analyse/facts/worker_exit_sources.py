@@ -36,7 +36,9 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_OVER_MEMORY_BUDGET,
     WORKER_STOPPING,
 )
+from dask_blackbox.end_orders import SOURCES, EndOrder, EndOrders
 from dask_blackbox.events import (
+    DriverAttached,
     Event,
     NannyLost,
     NannyResponded,
@@ -167,6 +169,10 @@ class _ExitSources:
         )
         self._outcome = outcome_of(run)
         self._teardown = teardown_of(run, self._outcome)
+        self._orders = EndOrders()
+        for source in SOURCES:
+            for event in run.of(source):
+                self._orders.add(event)
         own = run.metrics.filter(pl.col("source") == "scheduler")
         samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
         self._scheduler_gaps = [*pairwise(samples), *_unresponsive(run)]
@@ -190,12 +196,31 @@ class _ExitSources:
             gone=at if gone is None else min(at, gone),
             stimulus=process["stimulus_id"] or "",
         )
-        teardown = self._is_of_teardown(made, self._schedulers.closing_of(scheduler))
+        order = self._order_for(made, scheduler, process["joined"])
+        teardown = self._is_of_teardown(made, scheduler)
         asked = any(each.asked_to_close for each in reports)
         died = not teardown and _is_unexpected(
-            made, expected=bool(process["expected"]), asked=asked
+            made,
+            expected=bool(process["expected"]) or order is not None,
+            asked=asked,
         )
-        return replace(made, died=died, ended_by=_ended_by(made, died=died))
+        return replace(
+            made,
+            died=died,
+            ended_by=_ended_by(made, died=died),
+            ordered_by="" if order is None or died else order.by,
+        )
+
+    def _order_for(
+        self, made: WorkerExit, scheduler: str, joined: float
+    ) -> EndOrder | None:
+        """Return the order of the run itself that ended a worker; None: none did."""
+        # A worker may be killed just before the driver, for that reason, closes the cluster.
+        stopped = made.signal is None or (made.closing or "").startswith(BY_SIGNAL)
+        clocks = self._outcome.clocks if stopped else 0.0
+        return self._orders.order_for(
+            scheduler, made.name, made.at, joined=joined, clocks=clocks
+        )
 
     def _reports_of(
         self, address: str, pid: int | None
@@ -331,8 +356,9 @@ class _ExitSources:
         if text is not None and text <= at + WINDOW:
             account.add("restarted_for_memory", 0)
 
-    def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:
+    def _is_of_teardown(self, made: WorkerExit, scheduler: str) -> bool:
         """Return whether this only happened because everything was coming to its end."""
+        closing = self._schedulers.closing_of(scheduler)
         if self._teardown.includes(made.address, made.at):
             return True
         broken = "connection-broken" in (made.closing or "")
@@ -340,6 +366,12 @@ class _ExitSources:
         if self._scheduler_lost is not None and broken:
             removal = _near(self._removals, made.address, made.at)
             return removal is None or removal.at > self._scheduler_lost
+        # A cluster object ends its workers, then asks the scheduler to end; where the driver is
+        # not recorded, nothing else says so.
+        stopped = (made.closing or "").startswith(BY_SIGNAL) and not made.running_on
+        unheard = stopped and not self._run.of(DriverAttached)
+        if unheard and self._schedulers.was_asked_to_close(scheduler, made.at, WINDOW):
+            return True
         return closing is not None and made.at > closing
 
     def _nanny_lost_too(self, address: str, at: float) -> bool | None:

@@ -38,10 +38,12 @@ from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
 from .handled_errors import forget, remember
+from .ordered_ends import OrderedEnds, scheduler_that_ends
 from .patches import Patches
 from .reused_keys import ReusedKeys
 
 _MOST, _KEPT = 100, 20
+_MOST_OF = {"workers-ended-by-cluster": 5_000}  # each is a fact about other workers
 _LONGEST, _LONGEST_TRACE = 2_000, 10_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
 _MOST_FUTURES = 100_000
@@ -136,7 +138,7 @@ class DriverCalls:
         if os.getpid() != self._pid:
             return  # a forked child: what it does is not the driver's
         kind = str(row[1])
-        if self._reported[kind] < _MOST:
+        if self._reported[kind] < _MOST_OF.get(kind, _MOST):
             self._reported[kind] += 1
             self._sink("event", row)
         else:
@@ -309,7 +311,8 @@ def _closes(
             _note_cancel(args, kwargs)
         if name not in _CLOSING:
             return
-        owner = type(getattr(function, "__self__", None)).__name__
+        closed = getattr(function, "__self__", None)
+        owner = type(closed).__name__
         what = "close" if name == "__aexit__" else name.lstrip("_")
         frame = innermost_user_frame(sys._getframe(1))
         handled = sys.exception()
@@ -319,6 +322,7 @@ def _closes(
                 "what": f"{owner}.{what}",
                 "handling": identity_of(handled),
                 "exiting": _exiting(handled),
+                "ends_workers_of": scheduler_that_ends(closed, name),
                 **place_of(frame),
             },
         )
@@ -501,6 +505,7 @@ def _install() -> None:
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
     ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
+    OrderedEnds(_note).watch(_patches)
 
 
 def _watched_sync(inner: Any) -> object:

@@ -1,0 +1,112 @@
+"""Which workers a cluster object of the driver ends: by `scale`, `adapt` or `close`.
+
+Most cluster managers end a worker by a signal or by deleting it.  The scheduler takes that for a
+death; only the cluster object knows that it was ordered.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .patches import Patches
+
+_MOST_NAMES = 1_000
+
+Note = Callable[[str, dict[str, object]], None]
+
+
+class OrderedEnds:
+    """Reports the workers that cluster objects no longer want, before these are ended.
+
+    Args:
+        note: Takes a kind of event and its particulars; must not block.
+    """
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._noted: weakref.WeakKeyDictionary[object, set[str]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def watch(self, patches: Patches) -> None:
+        """Watch the cluster objects that know their workers by name."""
+        owner = _class_of("distributed.deploy.spec", "SpecCluster")
+        inner = getattr(owner, _CORRECTS, None)
+        if owner is not None and inner is not None:
+            patches.replace(owner, _CORRECTS, inner, self._watched(inner))
+
+    def _watched(self, inner: Any) -> object:
+        @functools.wraps(inner)
+        async def correct(cluster: object, *args: object, **kwargs: object) -> object:
+            try:
+                self._note_ended(cluster)
+            except Exception:  # a failure of ours must not keep a cluster from closing
+                pass
+            return await inner(cluster, *args, **kwargs)
+
+        return correct
+
+    def _note_ended(self, cluster: Any) -> None:
+        wanted = {
+            each
+            for key, spec in cluster.worker_spec.items()
+            for each in _names(key, spec)
+        }
+        known = {str(each) for each in cluster.workers}
+        # Those that are still being started are not in the cluster's own table.
+        created = (getattr(each, "name", None) for each in cluster._created)
+        known |= {str(name) for name in created if name is not None}
+        noted = self._noted.setdefault(cluster, set())
+        noted &= known - wanted  # the names of ended workers are given again
+        names = known - wanted - noted
+        if not names:
+            return
+        noted |= names
+        self._note(
+            "workers-ended-by-cluster",
+            {
+                "cluster": type(cluster).__name__,
+                "scheduler": cluster.scheduler_address,
+                "workers": sorted(names)[:_MOST_NAMES],
+                "more": max(len(names) - _MOST_NAMES, 0),
+            },
+        )
+
+
+def _names(key: object, spec: Any) -> tuple[str, ...]:
+    """Return what a worker that is wanted may be called: its options may name it otherwise."""
+    named = spec.get("options", {}).get("name")
+    return (str(key),) if named is None else (str(key), str(named))
+
+
+_CORRECTS = "_correct_state_internal"
+"""Closes the workers that a `SpecCluster` no longer wants, and opens those that it lacks."""
+
+
+def scheduler_that_ends(owner: Any, call: str) -> str | None:
+    """Return the address of the scheduler whose workers a call ends; None: it ends none.
+
+    Args:
+        owner: The object whose method is called.
+        call: Name of the method.
+    """
+    cluster = _class_of("distributed.deploy.cluster", "Cluster")
+    if cluster is not None and isinstance(owner, cluster):
+        spec = _class_of("distributed.deploy.spec", "SpecCluster")
+        made_here = spec is not None and isinstance(owner, spec)
+        # Other objects may stand for a cluster that outlives them.
+        if not made_here and getattr(owner, "shutdown_on_close", None) is not True:
+            return None
+        return str(owner.scheduler_address) if owner.scheduler_comm else ""
+    if call == "_shutdown":
+        return str(getattr(getattr(owner, "scheduler", None), "address", "") or "")
+    return None
+
+
+def _class_of(module: str, name: str) -> Any:
+    """Return a class of Dask's; None: the process does not use it."""
+    return getattr(sys.modules.get(module), name, None)

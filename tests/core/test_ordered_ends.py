@@ -1,0 +1,216 @@
+"""An end that the run itself ordered is no death, by whatever means the manager ends workers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from dask_blackbox import Run, RunCard
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
+from dask_blackbox.capture.driver.ordered_ends import (
+    OrderedEnds,
+    scheduler_that_ends,
+)
+from dask_blackbox.capture.driver.patches import Patches
+from dask_blackbox.recorder.progress import ProgressCounter
+from dask_blackbox.report.workers import worker_processes
+from distributed import Scheduler
+from distributed.deploy.cluster import Cluster
+from distributed.deploy.spec import ProcessInterface, SpecCluster
+from runs_from_rows import (
+    Piece,
+    a_death,
+    a_departure,
+    a_graph,
+    a_run,
+    a_task,
+    an_event,
+    succeeded,
+)
+from scenario_runs import SCENARIOS, Home, begin_command, ended
+
+SCHEDULER, WORKER = "tcp://s", "tcp://w1"
+
+
+def _arrival(name: str) -> Piece:
+    facts = {"name": name, "pid": 7, "nanny": "tcp://n1", "nthreads": 1}
+    return an_event("worker-added", WORKER, at=1.0, scheduler=SCHEDULER, **facts)
+
+
+def signalled(*orders: Piece, name: str = "unit-1") -> list[Piece]:
+    """Return a worker of which the nanny received SIGTERM at 10 s, while it held a result."""
+    return [
+        a_graph(),
+        an_event("scheduler-info", SCHEDULER, at=0.5),
+        _arrival(name),
+        a_task("inc-1", worker=WORKER, start=2.0, compute=1.0),
+        *orders,
+        *a_departure(WORKER, at=10.0, closing="signal-15", processing=["inc-2"]),
+        a_graph(at=40.0),
+        succeeded(at=50.0),
+    ]
+
+
+def an_order(at: float = 9.0, **facts: object) -> Piece:
+    given = {"cluster": "SLURMCluster", "scheduler": SCHEDULER, "workers": ["unit-1"]}
+    return an_event("workers-ended-by-cluster", "driver", at=at, **given | facts)
+
+
+def test_without_an_order_a_signal_is_a_death() -> None:
+    assert len(deaths_of(a_run(signalled()))) == 1
+
+
+@pytest.mark.parametrize("name", ["unit-1", "unit-1-0"])
+def test_a_worker_that_a_cluster_object_ended_did_not_die(name: str) -> None:
+    run = a_run(signalled(an_order(), name=name))
+
+    assert deaths_of(run) == ()
+    assert [each.rule for each in findings_in(run)] == []
+    [exit_] = worker_exits_of(run)
+    assert (exit_.ended_by, exit_.ordered_by) == (
+        "orderly",
+        "the driver's SLURMCluster",
+    )
+    [process] = worker_processes(run)
+    assert process.fate == "left"
+    assert "ended by the driver's SLURMCluster" in process.how
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"at": 12.0},  # later than the death
+        {"at": -0.5},  # earlier than the worker: another one of the same name
+        {"workers": ["unit-10", "unit-"]},  # others
+        {"scheduler": "tcp://other"},
+    ],
+)
+def test_an_order_about_something_else_explains_no_death(
+    facts: dict[str, object],
+) -> None:
+    other = an_event("scheduler-info", "tcp://other", at=0.6)
+
+    assert len(deaths_of(a_run(signalled(other, an_order(**facts))))) == 1  # type: ignore[arg-type]
+
+
+def test_a_cluster_that_is_closed_ends_all_its_workers() -> None:
+    closing = {"what": "SLURMCluster.close", "ends_workers_of": SCHEDULER}
+    order = an_event("driver-closing", "driver", at=9.0, **closing)
+
+    assert deaths_of(a_run(signalled(order))) == ()
+
+
+def test_a_worker_that_is_killed_just_before_the_cluster_is_closed_died() -> None:
+    closing = {"what": "SLURMCluster.close", "ends_workers_of": SCHEDULER}
+    killed = [
+        _arrival("unit-1"),
+        *a_death(WORKER, at=10.0, exit_code=-9, pid=7),
+        an_event("driver-closing", "driver", at=10.2, **closing),
+    ]
+
+    assert len(deaths_of(a_run(killed))) == 1
+
+
+def test_with_two_clusters_an_order_by_an_unknown_address_explains_no_death() -> None:
+    other = an_event("scheduler-info", "tcp://other", at=0.6)
+    order = an_order(scheduler="tls://gateway")
+
+    assert deaths_of(a_run(signalled(order))) == ()
+    assert len(deaths_of(a_run(signalled(other, order)))) == 1
+
+
+class _Unit(ProcessInterface):
+    def __init__(self, scheduler: str, name: str) -> None:
+        super().__init__(scheduler=scheduler)  # type: ignore[no-untyped-call]
+        self.name = name
+
+
+def test_a_cluster_object_reports_each_end_once_and_nothing_that_it_wants() -> None:
+    async def orders() -> list[list[str]]:
+        noted: list[dict[str, object]] = []
+        patches = Patches()
+        before = SpecCluster._correct_state_internal
+        OrderedEnds(lambda _, facts: noted.append(facts)).watch(patches)
+        try:
+            own_name = {"cls": _Unit, "options": {"name": "renamed"}}
+            async with SpecCluster(
+                workers={"a": own_name},
+                worker={"cls": _Unit},
+                scheduler={"cls": Scheduler, "options": {"dashboard_address": ":0"}},
+                asynchronous=True,
+            ) as cluster:
+                for _ in range(2):  # the second worker is called as the first was
+                    cluster.scale(2)
+                    await cluster
+                    await cluster.scale_down([0])
+        finally:
+            patches.restore()
+        assert SpecCluster._correct_state_internal is before
+        return [each["workers"] for each in noted]  # type: ignore[misc]
+
+    assert asyncio.run(orders()) == [["0"], ["0"], ["a", "renamed"]]
+
+
+def test_only_a_cluster_object_that_owns_its_workers_ends_them() -> None:
+    class Foreign(Cluster):
+        """As `HelmCluster`: closing it ends nothing."""
+
+    async def ended(*, owns: bool) -> str | None:
+        foreign = Foreign(asynchronous=True, quiet=True)  # type: ignore[no-untyped-call]
+        if owns:
+            foreign.shutdown_on_close = True  # type: ignore[attr-defined]
+        try:
+            return scheduler_that_ends(foreign, "_close")
+        finally:
+            await foreign._close()  # type: ignore[no-untyped-call]
+
+    assert asyncio.run(ended(owns=False)) is None
+    assert asyncio.run(ended(owns=True)) == ""
+
+
+def test_a_client_that_is_closed_ends_none() -> None:
+    order = an_event("driver-closing", "driver", at=9.0, what="Client.close")
+
+    assert len(deaths_of(a_run(signalled(order)))) == 1
+
+
+def test_progress_counts_no_ordered_end() -> None:
+    def counted(*orders: Piece) -> int:
+        counter = ProgressCounter()
+        pieces = [each for each in signalled(*orders) if each[0] == "event"]
+        rows = sorted((row for _, row in pieces), key=lambda row: row[0])
+        counter.add({"event": rows})
+        return counter.progress().lost_workers
+
+    assert (counted(), counted(an_order())) == (1, 0)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("how", "verdict"),
+    [
+        ("succeeds", None),
+        pytest.param("fails", "driver-exception", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_cluster_object_that_ends_workers_by_signals(
+    how: str, verdict: str | None, homes: Callable[[], Home]
+) -> None:
+    home = homes()
+    card_file = Path(home.folder) / "card.json"
+    words = ["blackbox", "run", "--store", str(home.folder / "store")]
+    words += ["--card", str(card_file), "--", sys.executable]
+    ended(home, begin_command(home, *words, str(SCENARIOS / "ordered_ends.py"), how))
+
+    card = msgspec.json.decode(card_file.read_bytes(), type=RunCard)
+    run = Run.open(card.links["recording"])
+    assert card.numbers["deaths"] == 0
+    assert (card.verdict and card.verdict.rule) == verdict
+    assert [finding.rule for finding in card.findings] == []
+    assert {each.fate for each in worker_processes(run)} == {"left"}
+    assert [each.ended_by for each in worker_exits_of(run)] == ["orderly", "orderly"]
