@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,6 +51,12 @@ _OF_QUEUES = {
 """By the method that waits, where it is known."""
 
 _CLIENT = "distributed/client.py"
+_SUBMITTING = {
+    "dask/tokenize.py": "hashing what its tasks are given",
+    "cloudpickle/cloudpickle.py": "pickling what its tasks are given",
+    "distributed/protocol/pickle.py": "pickling what its tasks are given",
+}
+"""By the file of a frame inside a call of the client."""
 _OF_TASKS = "Client-worker"
 """What the names of clients begin with that tasks use."""
 _RECENT = 90.0
@@ -184,6 +191,49 @@ def blocked_seconds(run: RunTables, file: str, line: int) -> float:
         later = (each for each in run.of(DriverUnblocked) if each.at > fact.at)
         return max(fact.lasted, next((each.lasted for each in later), 0.0))
     return 0.0
+
+
+class Submitting(NamedTuple):
+    """That the driver spent its time on what it submits, and not on the work.
+
+    Attributes:
+        seconds: How long it was found there.
+        frame: Its own line.
+        doing: What Dask did there, completing “the driver was”.
+    """
+
+    seconds: float
+    frame: Frame
+    doing: str
+
+
+def submitting_of(run: RunTables) -> Submitting | None:
+    """Return where the driver hashed or pickled what it submits for longest, if it was seen to.
+
+    What a task is given with it (a function's own object, arguments) is hashed for its key and
+    pickled each time.
+    """
+    best: Submitting | None = None
+    moved = run.of(DriverUnblocked)
+    for fact in run.of(DriverBlocked):
+        stack = frames_of_call_stack(fact.stack)
+        own = own_frame_in(stack)
+        doing = next(
+            (
+                what
+                for file, what in _SUBMITTING.items()
+                if any(frame.file.endswith(file) for frame in stack)
+            ),
+            "",
+        )
+        calls = [frame for frame in stack if frame.file.endswith(_CLIENT)]
+        if own is None or not doing or not calls:
+            continue
+        later = next((each.lasted for each in moved if each.at >= fact.at), 0.0)
+        lasted = max(fact.lasted, later)
+        if best is None or lasted > best.seconds:
+            best = Submitting(lasted, own, doing)
+    return best
 
 
 def wait_before(run: RunTables, moment: float) -> DriverPosition | None:

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.driver_output import Preload, last_preload
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import raised_at_end
+from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import SPILL_FAILED
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
@@ -26,6 +27,7 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     short,
+    short_with_paths,
     size,
 )
 from dask_blackbox.run_tables import FINISHED, RunTables, epoch
@@ -123,6 +125,9 @@ def pieces_of(run: RunTables, prefix: str, *, of_host: bool = False) -> int:
     return next(filter(None, numbers), 0)
 
 
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".lz4")
+"""Ends of the names of files that are compressed as one stream."""
+
 _AMPLE = 2.0
 _STEP = 2**26
 _JUST_BEFORE, _MOST_OF_IT = 3.0, 0.5
@@ -149,6 +154,8 @@ class MemoryNeed:
         finished: How many tasks of its prefix did.
         held: Bytes of results that each worker held just before it died, at least; 0 if that
             was less than half of what it had.
+        compressed: The one file that the guilty task read, if that is compressed and so
+            cannot be read in parts by several tasks; empty: not so, or unknown.
     """
 
     limit: int | None
@@ -164,6 +171,7 @@ class MemoryNeed:
     too_large: tuple[str, ...] = ()
     finished: int = 0
     held: int = 0
+    compressed: str = ""
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
@@ -172,8 +180,8 @@ class MemoryNeed:
         why = (
             f"{self.skew.times:.1f} times the memory of the usual piece"
             if self.by_skew and self.skew
-            else "twice what they had: they were still growing when they were "
-            "terminated"
+            else "twice what they had, a lower bound: they were still growing when they "
+            "were terminated"
         )
         ways = [f"{more} ({why})"]
         if self.threads > 1 and self.at_once > 1:
@@ -182,7 +190,14 @@ class MemoryNeed:
                 f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
                 f"{size(limit - (self.idle or 0))} rather than {size(share)}"
             )
-        if self.at_once:
+        if self.at_once and self.compressed:
+            ways.append(
+                f"or read {short_with_paths(self.compressed, 80)} in another form: a "
+                "compressed file is one piece, whatever the number of partitions. Store it "
+                "as several files, uncompressed or as Parquet, or read it in parts within "
+                "the task (`chunksize=` of pandas)"
+            )
+        elif self.at_once:
             ways.append(f"or make the pieces {self._smaller()}")
         else:
             ways.append("or load less in the code that the driver runs on every worker")
@@ -277,7 +292,14 @@ def memory_need(
         too_large=tuple(sorted(alone - finished)),
         finished=len(finished),
         held=_held(case.run, deaths, basis),
+        compressed=_compressed_file_of(case.run, case.blame.guilty),
     )
+
+
+def _compressed_file_of(run: RunTables, key: str | None) -> str:
+    """Return the one file that a task read, if it is compressed as a whole."""
+    name = None if key is None else one_file(files_of_task(run, key))
+    return name if name is not None and name.endswith(_COMPRESSED) else ""
 
 
 def _finished(run: RunTables, prefix: str) -> set[str]:

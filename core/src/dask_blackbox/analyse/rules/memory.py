@@ -12,6 +12,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case, dask_setting
 from dask_blackbox.analyse.core_seconds import busiest_prefix
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.driver_position import submitting_of
 from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
@@ -391,6 +392,8 @@ class _Growth:
 
 @documented("memory-leak")
 def MEMORY_LEAK(case: Case) -> Iterator[Finding]:
+    if submitting_of(case.run) is not None:
+        return  # each task was given much, which stays with it until its future is released
     grown = [each for each in _growths(case) if _leaks(case, each)]
     if not grown:
         return

@@ -5,18 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.core_seconds import Loads, busiest_prefix
+from dask_blackbox.analyse.driver_position import Submitting, submitting_of
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.events import ProcessPaused, Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import capital, counted, duration, listed, short, size
+from dask_blackbox.formatting import (
+    capital,
+    code_line,
+    counted,
+    duration,
+    listed,
+    short,
+    size,
+)
+from dask_blackbox.run_tables import FINISHED
 
+_MOST = 0.5  # of the pauses
 _SOME = 0.02  # of all that was computed
 _MOST_PAUSES = 200
 
@@ -51,6 +63,10 @@ class Computing:
     late: float
     others: float
     load: float
+
+
+_TURNS = 16  # tasks of a process
+_AT_ONCE, _FIRST, _NEARLY, _MOST_OF_THEM = 1.5, 0.75, 0.25, 0.95
 
 
 def _waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
@@ -305,6 +321,7 @@ def IO_BOUND(case: Case) -> Iterator[Finding]:
     wanted = min(8 * cores, max(2 * threads, math.ceil(threads * min(factor, 8))))
     share = duration(first.cpu) if first.cpu >= _LEAST else "almost none"
     used = sum(host.load * host.cores for host in hosts)
+    turn = _in_turn(case, first.prefix)
     yield IO_BOUND.found(
         f"Tasks of '{name}' waited {duration(cost)} for I/O, locks or other processes, "
         "not for a core",
@@ -312,9 +329,11 @@ def IO_BOUND(case: Case) -> Iterator[Finding]:
             f"Of {duration(first.cpu + first.waited)}, tasks of '{name}' used a core "
             f"for {share}. The rest of the time they waited for storage, a database, a "
             f"service, a lock or a sleep. {counted(threads, 'thread')} used {used:.1f} "
-            f"of {counted(cores, 'core')}."
+            f"of {counted(cores, 'core')}." + (f" {turn.sentence}" if turn else "")
         ),
-        remedy=(
+        remedy=_NOT_MORE_THREADS
+        if turn
+        else (
             f"Give these workers more threads: about {wanted} instead of {threads} "
             "(`threads_per_worker`, `--nthreads`), so that more tasks wait in "
             f"parallel. If other tasks of the run compute, give '{name}' separate "
@@ -334,6 +353,66 @@ def IO_BOUND(case: Case) -> Iterator[Finding]:
             for each in waiting[:5]
         ),
     )
+
+
+_NOT_MORE_THREADS = (
+    "Find what they wait for in turn: a lock (`lock=` of `dask.array.from_array`, HDF5 and "
+    "netCDF files, a `SerializableLock`), or a client or connection that serves one call at a "
+    "time. More threads of one process cannot help. A lock of a process does not hold others "
+    "back: use more processes with one thread each (`threads_per_worker=1`, `--nworkers`); or "
+    "hold it for less, and read larger pieces at once."
+)
+
+
+class _Turn(NamedTuple):
+    """Tasks of a process that ran at once, and finished one after the other."""
+
+    tasks: int
+    at_once: float
+    apart: float
+
+    @property
+    def sentence(self) -> str:
+        """What shows that they waited for each other."""
+        return (
+            f"In one process, {self.tasks:,} of them finished one by one, {duration(self.apart)} "
+            f"apart, although {self.at_once:.0f} ran at once, and the first took no longer than "
+            "that: they waited for each other, as for one lock."
+        )
+
+
+def _in_turn(case: Case, prefix: str) -> _Turn | None:
+    """Return that a prefix's tasks took turns in each process that ran several at once.
+
+    Behind one lock, the first task takes as long as its own work, and each later one waits for
+    all that run beside it; and no two finish together, as tasks do that only wait.
+    """
+    tasks = case.run.tasks.filter((pl.col("prefix") == prefix) & FINISHED)
+    found = []
+    for _, of_worker in tasks.group_by("worker", maintain_order=True):
+        turn = _turn_of(of_worker.sort("stop"))
+        if turn is None:
+            return None
+        found.append(turn)
+    return max(found, default=None)
+
+
+def _turn_of(tasks: pl.DataFrame) -> _Turn | None:
+    if len(tasks) < _TURNS:
+        return None
+    stops = tasks["stop"].dt.epoch("us") / 1e6
+    begun = float((tasks["start"].dt.epoch("us") / 1e6).min() or 0.0)  # type: ignore[arg-type]
+    took = float(tasks["compute"].sum() or 0.0) / max(float(stops[-1]) - begun, 1e-9)
+    gaps = stops.diff().drop_nulls()
+    apart, usual = float(gaps.median() or 0.0), float(tasks["compute"].median() or 0.0)  # type: ignore[arg-type]
+    first = float(tasks["compute"][0] or 0.0)
+    if took < _AT_ONCE or apart <= 0 or first > _FIRST * usual:
+        return None
+    one_by_one = (gaps >= _FIRST * apart).mean() or 0.0
+    in_all = abs(usual - took * apart) <= _NEARLY * usual
+    if one_by_one < _MOST_OF_THEM or not in_all:  # type: ignore[operator]
+        return None
+    return _Turn(len(tasks), took, apart)
 
 
 def _free(case: Case, threads: int, cores: int) -> bool:
@@ -490,17 +569,22 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
     waste = _lost_time(case)
     if waste is None:
         return
+    submitting = submitting_of(case.run)
+    if submitting is not None and submitting.seconds < _MOST * waste.paused:
+        submitting = None
     longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
     yield DRIVER_BOUND.found(
         f"The cluster waited {duration(waste.paused)} of {duration(waste.whole)} for the "
         "driver",
-        cause=(
+        cause=_where_submitting(case, submitting)
+        if submitting
+        else (
             f"For {duration(waste.paused)} ({waste.paused / waste.whole:.0%} of the "
             "run), nothing was computed because the driver had submitted no work: "
             f"{listed(waste.parts(len(loads.graphs)))}. {duration(waste.cost)} of core time was "
             f"idle.{_meanwhile(case, waste)}"
         ),
-        remedy=_remedy_driver_bound(waste),
+        remedy=_LIGHTER if submitting else _remedy_driver_bound(waste),
         # Whether a driver is meant to wait is unknown.
         confidence="medium" if waste.idle else "high",
         cost=Cost(amount=waste.cost, share=waste.cost / max(loads.all_capacity, 1e-9)),
@@ -517,6 +601,22 @@ def DRIVER_BOUND(case: Case) -> Iterator[Finding]:
 
 _COUNTS = 0.01
 """The share of the lost time from which a part of it is worth a word."""
+
+_LIGHTER = (
+    "Send what all tasks need once: `client.scatter(…, broadcast=True)`, and pass the future; or "
+    "load it in the tasks. A method (`client.submit(obj.method, …)`) carries its whole object: "
+    "submit a function with the parts that it needs. Submit all calls at once with `client.map`, "
+    "and pass `pure=False` or `key=` to leave out the hash."
+)
+
+
+def _where_submitting(case: Case, submitting: Submitting) -> str:
+    graphs = counted(len(case.loads.graphs), "graph")
+    return (
+        f"The driver was at {code_line(submitting.frame)} for {duration(submitting.seconds)}, "
+        f"{submitting.doing}. It submitted {graphs}, and all tasks together computed for "
+        f"{duration(case.loads.compute)}."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -568,6 +668,8 @@ def _lost_time(case: Case) -> _LostTime | None:
     all_of_them = max(loads.threads.highest, 1e-9)
     whole, paused = loads.all_capacity / all_of_them, cost / all_of_them
     fair = 1.0
+    if (lost := _lost_in_submitting(case, whole, all_of_them)) is not None:
+        return lost
     if driver is not None:
         # What others took from it on its host is no doing of its own.
         fair = max(1 - driver.delayed / max(paused, 1e-9), 0.0)
@@ -591,6 +693,25 @@ def _lost_time(case: Case) -> _LostTime | None:
         between=between,
         last=max(paused - first - between, 0.0),
     )
+
+
+def _lost_in_submitting(case: Case, whole: float, threads: float) -> _LostTime | None:
+    """Return that the cluster waited while the driver hashed or pickled, if it did for long.
+
+    It submits one by one: the cluster waits for the next task, or for what comes with it.
+    """
+    loads, submitting = case.loads, submitting_of(case.run)
+    least = DRIVER_BOUND.threshold(case, "share")
+    if submitting is None or submitting.seconds < least * whole:
+        return None
+    seconds = min(submitting.seconds, whole)
+    cost = min(seconds * threads, max(loads.all_capacity - loads.compute, 0.0))
+    if cost < least * loads.all_capacity:
+        return None
+    return _LostTime(
+        paused=seconds, whole=whole, cost=cost, idle=False,
+        first=0.0, between=seconds, last=0.0,
+    )  # fmt: skip
 
 
 def _parts_of_pauses(loads: Loads) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.core_seconds import (
 from dask_blackbox.analyse.facts.worker_exit_sources import limits_at_once
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
-from dask_blackbox.events import SchedulerLoad, TaskTimedOut
+from dask_blackbox.events import GraphUpdated, SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, quoted_key, short, size
 from dask_blackbox.run_tables import FINISHED
@@ -114,6 +114,8 @@ _ON_BUSY_HOSTS = 2.0
 
 _LONGER = 2.0
 
+_OVERLAP, _LITTLE = 0.5, 0.1  # seconds; share of a step's own time
+
 
 @documented("straggler")
 def STRAGGLER(case: Case) -> Iterator[Finding]:
@@ -208,6 +210,7 @@ def _alone(case: Case) -> pl.DataFrame:
     )
     longer = (pl.col("number") == 1) | (pl.col("compute") >= _LONGER * pl.col("like"))
     long = long.join(like, on="prefix", maintain_order="left").filter(longer)
+    long = long.filter(~_is_last_step(case, long))
     single = Curve.of_spans(one["at"], one["until"])
     for each in ("begun", "ended"):
         long = long.sort(each, maintain_order=True)
@@ -218,6 +221,25 @@ def _alone(case: Case) -> pl.DataFrame:
         .sort("alone", descending=True)
         .head(1)
     )
+
+
+def _is_last_step(case: Case, tasks: pl.DataFrame) -> pl.Series:
+    """Return which tasks took the results of all others, which had ended: a reduction's end.
+
+    Nothing could run beside such a task, and only what hands its result on runs after it.
+    """
+    others = case.loads.tasks.select("begun", "ended", "compute")
+    graphs = case.run.of(GraphUpdated)
+    with_inputs = {name for g in graphs for name, of in g.inputs.items() if of}
+    found = []
+    for prefix, begun, ended in tasks.select("prefix", "begun", "ended").iter_rows():
+        later = others.filter(pl.col("ended") > begun + _OVERLAP)
+        after = later.filter(pl.col("begun") >= ended)
+        alone = len(later) - len(after) <= 1  # itself
+        rest = float(after["compute"].sum() or 0.0)
+        little = rest <= _LITTLE * (ended - begun)
+        found.append(prefix in with_inputs and alone and little)
+    return pl.Series(found, dtype=pl.Boolean)
 
 
 def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
