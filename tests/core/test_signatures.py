@@ -16,6 +16,7 @@ from dask_blackbox.analyse.signatures import (
     SIGNATURES,
     Signature,
     data_libraries,
+    frequent,
     lines_of,
     printed_by,
     python,
@@ -33,7 +34,7 @@ OLDEST = "2025.1.0"
 
 
 def test_names_are_unique() -> None:
-    modules = (data_libraries, distributed_lines, python, services)
+    modules = (data_libraries, distributed_lines, frequent, python, services)
     rows = [e for m in modules for e in vars(m).values() if isinstance(e, Signature)]
     assert len(rows) == len(SIGNATURES)
 

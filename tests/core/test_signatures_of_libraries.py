@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import pickle
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,18 @@ def refuse(folder: Path) -> None:
         socket.create_connection(listening.getsockname(), timeout=5)
 
 
+def _in_a_thread(call: Callable[[], Any]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(call).result()
+
+
+def _iterated(coroutine: Any) -> None:
+    try:
+        list(coroutine)
+    finally:
+        coroutine.close()
+
+
 def locked(folder: Path) -> None:
     path = folder / "orders.sqlite"
     with sqlite3.connect(path) as first, sqlite3.connect(path, timeout=0) as second:
@@ -63,6 +77,10 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "NO_SUCH_ATTRIBUTE_OF_FRAME": lambda _: ORDERS.city,
     "MERGE_KEYS_DIFFER": lambda _: ORDERS.merge(ORDERS.astype(str), on="order"),
     "CSV_FIELDS_DIFFER": lambda f: read_csv(f, "a,b\n1,2\n1,2,3\n"),
+    "CSV_TEXT_NOT_CLOSED": lambda f: read_csv(f, 'a,b\n1,"x\ny'),
+    "ARRAY_IS_READ_ONLY": lambda _: np.broadcast_to(np.ones(1), 3).__setitem__(0, 2),
+    "NO_EVENT_LOOP": lambda _: _in_a_thread(asyncio.get_event_loop),
+    "COROUTINE_NOT_AWAITED": lambda _: _iterated(asyncio.sleep(0)),
     "CSV_IS_EMPTY": lambda f: read_csv(f, ""),
     "NO_SUCH_FOLDER": lambda f: ORDERS.to_csv(f / "no" / "orders.csv"),
     "NOT_THAT_ENCODING": lambda f: read_csv(f, "a\nKöln\n".encode("latin-1")),
@@ -324,3 +342,25 @@ def test_rows_of_libraries_that_are_installed_are_raised_by_them() -> None:
     known = {name for name, row in SIGNATURES.items() if row.source in tried}
 
     assert known - set(RAISE) == set()
+
+
+REPORTED = {
+    "NO_EVENT_LOOP": ("dask/dask#9738", "asyncio.run"),
+    "ARRAY_IS_READ_ONLY": ("dask/distributed#1978", "copy()"),
+    "CSV_TEXT_NOT_CLOSED": ("dask/dask#10465", "blocksize=None"),
+    "HDF5_FILE_LOCKED": ("dask/dask#7926", "one file for each task"),
+    "XARRAY_HAS_NO_ENGINE": ("pydata/xarray#6335", "exists where the workers run"),
+    "GPU_MEMORY_EXHAUSTED": ("NVIDIA/cudf#6087", "threads_per_worker=1"),
+}
+"""Threads in which people met a message, and what of the fix helped there."""
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_what_people_report_has_the_fix_that_helped(name: str) -> None:
+    thread, fix = REPORTED[name]
+    meaning = explained(
+        Context(exception="ValueError", message=SIGNATURES[name].example)
+    )
+
+    assert meaning is not None, thread
+    assert fix in (meaning.fix or ""), thread

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.driver_output import PrintedFailure, last_error_before
-from dask_blackbox.analyse.explanations import data_errors, service_errors
+from dask_blackbox.analyse.explanations import (
+    data_errors,
+    frequent_errors,
+    service_errors,
+)
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
@@ -120,6 +124,7 @@ _ALL = (
     *service_errors.OF_PROGRAMS,
     *data_errors.EXPLANATIONS,
     *service_errors.EXPLANATIONS,
+    *frequent_errors.EXPLANATIONS,
 )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dask_blackbox.analyse.signatures import (
     data_libraries,
     distributed,
+    frequent,
     python,
     services,
 )
@@ -33,7 +34,7 @@ __all__ = [
 
 SIGNATURES: dict[str, Signature] = {
     name: each
-    for module in (distributed, data_libraries, services, python)
+    for module in (distributed, data_libraries, services, python, frequent)
     for name, each in vars(module).items()
     if isinstance(each, Signature)
 }

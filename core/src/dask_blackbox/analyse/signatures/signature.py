@@ -15,9 +15,11 @@ from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 Source = Literal[
+    "cuda",
     "dask",
     "databases",
     "distributed",
+    "hdf5",
     "kernel",
     "network",
     "numpy",
@@ -26,6 +28,7 @@ Source = Literal[
     "python",
     "s3",
     "tls",
+    "xarray",
     "xgboost",
 ]
 
