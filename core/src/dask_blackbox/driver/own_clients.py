@@ -169,10 +169,12 @@ def _choosers_here() -> list[ChooseRecording]:
     return choosers
 
 
-async def _client_closing(client: Client) -> None:
+async def _client_closing(client: Client, *, fast: bool) -> None:
     recording = _owners.pop(client, None)
-    if recording is not None and client.status == "running" and client.scheduler:
-        await asyncio.to_thread(recording.drain, str(client.scheduler.address))
+    if recording is not None and client.status != "closed" and client.scheduler:
+        # `Client.close` has said before that it closes; it does not wait then.
+        fast = fast or client.status != "running"
+        await recording.client_closing(client, fast=fast)
 
 
 def _install() -> None:
@@ -191,9 +193,8 @@ def _install() -> None:
 
     @functools.wraps(close)
     async def _close(self: Client, fast: bool = False) -> object:  # noqa: FBT001, FBT002
-        if not fast:
-            with guard("the final events of a cluster"):
-                await _client_closing(self)
+        with guard("the final events of a cluster"):
+            await _client_closing(self, fast=fast)
         return await close(self, fast=fast)
 
     _patches.replace(Client, "_start", start, _start)

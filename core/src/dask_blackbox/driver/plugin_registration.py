@@ -39,6 +39,8 @@ _listening: dict[str, WeakSet[Client]] = {}
 """The clients that listen for values that tasks mask, by recording."""
 _installed: deque[tuple[str, str]] = deque(maxlen=100)
 """Recordings and schedulers (their ids) that this process has sent the plugins to."""
+_KNOWN_TRANSPORTS = ("tcp", "tls", "ws", "wss", "inproc")
+"""What every process that has distributed knows."""
 _SECURITY = (
     "require_encryption",
     "tls_ca_file",
@@ -99,7 +101,21 @@ async def install(
         tap=tap,
         security=_set_in(getattr(client, "security", None)),
         pid=os.getpid(),
+        relays=_may_need_relay(client, seen_as),
     )
+
+
+def _may_need_relay(client: Client, seen_as: str) -> bool:
+    """Return whether it is doubtful that another process can connect as a client does.
+
+    A library may have registered a transport in this process, or have its own class for what
+    TLS needs, as dask-gateway has; what else is needed is in `Attach`.
+    """
+    from distributed.security import Security
+
+    security = getattr(client, "security", None)
+    own_security = security is not None and type(security) is not Security
+    return own_security or seen_as.partition("://")[0] not in _KNOWN_TRANSPORTS
 
 
 def attach_later(

@@ -25,12 +25,12 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from dask_blackbox.capture.nanny.worker_watcher import handle_of
-from dask_blackbox.driver.relay import Relay
+from dask_blackbox.driver.relay import Relays, event_row
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
@@ -69,6 +69,7 @@ def start_recorder(
     config: Config,
     on_lost: Callable[[], None] = lambda: None,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
+    on_reach: Callable[[Reply], None] = lambda _reply: None,
     *,
     waits: bool = True,
     forks: bool = False,
@@ -79,6 +80,7 @@ def start_recorder(
         config: What to record, and where to.
         on_lost: Called, once and from a thread, when it ends without being asked to.
         on_progress: Takes each report of progress, in a thread; must not block.
+        on_reach: Takes what it reports of whether it reaches a scheduler, likewise.
         waits: Return when it is no child of this process any more: the user's code, which
             may wait for its children, continues in this process.
         forks: The recorder may be a fork of this process, as nothing of the user's is in it.
@@ -122,6 +124,7 @@ def start_recorder(
         process,
         on_lost=on_lost,
         on_progress=on_progress,
+        on_reach=on_reach,
     )
     try:
         if waits:
@@ -194,8 +197,19 @@ class RecorderSupervisor:
         self._recovering = threading.Lock()  # one that starts may die meanwhile
         self.reason: str | None = None
         """Why there is no recorder any more, for people."""
+        self.relays = Relays(
+            self._forward,
+            lambda *event: self.row("event", event_row(*event)),
+            self.failed,
+            self.mask,
+        )
         self._link = start_recorder(
-            config, self._lost, on_progress, waits=waits, forks=forks
+            config,
+            self._lost,
+            on_progress,
+            self.relays.note_reply,
+            waits=waits,
+            forks=forks,
         )
         self._watch = LifeWatch(
             self._watched,
@@ -272,42 +286,29 @@ class RecorderSupervisor:
     def attach(
         self,
         order: Attach | OwnedScheduler,
-        client: str | None,
+        client: Client | str | None,
         cluster: dict[str, object] | None = None,
     ) -> None:
         """Let this recorder, and one that takes over, pull from a scheduler, or own it.
 
         Args:
             order: How to reach it; one that is owned is closed if the driver is killed.
-            client: Through which the driver uses it; None: none has connected yet.
+            client: Through which the driver uses it, and relays its rows if the recorder
+                cannot connect; None: none has connected yet.
             cluster: Of what kind the cluster is.
         """
         self._orders.append(order)
+        named = getattr(client, "id", client)
+        if isinstance(order, Attach) and order.relays:
+            self.relays.add(order, cast("Client", client))
         self._link.order(order)
-        self._attached(client, cluster)
-
-    def relay(
-        self, order: Attach, client: Client, cluster: dict[str, object] | None = None
-    ) -> Relay:
-        """Pull from a scheduler in this process and relay the rows; return the relay.
-
-        Args:
-            order: How the recorder would have reached it.
-            cluster: Of what kind the client's cluster is.
-        """
-        relay = Relay(client, order, self._forward, self.failed, self.mask)
-        relay.start()
-        self._attached(client.id, cluster)
-        return relay
-
-    def _forward(self, rows: Rows) -> None:
-        self._link.order(rows)  # to whichever recorder it is by now
-
-    def _attached(self, client: str | None, cluster: dict[str, object] | None) -> None:
         self.event(
             "driver-attached",
-            {"pid": os.getpid(), "client": client, "cluster": cluster},
+            {"pid": os.getpid(), "client": named, "cluster": cluster},
         )
+
+    def _forward(self, rows: Rows) -> bool:
+        return self._link.forward(rows)  # to whichever recorder it is by now
 
     # What the recorder says
 
@@ -469,7 +470,9 @@ class RecorderSupervisor:
                 return
 
     def _replace(self, before: Link) -> None:
-        link = start_recorder(self._config, self._lost, self._on_progress)
+        link = start_recorder(
+            self._config, self._lost, self._on_progress, self.relays.note_reply
+        )
         for order in self._orders:
             link.order(order)
         self._link = link

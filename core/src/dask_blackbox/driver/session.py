@@ -40,6 +40,7 @@ from dask_blackbox.dialect import dialect_of
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.github_summary import report_to_github
 from dask_blackbox.driver.host_task import HostTask, host_task
+from dask_blackbox.driver.in_thread import in_thread
 from dask_blackbox.driver.own_clients import (
     EveryClient,
     forget_clients_of,
@@ -48,7 +49,6 @@ from dask_blackbox.driver.own_clients import (
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_process import RecorderSupervisor
-from dask_blackbox.driver.relay import Relay, must_relay
 from dask_blackbox.driver.run_end import (
     end_of,
     error_of_kind,
@@ -158,7 +158,6 @@ class Recording:
         self._finishing = threading.RLock()
         self._over = threading.Event()
         self._owner = os.getpid()
-        self._relays: list[Relay] = []
         self.links: dict[str, str] = {}
         self.attached = False
         """Whether the cluster of any client is recorded."""
@@ -236,10 +235,7 @@ class Recording:
             named = scheduler_id(client)
             order = msgspec.structs.replace(order, owned=named)
             facts |= {"scheduler": order.seen_as or order.address, "owned": named}
-        if must_relay(order):
-            self._relays.append(supervisor.relay(order, client, facts))
-        else:
-            supervisor.attach(order, client.id, facts)
+        supervisor.attach(order, client, facts)
         self.attached = True
 
     def _attaching_failed(
@@ -308,16 +304,29 @@ class Recording:
         recording = self._manifest.recording
         order = await install(client, recording, everything=everything)
         facts = cluster_facts(client)
-        if must_relay(order) and not client.asynchronous:
-            self._relays.append(supervisor.relay(order, client, facts))
-        else:
-            supervisor.attach(order, client.id, facts)
+        supervisor.attach(order, client, facts)
         self.attached = True
 
     def drain(self, address: str) -> None:
         """Let the recorder pull the remaining rows of a scheduler before it closes."""
         if self._supervisor is not None and self.recorded_now:
             self._supervisor.drain(address, _DRAINING)
+
+    async def client_closing(self, client: Client, *, fast: bool = False) -> None:
+        """Let the remaining rows be pulled before a client closes, on its event loop.
+
+        Args:
+            fast: Only if they may have to be pulled through this client.
+        """
+        supervisor = self._supervisor
+        if supervisor is None or not self.recorded_now or client.scheduler is None:
+            return
+        relays = supervisor.relays
+        addresses = relays.addresses_of(client) or [str(client.scheduler.address)]
+        if not (fast and relays.is_reachable(client)):
+            for address in addresses:
+                await in_thread(partial(self.drain, address))
+        await relays.client_closing(client)
 
     def attach_address(self, address: str, security: object) -> None:
         """Record all clients of the cluster at an address, without being a client itself.
@@ -814,8 +823,7 @@ class Recording:
             self._code.finish()
         if self._supervisor is None:
             return self._unrecorded(end, self._reason or "no recorder")
-        for relay in self._relays:
-            relay.finish()
+        self._supervisor.relays.finish()
         patience = self._finish_timeout if timeout is None else timeout
         reply = self._supervisor.conclude(end, patience, leave=timeout is not None)
         unfollow_masked_values(self._supervisor.mask)

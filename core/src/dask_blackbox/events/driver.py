@@ -46,6 +46,7 @@ class ClusterKind(Part, frozen=True, kw_only=True):
         scheduler: Address of its scheduler, if the driver has to close it.
         owned: Id of that scheduler; empty: another process closes the cluster.
         gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
+        name: The gateway's name of it.
     """
 
     kind: str | None = None
@@ -53,6 +54,7 @@ class ClusterKind(Part, frozen=True, kw_only=True):
     scheduler: str = ""
     owned: str = ""
     gateway: str = ""
+    name: str = ""
 
 
 class DriverAttached(Event, frozen=True, kw_only=True):
@@ -98,6 +100,24 @@ class DriverAttached(Event, frozen=True, kw_only=True):
     cluster: ClusterKind | None = None
     image: dict[str, str] = {}
     unguarded: str | None = None
+
+
+class GatewayCluster(Event, frozen=True, kw_only=True):
+    """The state of a cluster as its dask-gateway knows it: when a client joins and leaves.
+
+    The subject is the address of its scheduler.
+
+    Attributes:
+        name: The gateway's name of it.
+        state: `PENDING`, `RUNNING`, `STOPPING`, `STOPPED` or `FAILED`; empty: not known.
+        error: Why the gateway did not say it.
+    """
+
+    kind: ClassVar[str] = "gateway-cluster"
+
+    name: str = ""
+    state: str = ""
+    error: str = ""
 
 
 class Machine(Part, frozen=True, kw_only=True):

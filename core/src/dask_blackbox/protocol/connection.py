@@ -28,6 +28,8 @@ from dask_blackbox.guard import guard
 from dask_blackbox.protocol.detached_process import DetachedProcess
 from dask_blackbox.protocol.messages import (
     ALIVE,
+    REACHED,
+    RELAY,
     Mask,
     MasksSent,
     Order,
@@ -63,6 +65,8 @@ class Link:
         process: The recorder, if this process started it.
         on_lost: Called, once and from a thread, when the recorder ends without being asked to.
         on_progress: Takes each report of progress, in a thread; must not block.
+        on_reach: Takes what the recorder reports of whether it reaches a scheduler, in a
+            thread; must not block.
         hang_up: Lets the recorder know that nothing more comes, if closing `outgoing` does not.
     """
 
@@ -74,9 +78,11 @@ class Link:
         *,
         on_lost: Callable[[], None] = lambda: None,
         on_progress: Callable[[Progress], None] = lambda _progress: None,
+        on_reach: Callable[[Reply], None] = lambda _reply: None,
         hang_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_progress, self._hang_up = on_progress, hang_up
+        self._on_reach = on_reach
         self._outgoing, self._incoming, self.process = outgoing, incoming, process
         self._on_lost, self._leaving = on_lost, False
         self._orders: queue.Queue[Order | tuple[str, list[object]] | None]
@@ -117,6 +123,16 @@ class Link:
         """Send a message that must not be dropped; waits two seconds at most."""
         with contextlib.suppress(queue.Full):
             self._orders.put(order, timeout=_ORDER_TIMEOUT)
+
+    def forward(self, rows: Rows) -> bool:
+        """Send rows of a scheduler, if there is a recorder to take them; never blocks."""
+        if self.closed:
+            return False
+        try:
+            self._orders.put_nowait(rows)
+        except queue.Full:
+            return False
+        return True
 
     def mask(self, values: Iterable[str]) -> None:
         """Send values to mask before the next message; never blocks, never drops one."""
@@ -298,6 +314,9 @@ class Link:
                     if reply.progress is not None:
                         self._progressed(reply.progress)
                         continue
+                    if reply.what in (REACHED, RELAY):
+                        self._note_reach(reply)
+                        continue
                     if reply.spooled:
                         self._forget_rows(reply.spooled)
                         continue
@@ -326,6 +345,10 @@ class Link:
         with guard("the progress of the run"):
             self._on_progress(progress)
 
+    def _note_reach(self, reply: Reply) -> None:
+        with guard("rows that only the driver can pull"):
+            self._on_reach(reply)
+
     def _connection_ended(self) -> None:
         with self._reply_arrived:
             first, self.closed = not self.closed, True
@@ -335,13 +358,17 @@ class Link:
 
 
 def call_recorder(
-    path: str, timeout: float, on_lost: Callable[[], None] = lambda: None
+    path: str,
+    timeout: float,
+    on_lost: Callable[[], None] = lambda: None,
+    on_reach: Callable[[Reply], None] = lambda _reply: None,
 ) -> Link:
     """Connect to the recorder that listens at `path`.
 
     Args:
         timeout: Seconds that it may take to answer.
         on_lost: Called, once and from a thread, when it ends without being asked to.
+        on_reach: As for `Link`.
 
     Raises:
         RecorderError: if it does not answer in time.
@@ -363,7 +390,9 @@ def call_recorder(
         hang_up = partial(line.shutdown, socket.SHUT_WR)
         outgoing, incoming = line.makefile("wb"), line.makefile("rb")
         line.close()  # with the last of these
-        return Link(outgoing, incoming, on_lost=on_lost, hang_up=hang_up)
+        return Link(
+            outgoing, incoming, on_lost=on_lost, on_reach=on_reach, hang_up=hang_up
+        )
 
 
 def ask_for_recorder(path: str) -> bool:

@@ -21,6 +21,9 @@ from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""
 
+REACHED, RELAY = "reached", "relay"
+"""What a recorder reports of a scheduler: it has connected, or only the driver can."""
+
 ALIVE = "alive"
 """What a recorder reports every second, so that one that no longer works is noticed."""
 
@@ -116,6 +119,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
         owned: Id of the scheduler, where the driver has started its cluster and closes it;
             empty: the cluster belongs to another process, or is meant to continue.
         by_task: Whether a task has made the client, in the process of a worker.
+        relays: Whether the sender can relay the rows if the recorder cannot connect.
     """
 
     address: str
@@ -125,6 +129,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     pid: int
     owned: str = ""
     by_task: bool = False
+    relays: bool = False
 
 
 class OwnedScheduler(
@@ -147,13 +152,19 @@ class OwnedScheduler(
 
 
 class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"):
-    """Rows of a driver."""
+    """Rows of a driver, or of a scheduler to which only the driver can connect.
+
+    Attributes:
+        buffer: Of the scheduler's, which buffer they are from: a later one numbers its
+            batches from 1 again, and two drivers may pull from the same one.
+    """
 
     source: str
     seq: int
     at: float
     rows: dict[str, list[list[object]]]
     dropped: dict[str, int] = {}
+    buffer: str = ""
 
 
 class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
@@ -289,7 +300,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A message of the recorder.
 
     Attributes:
-        what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
+        what: `store` (checked: `error` says why not), `drained`, `reached` or `relay` (of a scheduler: see `address`), `progress` (while the run
             continues, where it is wanted), `spooled` (rows of the driver are on the disk), `alive` (every second),
             `masks` (have all masked values been sent? answered by `MasksSent`), `left` (the run has ended, and its clusters may close), `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
@@ -300,6 +311,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         progress: What has happened since the last one.
         spooled: Up to which batch those of a source are on the disk, by source.
         number: With `masks`: of the question.
+        address: With `reached` and `relay`: of the scheduler.
         overview: What the host's page shows beside the card, with `final`, where wanted.
     """
 
@@ -312,6 +324,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     progress: Progress | None = None
     spooled: dict[str, int] = {}
     number: int = 0
+    address: str = ""
     overview: Overview | None = None
 
 

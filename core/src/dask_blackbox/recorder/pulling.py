@@ -31,6 +31,7 @@ from dask_blackbox.recorder.spool import Take
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _CONNECTING = 5.0
+_GUESSED = 2.0  # seconds for an address that the driver does not use itself
 _ANSWERING = 20.0
 _GIVE_UP_AFTER, _REFUSED = 10.0, 1.0
 _RARELY, _LAST_CHANCE = 2.0, 5.0
@@ -71,6 +72,7 @@ class Puller:
         masks_known: Callable[[], Awaitable[None]],
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
+        self.may_relay = attach.relays
         self.owned = attach.owned
         at = base64.urlsafe_b64encode(attach.address.encode()).decode()
         self._left = folder / f"left-{at}"
@@ -80,6 +82,7 @@ class Puller:
             dict.fromkeys(filter(None, (attach.seen_as, attach.address)))
         )
         self.reached = False
+        self._refusals: dict[str, Exception] = {}
         self._take = take
         self._mask, self._masked = mask, 0
         self._masks_known = masks_known
@@ -120,6 +123,22 @@ class Puller:
             dropped=self._dropped,
             error=None if self.closing else self.gone,
         )
+
+    async def connection_error(self) -> str | None:
+        """Pull for the first time; return why this process cannot connect, None if it can.
+
+        An address that the driver uses and that does not answer in time may do so later.
+        """
+        try:
+            await self._pull_what_waits()
+        except (OSError, TimeoutError, LookupError) as error:
+            await self._disconnect()
+            first = self._refusals.get(self._addresses[0], error)
+            slow = isinstance(first, TimeoutError) or isinstance(
+                first.__cause__, TimeoutError
+            )
+            return None if self.reached or slow else self._why(first)
+        return None
 
     async def run(self) -> None:
         """Pull until the scheduler is gone; cancel to stop."""
@@ -324,10 +343,12 @@ class Puller:
             try:
                 if knock:
                     await _check_port(way)
-                comm: Comm = await connect(
-                    way, timeout=_CONNECTING, **self.connection_args
-                )
-            except (OSError, ValueError, TimeoutError):
+                known = way == self._addresses[0]
+                timeout = _CONNECTING if known else _GUESSED
+                comm: Comm = await connect(way, timeout=timeout, **self.connection_args)
+            # A transport that is not known here, a TLS context that is missing, …
+            except Exception as error:
+                self._refusals[way] = error
                 if way == self._addresses[-1]:
                     raise
             else:

@@ -29,9 +29,12 @@ from dask_blackbox.events import event_rows
 from dask_blackbox.formatting import counted, signal_name
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
+from dask_blackbox.protocol.exit_reports import UnreportedExits
 from dask_blackbox.protocol.messages import (
     LEFT,
     LONGEST_LINE,
+    REACHED,
+    RELAY,
     Answer,
     Attach,
     Config,
@@ -119,6 +122,7 @@ _QUIET = 2.0
 _ABANDONED_TIMEOUT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
+_REMEMBERED = 1_000  # batches of a relayed scheduler
 _STOPPING = 2.0
 _ASKING_GIT = 1.0  # seconds more at the end
 _CLOSE_TIMEOUT, _ATTACHING = 1.0, 20.0
@@ -129,7 +133,6 @@ _SAME_END = 1.0
 """Seconds between the end of a scheduler and that of the process that it was in."""
 _SEEN_CLOSED = 4.0
 """Seconds until a scheduler that ended is seen to be closed: connecting is tried for three."""
-_EXPLAINED = ("worker-exit-report", "nanny-lost", "nanny-responded")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-exit-report", "worker-restarted-for-memory", "graph-failed",
      "scheduler-lost", "scheduler-unresponsive", "scheduler-closing", "driver-exception",
@@ -179,9 +182,7 @@ class Recorder:
         self._drivers: dict[str, SourceAccount] = {}
         # Connections that wait until their rows are on disk, and up to which row.
         self._spooled: dict[Callable[[Reply], None], dict[str, int]] = {}
-        # Workers that left unexpectedly and have no exit report yet.
-        self._unexplained: set[str] = set()
-        self._unreported: set[str] = set()
+        self._exits = UnreportedExits()
         self._silent: set[str] = set()  # that had sent nothing for a while at the end
         self._last_row = time.monotonic()
         self._end: End | None = None
@@ -200,6 +201,7 @@ class Recorder:
         self._progress = ProgressCounter(before=kept.progress)
         self._counted_before = kept.batches
         self._counted = dict(kept.batches)
+        self._relayed = RelayedSchedulers()
         self._host_tasks = HostTasks()
         self._pauses: PauseWatch | None = None
         self._at_gateways = GatewayClusters()
@@ -381,13 +383,14 @@ class Recorder:
             own = order.by_task or order.pid == self._parent.pid
             if not own and order.pid not in self._client_owners:
                 self._client_owners[order.pid] = OtherProcess(order.pid)
-            self._begin(self._attach(order), self._attaching)
+            self._begin(self._attach(order, answer), self._attaching)
         elif isinstance(order, Rows):
-            self._drivers[order.source] = _counted(
-                self._drivers.get(order.source, SourceAccount()), order
-            )
-            self._take(order.source, order.seq, order.at, order.rows, order.dropped)
             self._spooled.setdefault(answer, {})[order.source] = order.seq
+            source = self._relayed.source_of(order)
+            if source is not None:
+                account = self._drivers.get(source, SourceAccount())
+                self._drivers[source] = _counted(account, order)
+                self._take(source, order.seq, order.at, order.rows, order.dropped)
         elif isinstance(order, Drain):
             self._begin(self._drain_on_request(order, answer), self._draining)
         elif isinstance(order, End):
@@ -444,6 +447,11 @@ class Recorder:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
         if (puller := self._pullers.get(address)) is not None:
+            self._report_reach(puller, answer)
+            if puller.may_relay and not puller.reached:
+                # Else its last rows would go with the client that closes.
+                self._relayed.errors[address] = "it did not answer the recorder"
+                self._let_relay(address, answer)
             puller.hurry()
         self._begin(self._prepare_if_last(address), self._draining)
         await self._bundles.settle(_BUNDLES_DURING_RUN)
@@ -451,10 +459,14 @@ class Recorder:
             with contextlib.suppress(OSError):
                 answer(Reply(what="drained"))
 
-    async def _attach(self, order: Attach) -> None:
+    async def _attach(self, order: Attach, answer: Answer) -> None:
         make = await asyncio.to_thread(loading.puller)
+        if order.relays and order.address in self._relayed.errors:
+            self._let_relay(order.address, answer)
+            return
         if (there := self._pullers.get(order.address)) is not None:
             there.owned = there.owned or order.owned
+            self._report_reach(there, answer)
             return
         puller = make(
             order,
@@ -466,7 +478,28 @@ class Recorder:
             masks_known=self._masks.wait,
         )
         self._pullers[order.address] = puller
+        if order.relays:
+            error = await puller.connection_error()
+            if error is not None:
+                self._relayed.errors[order.address] = error
+                self._let_relay(order.address, answer)
+                return
+            self._report_reach(puller, answer)
         self._pulling[order.address] = asyncio.create_task(puller.run())
+
+    def _report_reach(self, puller: Puller, answer: Answer) -> None:
+        """Report to a driver that it need not relay the rows of a scheduler."""
+        if puller.reached:
+            with contextlib.suppress(OSError):
+                answer(Reply(what=REACHED, address=puller.address))
+
+    def _let_relay(self, address: str, answer: Answer) -> None:
+        """Let the driver relay the rows of a scheduler to which only it can connect."""
+        puller, pulling = self._pullers.pop(address, None), self._pulling.get(address)
+        if puller is not None and pulling is not None:
+            puller.stop()
+        with contextlib.suppress(OSError):
+            answer(Reply(what=RELAY, address=address))
 
     # Rows
 
@@ -491,17 +524,11 @@ class Recorder:
         self._count(source, seq, rows)
         self._host_tasks.add_rows(rows)
         self._at_gateways.add_rows(rows)
+        self._exits.add_rows(rows)
         abnormal = bool(rows.get("error"))
         for _, kind, subject, detail in event_rows(rows):
             abnormal = abnormal or kind in _ABNORMAL
-            if kind == "worker-removed" and '"expected": false' in detail:
-                self._unexplained.add(subject)
-                self._unreported.add(subject)
-            elif kind in _EXPLAINED and '"by": "itself"' not in detail:
-                self._unexplained.discard(subject)
-                if kind == "worker-exit-report":
-                    self._unreported.discard(subject)
-            elif kind == "worker-unresponsive":
+            if kind == "worker-unresponsive":
                 self._silent.add(subject)
             else:
                 self._note_driver(kind, detail)
@@ -514,8 +541,11 @@ class Recorder:
         if self._updates is not None:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._updates.add_rows(clean)
-        puller = self._pullers.get(source.removeprefix("scheduler "))
-        self._bundles.look_at(puller, rows)
+        if source in self._relayed.sources:
+            self._bundles.note_unreachable(rows)
+        else:
+            puller = self._pullers.get(source.removeprefix("scheduler "))
+            self._bundles.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
 
@@ -615,7 +645,11 @@ class Recorder:
         await self._prepare()
         so_far = lasted(self._config.manifest) or 0.0
         long = so_far >= self._config.performance_report
-        load = partial(loading.pages, performance=long, tasks=bool(self._pullers))
+        load = partial(
+            loading.pages,
+            performance=long,
+            tasks=bool(self._pullers or self._relayed.errors),
+        )
         await asyncio.to_thread(load)
 
     async def _continue_without_parent(self) -> None:
@@ -728,7 +762,7 @@ class Recorder:
                 if final:
                     puller.missed(error)
                 break
-            if not self._unexplained or time.monotonic() > deadline:
+            if not self._exits or time.monotonic() > deadline:
                 break
             await asyncio.sleep(0.05)
 
@@ -768,7 +802,8 @@ class Recorder:
         end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take_own_event(end_row(end))
         self._report_unchecked()
-        sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
+        sources = {p.source: p.account for p in self._pullers.values()}
+        sources |= self._relayed.accounts() | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
 
     def _report_unchecked(self) -> None:
@@ -858,11 +893,11 @@ class Recorder:
         folder = self._ring_folder()
         if folder is None:
             return
-        all_dead = not self._pullers
-        unread = self._silent - self._unreported
+        all_dead = not (self._pullers or self._relayed.errors)
+        unread = self._silent - self._exits.unreported
         lines = last_lines(
             folder,
-            self._unreported,
+            self._exits.unreported,
             silent=unread,
             all_dead=all_dead,
             cut_off=self._lost_scheduler(),
@@ -953,6 +988,52 @@ def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:
         last=rows.seq,
         dropped=rows.dropped,
     )
+
+
+class RelayedSchedulers:
+    """Schedulers to which only drivers can connect, and what has arrived through them.
+
+    Attributes:
+        errors: By address, why this process cannot connect.
+        sources: Of rows that drivers have relayed.
+    """
+
+    def __init__(self) -> None:
+        self.errors: dict[str, str] = {}
+        self.sources: set[str] = set()
+        self._buffers: dict[str, list[str]] = {}
+        self._seen: dict[str, set[int]] = {}
+
+    def source_of(self, rows: Rows) -> str | None:
+        """Return the source that a driver's rows are from; None: they were here before.
+
+        Two drivers may pull from the same scheduler: either gets each batch until one has
+        acknowledged it.  A scheduler's second buffer counts as another source.
+        """
+        if not rows.buffer:
+            return rows.source
+        buffers = self._buffers.setdefault(rows.source, [])
+        if rows.buffer not in buffers:
+            buffers.append(rows.buffer)
+        number = buffers.index(rows.buffer) + 1
+        source = rows.source if number == 1 else f"{rows.source}/{number}"
+        self.sources.add(source)
+        seen = self._seen.setdefault(source, set())
+        if rows.seq in seen:
+            return None
+        seen.add(rows.seq)
+        seen.discard(rows.seq - _REMEMBERED)
+        return source
+
+    def accounts(self) -> dict[str, SourceAccount]:
+        """Return the accounts of those of which nothing has arrived."""
+        return {
+            f"scheduler {address}": SourceAccount(
+                error=f"{error}; no driver relayed it"
+            )
+            for address, error in self.errors.items()
+            if f"scheduler {address}" not in self._buffers
+        }
 
 
 _TIMEOUT = 5.0

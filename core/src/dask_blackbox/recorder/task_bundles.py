@@ -42,6 +42,8 @@ _OURS = ("dask-blackbox-", "-bundle")  # how the handlers of our plugins are cal
 
 _DIED = "its worker exited before it sent the inputs"
 
+_UNREACHABLE = "only the driver can connect to its cluster, and does not relay inputs"
+
 
 class _LostError(Exception):
     """A failed-task bundle that will not come, with why."""
@@ -117,6 +119,14 @@ class TaskBundles:
             elif kind == "worker-removed" and self._work:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_CLOSE_TIMEOUT, self._give_up, self._of(subject), _DIED)
+
+    def note_unreachable(self, rows: Rows) -> None:
+        """Record what these rows announce as lost: this process cannot connect to its cluster."""
+        for at, kind, subject, detail in event_rows(rows):
+            if kind == BundleAnnounced.kind:
+                coming = of_kind(BundleAnnounced, at, subject, detail)
+                entry = _Entry(0, coming.prefix or "", subject)
+                self._lost(entry, coming.worker or "", _UNREACHABLE)
 
     def _on_announced(self, puller: Puller, coming: BundleAnnounced) -> None:
         key, worker, op = coming.subject, coming.worker, coming.op

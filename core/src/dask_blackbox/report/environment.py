@@ -12,6 +12,7 @@ import msgspec
 from dask_blackbox.events import (
     DriverAttached,
     Event,
+    GatewayCluster,
     InstalledPackages,
     SchedulerInfo,
     WorkerAdded,
@@ -55,9 +56,25 @@ def environment_of(run: RunTables) -> Environment:
             _scheduler_versions(run, scheduler),
             _worker_versions(run),
         ),
-        [*_facts("driver", driver), *_facts("scheduler", scheduler)],
+        [
+            *_facts("driver", driver),
+            *_facts("scheduler", scheduler),
+            *_states_at_gateway(run),
+        ],
         sorted({**dict(_flat(scheduler.config)), **dict(_flat(driver.config))}.items()),
     )
+
+
+def _states_at_gateway(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield the states of each of a gateway's clusters, in the order in which it had them."""
+    states: dict[str, list[str]] = {}
+    for each in run.of(GatewayCluster):
+        known = states.setdefault(each.name, [])
+        state = each.state or f"unknown: {each.error}"
+        if known[-1:] != [state]:
+            known.append(state)
+    for name, seen in states.items():
+        yield f"gateway cluster {plain(name)}", plain(" → ".join(seen))[:_LONGEST]
 
 
 def _driver(events: Iterable[DriverAttached]) -> DriverAttached:

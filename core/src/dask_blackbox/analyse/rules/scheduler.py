@@ -23,6 +23,7 @@ from dask_blackbox.events import (
     DriverCallFailed,
     DriverLost,
     DriverSignalled,
+    GatewayCluster,
     GraphUpdated,
     ProgramFailed,
     RecordingStarted,
@@ -172,8 +173,21 @@ def _finding(
             ),
             *_reported_by("The recorder lost the connection", lost),
             *_exit_of_scheduler(case),
+            *_state_at_gateway(case, [*lost, *closing]),
         ),
     )
+
+
+def _state_at_gateway(case: Case, ends: Sequence[_End]) -> Iterator[Evidence]:
+    """Yield what the gateway of a cluster said of it after its scheduler was lost."""
+    since = min((end.at for end in ends), default=inf)
+    for each in case.run.of(GatewayCluster)[-1:]:
+        if each.state and each.at >= since:
+            yield Evidence(
+                text=f"The gateway reported its cluster {each.name} as {each.state}.",
+                source="driver",
+                at=each.at,
+            )
 
 
 def _exit_of_scheduler(case: Case) -> Iterator[Evidence]:

@@ -35,14 +35,16 @@ from dask_blackbox.capture.user_frames import (
     place_of,
 )
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from dask_blackbox.driver.in_thread import in_thread
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
 from dask_blackbox.driver.plugin_registration import attach_later, install
 from dask_blackbox.driver.recorder_options import known_secrets
+from dask_blackbox.driver.relay import Relays, event_row
 from dask_blackbox.error_flow import errors_behind, possible_exits
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, ask_for_recorder, call_recorder
-from dask_blackbox.protocol.messages import Attach, Drain, Left
+from dask_blackbox.protocol.messages import Attach, Drain, Left, Rows
 from dask_blackbox.settings import setting, setting_seconds
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ _calls = _OfProcess[DriverCalls]()
 _following = _OfProcess[bool]()
 _tests_left = [20]
 _end_reported = _OfProcess[bool]()
+_relays = _OfProcess[Relays]()
 
 
 def _shared_link() -> Link:
@@ -103,7 +106,25 @@ def _shared_link() -> Link:
     with _lock:
         if (own := _link.own) is not None:
             return own
-        return _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
+        return _introduce(_call(_CALLING))
+
+
+def _call(timeout: float) -> Link:
+    return call_recorder(os.environ[CONTROL], timeout, _lost, _own_relays().note_reply)
+
+
+def _own_relays() -> Relays:
+    """Return the relays of this process: a forked child cannot use its parent's clients."""
+    return _relays.own or _relays.set(Relays(_forward, _send_relayed, _failed, _masked))
+
+
+def _forward(rows: Rows) -> bool:
+    return _link.newest is not None and _link.newest.forward(rows)
+
+
+def _send_relayed(kind: str, subject: str, detail: dict[str, object]) -> None:
+    if _link.newest is not None:
+        _link.newest.row("event", event_row(kind, subject, detail))
 
 
 def _introduce(link: Link) -> Link:
@@ -160,7 +181,7 @@ def _report_possible_exits(link: Link) -> None:
 def _lost() -> None:
     """Find the recorder that takes over, and send it our clusters (in a thread)."""
     with guard("another recorder"), contextlib.suppress(RecorderError):
-        link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
+        link = _call(_FINDING)
         with _lock:
             if (own := _link.own) is None or not own.closed:
                 link.close()
@@ -329,10 +350,12 @@ async def client_connected(client: Client) -> None:
 
 
 async def _join(client: Client) -> None:
-    link = await asyncio.to_thread(_shared_link)
+    link = await in_thread(_shared_link)
     order = await install(client, os.environ[RECORDING])
     order = msgspec.structs.replace(order, by_task=_is_a_worker())
     _attached[client.id] = order
+    if order.relays:
+        _own_relays().add(order, client)
     link.order(order)
     facts = {"pid": os.getpid(), "client": client.id}
     _send_event(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
@@ -349,7 +372,15 @@ async def client_closing(client: Client) -> None:
             # clients, the interpreter does, and has closed its executors before.
             for _ in _until_drained(order.address):
                 await asyncio.sleep(_POLLING)
+            await _own_relays().client_closing(client)
             _attached.pop(client.id, None)
+
+
+def _drain_all() -> None:
+    """Have all that the schedulers hold pulled, by the recorder or by this process."""
+    for address in {order.address for order in _attached.values()}:
+        _drain(address)
+    _own_relays().flush()
 
 
 def _drain(address: str) -> None:
@@ -389,8 +420,7 @@ def report(error: BaseException) -> None:
             _calls.newest.flush_held()
         link.mask(known_secrets())
         _send_event(link, "driver-exception", described(error) | _process())
-        for address in {order.address for order in _attached.values()}:
-            _drain(address)
+        _drain_all()
         if not _attached:
             _drain(
                 ""
@@ -428,8 +458,7 @@ def report_immediate_exit(code: int, frame: FrameType) -> None:
         handled = sys.exception()
         _send_exit(code, facts, handled)
         if handled is None:
-            for address in {order.address for order in _attached.values()}:
-                _drain(address)
+            _drain_all()
     leave()
 
 

@@ -173,10 +173,23 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
         "kind": type(cluster).__name__,
         "image": next((i for i in images if isinstance(i, str) and i), None),
     }
-    gateway = getattr(held.get("gateway"), "address", None)
-    if isinstance(gateway, str) and gateway.startswith(("http://", "https://")):
-        facts["gateway"] = gateway
+    if (found := gateway_cluster(cluster)) is not None:
+        facts |= {"gateway": found[0].address, "name": found[1]}
     return facts
+
+
+def gateway_cluster(cluster: object) -> tuple[Any, str] | None:
+    """Return the gateway that a cluster belongs to, and its name there; None: to none.
+
+    Args:
+        cluster: A `dask_gateway.GatewayCluster`, or another cluster object, or None.
+    """
+    held = getattr(cluster, "__dict__", {})
+    gateway, name = held.get("gateway"), held.get("name")
+    address = getattr(gateway, "address", None)
+    if not isinstance(address, str) or not isinstance(name, str):
+        return None
+    return (gateway, name) if address.startswith(("http://", "https://")) else None
 
 
 _OPTIMISED = 0x1  # as in `bytecode`: a function's flag

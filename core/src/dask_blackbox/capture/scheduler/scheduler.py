@@ -45,7 +45,7 @@ _OF_TASKS = (
 )  # fmt: skip
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
-_HANDLERS = ("pull", "withdraw", "leave", "join")
+_HANDLERS = ("pull", "withdraw", "leave", "join", "alone")
 _TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
@@ -221,6 +221,14 @@ class SchedulerCapture(SchedulerPlugin):
             return str(self._scheduler.listeners[-1].contact_address)
         return own
 
+    async def alone(self, client: str) -> bool:
+        """Return whether no other client of the recording is connected (an RPC handler).
+
+        Args:
+            client: Id of the one that is about to close.
+        """
+        return not (self.own.clients - {client}) & set(self._scheduler.clients)
+
     async def close(self) -> None:
         leave_source_files(self.name)
         self._nannies.stop()
@@ -249,6 +257,7 @@ class SchedulerCapture(SchedulerPlugin):
         for source, numbers in self._others.numbers():
             self._event("lines-left-out", source, **numbers)
         batch = self._rows.pull(acknowledged, limit, now)
+        batch = {**batch, "buffer": str(self._started)}
         # Each time: another recorder may have taken over.
         return {**batch, "masked": list(self._masked)} if self._masked else batch
 
