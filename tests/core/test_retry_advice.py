@@ -353,6 +353,20 @@ def test_the_same_run_started_again_by_hand_is_a_retry() -> None:
     assert advice(odd, repaired) == ("unknown", "low")
 
 
+@pytest.mark.parametrize("other", ["2026-11-24", "2026-11-23T00:00:00+00:00"])
+def test_the_next_day_of_a_backfill_is_no_retry(other: str) -> None:
+    odd = failing("shop.Odd")
+    kind = kind_of(odd)
+    same, day = rerun(kind, 1), {"parameters": {"day": other}}
+    after, before = same.sketches
+    backfill = History(
+        sketches=(msgspec.structs.replace(after, facts=after.facts | day), before)
+    )
+
+    assert advice(odd, same) == ("transient", "medium")
+    assert advice(odd, backfill) == ("unknown", "low")
+
+
 def test_tasks_of_this_run_that_a_retry_cured_count() -> None:
     odd = failing(
         "shop.Odd",

@@ -174,5 +174,17 @@ def _reruns(sketches: Sequence[Sketch], fingerprint: str) -> Retries:
 
 
 def _same(before: Sketch, after: Sketch) -> bool:
-    """Return whether two runs ran the same code with the same parameters."""
+    """Return whether two runs ran the same code with the same parameters.
+
+    A date that is another one is a difference here, though not one that explains a failure:
+    the next day of a backfill is no retry of the one before.
+    """
+    if _given(before) != _given(after):
+        return False
     return not any(each.kind in _WHAT_RUNS for each in differences(before, after))
+
+
+def _given(sketch: Sketch) -> dict[str, str]:
+    """Return the parameters of a run as they were given, without variables of its environment."""
+    given = sketch.facts.get("parameters", {})
+    return {n: each for n, each in given.items() if not n.startswith("environment ")}
