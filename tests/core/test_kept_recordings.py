@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 from dask_blackbox.analyse import RULES, findings_in, user_rules
+from dask_blackbox.analyse.facts.executions import completed, executions_of
 from dask_blackbox.card import card_of
+from dask_blackbox.tables import read_table, write_tables
 from kept_recordings import (
     SETS,
     diagnosed,
@@ -129,3 +133,22 @@ def test_every_rule_has_a_recording_that_it_fires_in() -> None:
     fired = {e.rule for card in cards for e in (card.verdict, *card.findings) if e}
 
     assert fired == {rule.slug for rule in RULES} - _WITHOUT_A_RECORDING
+
+
+@each_recording
+def test_tables_parquet_and_report_agree_with_the_card(of: str, name: str) -> None:
+    run, card, _ = diagnosed(of, name)
+    stored = {
+        table: read_table(table, blob) for table, blob in write_tables(run).items()
+    }
+    outcomes = Counter(stored["tasks"]["outcome"].to_list())
+    failed = stored["errors"].filter(pl.col("outcome") != "retried")
+    drawn = executions_of(run)
+
+    assert card.numbers["executions"] == stored["tasks"].height == drawn.height
+    assert card.numbers["killed"] == outcomes["killed"]
+    assert card.numbers["retried"] == len(stored["errors"]) - len(failed)
+    assert card.numbers["tasks"] <= outcomes["finished"]
+    assert completed(run).tasks.equals(run.tasks)  # once is enough
+    shares = [each.cost.share for each in card.findings if each.cost is not None]
+    assert all(share is None or 0 <= share <= 1 for share in shares)

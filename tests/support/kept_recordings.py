@@ -20,6 +20,7 @@ import msgspec
 import polars as pl
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.alternatives import RejectedCause, rejected_causes
+from dask_blackbox.analyse.facts.executions import completed
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.cli.why import why_text
 from dask_blackbox.manifest import Ending, Manifest
@@ -143,7 +144,7 @@ def read_archive(archive: Path) -> Iterator[tuple[str, RunTables]]:
 def _run_of(blobs: dict[str, bytes]) -> RunTables:
     ending = blobs.get("complete.json")
     reported: dict[str, Any] = json.loads(blobs["reported.json"])
-    return RunTables(
+    recorded = RunTables(
         msgspec.json.decode(blobs["run.json"], type=Manifest),
         None if ending is None else msgspec.json.decode(ending, type=Ending),
         {
@@ -152,6 +153,7 @@ def _run_of(blobs: dict[str, bytes]) -> RunTables:
         },
         last_heartbeat=reported.get("heartbeat"),
     )
+    return completed(recorded)
 
 
 def problem_of(expected: Expected, card: RunCard) -> str:

@@ -96,6 +96,20 @@ class RunTables:
             last_heartbeat=self.last_heartbeat,
         )
 
+    def with_tasks(self, tasks: pl.DataFrame) -> RunTables:
+        """Return this run with another table of tasks."""
+        frames = {**self._frames, "tasks": tasks}
+        run = RunTables(
+            self.manifest,
+            self.ending,
+            frames,
+            url=self.url,
+            damaged=self.damaged,
+            last_heartbeat=self.last_heartbeat,
+        )
+        run.ending_whole, run.clock_ahead = self.ending_whole, self.clock_ahead
+        return run
+
     @property
     def tasks(self) -> pl.DataFrame:
         """One row per execution of a task that ended."""

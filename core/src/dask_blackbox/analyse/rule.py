@@ -193,7 +193,7 @@ class Rule:
 
 def _rounded(cost: Cost) -> Cost:
     """Return a cost without digits that depend on the order of a parallel sum."""
-    share = None if cost.share is None else round(cost.share, 6)
+    share = None if cost.share is None else round(min(max(cost.share, 0.0), 1.0), 6)
     return msgspec.structs.replace(cost, amount=round(cost.amount, 6), share=share)
 
 

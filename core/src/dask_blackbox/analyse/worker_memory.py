@@ -569,6 +569,7 @@ def _before_first_task(case: Case, death: WorkerExit) -> int | None:
     starts = [each.start for each in death.running if each.start is not None]
     ran = case.run.tasks.filter(
         (pl.col("worker") == death.address)
+        & (pl.col("outcome") != "killed")
         & epoch("start").is_between(death.joined, death.at)
     )
     if not starts or not death.memory_limit or len(ran):

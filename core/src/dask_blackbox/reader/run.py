@@ -23,6 +23,7 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import command
+from dask_blackbox.guard import guard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Completeness, Ending, Manifest
 from dask_blackbox.patterns import bounded
@@ -150,6 +151,27 @@ class Run(RunTables):
         from dask_blackbox.analyse.run_state import state_of
 
         return state_of(self)
+
+    @cached_property
+    def _tasks(self) -> pl.DataFrame:
+        from dask_blackbox.analyse.facts.executions import completed
+
+        frames = self._frames
+        stored = frames.stored("tasks") if isinstance(frames, Frames) else None
+        if stored is not None:
+            return stored  # it was completed before it was written
+        recorded = RunTables(
+            self.manifest, self.ending, frames, last_heartbeat=self.last_heartbeat
+        )
+        tasks = [recorded.tasks]
+        with guard("what ended with its worker"):
+            tasks.append(completed(recorded).tasks)
+        return tasks[-1]
+
+    @property
+    def tasks(self) -> pl.DataFrame:
+        """One row per execution of a task that ended, also with its worker."""
+        return self._tasks
 
     @cached_property
     def workers(self) -> pl.DataFrame:

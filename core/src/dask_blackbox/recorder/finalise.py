@@ -17,6 +17,7 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
+from dask_blackbox.analyse.facts.executions import completed
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.card_data import Overview, RunState
 from dask_blackbox.errors import BlackboxError
@@ -200,7 +201,6 @@ def _read_back(
         exception=end.exception,
         stopped=end.stopped,
         sources=outcome.sources,
-        rows={name: frame.height for name, frame in sorted(frames.items())},
         segments=dict(sorted(uploaded.items())),
         lost_segments=damaged,
         store_behind=outcome.behind,
@@ -212,6 +212,11 @@ def _read_back(
         url=opening.links.get("recording"),  # commands name the run by it
         damaged=damaged,
     )
+    with guard("what ended with its worker"):
+        run = completed(run)
+    rows = {name: getattr(run, name).height for name in sorted(frames)}
+    ending = msgspec.structs.replace(ending, rows=rows)
+    run.ending = ending
     return run, ending
 
 

@@ -346,7 +346,7 @@ def _completeness_section(run: RunTables, card: CardData) -> CompletenessSection
             for name, account in sorted(run.ending.sources.items())
         ]
     tables = {
-        "task executions": run.tasks,
+        "task executions": executions_of(run),
         "errors": run.errors,
         "log lines": run.logs,
         "metric samples": run.metrics,
