@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -237,18 +238,19 @@ def test_secrets_in_what_a_scheduler_says_are_masked_as_everywhere() -> None:
         ("0::/user.slice/user-1000.slice/user@1000.service\n", None),
         ("0::/\n", None),
     ],
+    ids=["service", "version 1", "scope", "user", "none"],
 )
-@pytest.mark.parametrize("started", [os.getpid(), os.getppid()])
+@pytest.mark.parametrize("started", [os.getpid, os.getppid])
 def test_a_unit_of_systemd_is_the_job_of_what_it_started(
     cgroup: str,
     unit: str | None,
-    started: int,
+    started: Callable[[], int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "cgroup").write_text(cgroup)
     monkeypatch.setattr(derived, "CGROUP", tmp_path / "cgroup")
-    environ = {"INVOCATION_ID": "ab12", "SYSTEMD_EXEC_PID": str(started)}
+    environ = {"INVOCATION_ID": "ab12", "SYSTEMD_EXEC_PID": str(started())}
 
     found = identity_from_environment(environ, ETL)
     inherited = identity_from_environment(environ | {"SYSTEMD_EXEC_PID": "1"}, ETL)
