@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -21,6 +22,7 @@ from dask_blackbox.identity import (
 from dask_blackbox.identity.scheduler import Scheduler
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.recorder.redact import Redactor
+from dask_blackbox.store import store_settings
 
 ETL = ["/srv/jobs/etl.py", "--day", "2026-11-21"]
 CASES: list[dict[str, Any]] = tomllib.loads(
@@ -337,3 +339,21 @@ def test_doctor_says_who_names_the_runs(
     check = next(each for each in checks(None, None) if each.what == "identity")
 
     assert (check.state, said in check.result) == (state, True)
+
+
+def test_a_task_that_passes_itself_on_gives_its_store_unless_one_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = {"dag_id": "d", "store": str(tmp_path / "theirs")}
+    monkeypatch.setenv("BLACKBOX_TASK", json.dumps(said))
+
+    with dask.config.set({"blackbox.store.url": str(tmp_path / "own")}):
+        assert store_settings()["url"] == str(tmp_path / "theirs")
+        assert store_settings(tmp_path / "x")["url"] == str(tmp_path / "x")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"dag_id": 3}', "{}" + " " * 20_000])
+def test_a_task_that_says_nothing_readable_is_none(text: str) -> None:
+    found = identity_from_environment({"BLACKBOX_TASK": text}, ETL)
+
+    assert found.host["kind"] == "shell"

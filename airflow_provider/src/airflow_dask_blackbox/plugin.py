@@ -16,6 +16,7 @@ try:
 except ImportError:  # Airflow 3.1 and 3.2
     from airflow.plugins_manager import AirflowPlugin  # type: ignore[assignment]
 
+from airflow_dask_blackbox.macros import env
 from airflow_dask_blackbox.unavailable import PREFIX, page_that_says, value_or
 
 __all__ = ["DaskBlackboxPlugin"]
@@ -27,6 +28,7 @@ class DaskBlackboxPlugin(AirflowPlugin):
     """Shows the Dask runs of tasks, DAG runs and DAGs in Airflow's own pages."""
 
     name = "dask_blackbox"
+    macros = (env,)  # type: ignore[assignment]
 
     @cached_property
     def fastapi_apps(self) -> list[object]:  # type: ignore[override]

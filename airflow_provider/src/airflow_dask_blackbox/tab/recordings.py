@@ -186,7 +186,7 @@ def _is_of(manifest: Manifest, key: TaskKey) -> bool:
         and host.get("dag_id") == key.dag_id
         and host.get("task_id") == key.task_id
         and host.get("run_id", manifest.run_id) == key.run_id
-        and host.get("map_index", -1) == key.map_index
+        and str(host.get("map_index", -1)) == str(key.map_index)
     )
 
 

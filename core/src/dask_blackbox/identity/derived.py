@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePath
 
+from dask_blackbox.calling_task import calling_task
 from dask_blackbox.identity.scheduler import GENERATED, number
 from dask_blackbox.identity.tools import script_of
 from dask_blackbox.patterns import bounded
@@ -35,6 +36,32 @@ _CLOUD_API = bounded(r"/api/accounts/([^/]+)/workspaces/([^/]+)$")
 NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 PROCESSING_JOB = Path("/opt/ml/config/processingjobconfig.json")
 CGROUP = Path("/proc/self/cgroup")
+
+
+def airflow(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
+    """Return the task instance: as the process that runs it knows it, or as it passed itself on.
+
+    Airflow's own variables do not say which instance of a mapped task it is.
+    """
+    passed = calling_task(environ)
+    index = passed.get("map_index", "-1")
+    own = {
+        "dag": environ.get("AIRFLOW_CTX_DAG_ID"),
+        "task": environ.get("AIRFLOW_CTX_TASK_ID"),
+        "run": environ.get("AIRFLOW_CTX_DAG_RUN_ID"),
+        "try": environ.get("AIRFLOW_CTX_TRY_NUMBER"),
+    }
+    if "dag_id" not in passed:
+        return own
+    return {
+        "dag": passed["dag_id"],
+        "task": passed.get("task_id"),
+        "run": passed.get("run_id"),
+        "instance": None if index == "-1" else index,
+        "try": passed.get("try_number"),
+        "page": passed.get("url"),
+        "trace": passed.get("traceparent"),
+    }
 
 
 def prefect(environ: Mapping[str, str], argv: Sequence[str]) -> Values:

@@ -21,25 +21,26 @@ _ORCHESTRATORS = (
     Scheduler(
         kind="airflow",
         source="https://airflow.apache.org/docs/apache-airflow/stable/howto/operator/bash.html",
-        known_by=(
-            "AIRFLOW_CTX_DAG_ID",
-            "AIRFLOW_CTX_TASK_ID",
-            "AIRFLOW_CTX_DAG_RUN_ID",
-        ),
-        job=("{AIRFLOW_CTX_DAG_ID}.{AIRFLOW_CTX_TASK_ID}",),
-        run=("{AIRFLOW_CTX_DAG_RUN_ID}",),
-        attempt="AIRFLOW_CTX_TRY_NUMBER",
+        known_by=("dag", "task", "run"),
+        derive=derived.airflow,
+        job=("{dag}.{task}",),
+        run=("{run}.map{instance}", "{run}"),
+        attempt="try",
         link=(
+            "{page}",
             (
-                "{AIRFLOW__API__BASE_URL|origin}/dags/{AIRFLOW_CTX_DAG_ID|quoted}"
-                "/runs/{AIRFLOW_CTX_DAG_RUN_ID|quoted}/tasks/{AIRFLOW_CTX_TASK_ID|quoted}"
+                "{AIRFLOW__API__BASE_URL|origin}/dags/{dag|quoted}/runs/{run|quoted}"
+                "/tasks/{task|quoted}"
             ),
         ),
         facts={
-            "dag_id": "{AIRFLOW_CTX_DAG_ID}",
-            "task_id": "{AIRFLOW_CTX_TASK_ID}",
+            "dag_id": "{dag}",
+            "task_id": "{task}",
+            "run_id": "{run}",
+            "map_index": "{instance}",
             "owner": "{AIRFLOW_CTX_DAG_OWNER}",
             "logical_date": "{AIRFLOW_CTX_LOGICAL_DATE}",
+            "traceparent": "{trace}",
         },
         script=False,
     ),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from dask_blackbox.calling_task import calling_task
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.patterns import bounded
 
@@ -60,6 +62,9 @@ def gathered(settings: Mapping[str, object] | None = None) -> dict[str, object]:
         from dask_blackbox.settings import setting
 
         given |= {name: setting(f"store.{name}") for name in missing}
+    # The task that started this process elsewhere passes its store, where its page looks.
+    if "url" in missing and (store := calling_task(os.environ).get("store")):
+        given["url"] = store
     return given | {name: _seconds(name, given[name]) for name in _DURATIONS}
 
 
