@@ -19,6 +19,7 @@ from dask_blackbox.analyse.signatures import (
     frequent,
     lines_of,
     printed_by,
+    mpi,
     python,
     services,
 )
@@ -34,7 +35,7 @@ OLDEST = "2025.1.0"
 
 
 def test_names_are_unique() -> None:
-    modules = (data_libraries, distributed_lines, frequent, python, services)
+    modules = (data_libraries, distributed_lines, frequent, mpi, python, services)
     rows = [e for m in modules for e in vars(m).values() if isinstance(e, Signature)]
     assert len(rows) == len(SIGNATURES)
 

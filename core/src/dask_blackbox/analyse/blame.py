@@ -176,11 +176,14 @@ def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -
 
 
 def _deaths_that_cut_off(exception: DriverException | None, dead: _Deaths) -> _Deaths:
-    """Return the deaths behind a closed connection that the driver learned of.
+    """Return the deaths behind a closed connection that the driver learned of, or behind an MPI job's end.
 
     `Client.run` asks all workers, apart from tasks: who dies of that is named by its
-    address alone, and others die of it at the same time.
+    address alone, and others die of it at the same time.  MPI ends all ranks when one ends.
     """
+    first = tuple(pair for pair in dead if pair[0].rank is not None)
+    if first:
+        return first
     address = None if exception is None else closed_connection_to(exception)
     moments = [d.at for d, _ in dead if d.address == address]
     return tuple(

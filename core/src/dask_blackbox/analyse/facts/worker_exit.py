@@ -80,6 +80,7 @@ class WorkerExit:
         died: Whether it ended though it was not meant to.
         ended_by: Who ended it.
         ordered_by: What of the run had ordered that it ends, for a sentence; empty: nothing had.
+        rank: Its rank in an MPI job that its end has ended; None: it has ended none.
         name: As the cluster calls it.
         pid: Of the process.
         host: That it ran on.
@@ -121,6 +122,7 @@ class WorkerExit:
     died: bool = False
     ended_by: EndedBy | None = None
     ordered_by: str = ""
+    rank: int | None = None
     name: str | None = None
     pid: int | None = None
     host: str | None = None

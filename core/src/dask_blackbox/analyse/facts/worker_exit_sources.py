@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.mpi_ranks import RankExit, first_rank_exit
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.teardown import (
@@ -168,6 +169,7 @@ class _ExitSources:
             (each.at for each in run.of(SchedulerLost)), default=None
         )
         self._outcome = outcome_of(run)
+        self._rank = first_rank_exit(run)
         self._teardown = teardown_of(run, self._outcome)
         self._orders = EndOrders()
         for source in SOURCES:
@@ -186,10 +188,15 @@ class _ExitSources:
         identity["memory_limit"] = process["memory_limit"] or None
         identity["scheduler"] = named_scheduler
         reports = self._reports_of(process["address"], process["pid"])
-        if process["left"] is None and not reports:
+        rank = self._rank_of(process)
+        seen = [process["left"], *(r.at for r in reports), *(r.at for r in rank)]
+        at = next((each for each in seen if each is not None), None)
+        if at is None:
             return WorkerExit(**identity, gone=gone)
-        at = process["left"] if process["left"] is not None else reports[0].at
         account = self._fields_of(process, reports, at)
+        for each in rank:
+            account.add("exit_code", each.exit_code)
+            account.add("rank", each.rank)
         made = WorkerExit(
             **(identity | account.fields | {"left": at}),
             has_report=bool(reports),
@@ -210,6 +217,12 @@ class _ExitSources:
             ended_by=_ended_by(made, died=died),
             ordered_by="" if order is None or died else order.by,
         )
+
+    def _rank_of(self, process: Row) -> tuple[RankExit, ...]:
+        """Return the end of the MPI rank that a process was, if that ended the others."""
+        first = self._rank
+        mine = first is not None and process["name"] == str(first.rank)
+        return (first,) if mine and first is not None else ()
 
     def _order_for(
         self, made: WorkerExit, scheduler: str, joined: float

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.signatures import (
     data_libraries,
     distributed,
     frequent,
+    mpi,
     python,
     services,
 )
@@ -34,7 +35,7 @@ __all__ = [
 
 SIGNATURES: dict[str, Signature] = {
     name: each
-    for module in (distributed, data_libraries, services, python, frequent)
+    for module in (distributed, data_libraries, services, mpi, python, frequent)
     for name, each in vars(module).items()
     if isinstance(each, Signature)
 }

@@ -21,6 +21,7 @@ Source = Literal[
     "distributed",
     "hdf5",
     "kernel",
+    "mpi",
     "network",
     "numpy",
     "pandas",
