@@ -18,8 +18,8 @@ from dask_blackbox.analyse.signatures import (
     data_libraries,
     frequent,
     lines_of,
-    printed_by,
     mpi,
+    printed_by,
     python,
     services,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.managers import manager_of
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import different_pythons
@@ -148,7 +149,8 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
         if death.sent_from is not None:
             because += f"; {death.sender} sent it (at {death.sent_from})"
-        return ExitCause("worker-preempted", "high", because)
+            return ExitCause("worker-preempted", "high", because)
+        return _unless_managed("worker-preempted", because, run)
     if closing.startswith("worker-lifetime"):
         lasted = lifetime_of(run, death.address)
         because = (
@@ -156,6 +158,15 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
         )
         return ExitCause("worker-lifetime", "high", because)
     return None
+
+
+def _unless_managed(slug: str, because: str, run: RunTables) -> ExitCause:
+    """Return a cause that is sure only where no cluster manager can have another reason."""
+    manager = manager_of(run)
+    if manager is None:
+        return ExitCause(slug, "high", because)
+    because += f"; why is unknown, because {manager} was not asked"
+    return ExitCause(slug, "medium", because)
 
 
 def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | None:
@@ -300,7 +311,7 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     lost = "its nanny disappeared with it and"
     if death.ended_by == "with-its-nanny":
         because = f"{lost} does not answer at its address{full}"
-        return ExitCause("worker-host-lost", "high", because)
+        return _unless_managed("worker-host-lost", because, run)
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny and death.was_full:

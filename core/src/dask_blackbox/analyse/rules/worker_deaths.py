@@ -19,6 +19,7 @@ from dask_blackbox.analyse.death_texts import (
 )
 from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
+from dask_blackbox.analyse.facts.managers import manager_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.frozen_workers import (
@@ -547,6 +548,10 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     # Hosts send SIGTERM; what else there is comes from people and their tools.
     others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
     by_script = last.sent_from is not None
+    manager = None if by_script else manager_of(case.run)
+    if manager:
+        yield from _stopped_under(manager, case, deaths)
+        return
     how = "by its host" if one else "by their hosts"
     if others:
         how = f"from outside ({', '.join(sorted(map(str, others)))})"
@@ -569,6 +574,47 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     )
 
 
+def _stopped_under(
+    manager: str, case: Case, deaths: Sequence[WorkerExit]
+) -> Iterator[Finding]:
+    """Yield the verdict that a cluster manager, or somebody by it, stopped workers."""
+    signals = {signal_in(each.closing) for each in deaths} - {None}
+    yield from verdict_on_deaths(
+        case,
+        WORKER_PREEMPTED,
+        did=f"{'was' if len(deaths) == 1 else 'were'} stopped",
+        how=f"by {', '.join(sorted(map(str, signals)))}",
+        retry_advice="unknown",
+        remedy=_ask(manager, deaths),
+    )
+
+
+_REASONS = (
+    "the time limit of its job, its memory limit, preemption, a cancellation and a failed node "
+    "look the same from inside"
+)
+
+
+def _ask(manager: str, deaths: Sequence[WorkerExit]) -> str:
+    """Return what to ask a cluster manager that may have ended workers."""
+    hosts = listed(sorted({death.host for death in deaths if death.host}))
+    return (
+        f"Find out from {manager} why it ended the job or pod of these workers"
+        f"{f' on {hosts}' if hosts else ''}: {_REASONS}.{_HOW_TO_ASK.get(manager, '')} "
+        "After a time limit or a memory limit, a retry fails again: raise that limit, or make "
+        "tasks smaller. After preemption or a failed node, a retry helps."
+    )
+
+
+_HOW_TO_ASK = {
+    "Slurm": (
+        " The last lines of the job's own log (`slurm-JOBID.out`, in the cluster's "
+        "`log_directory`) say it, and `sacct --jobs JOBID` or `scontrol show job JOBID`."
+    ),
+    "Kubernetes": " `kubectl describe pod` says it.",
+}
+
+
 # worker-host-lost
 
 _FULL = (
@@ -587,6 +633,7 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
         return
     full = [death for death in deaths if death.was_full]
     of_memory = 2 * len(full) > len(deaths)
+    manager = manager_of(case.run)
     hosts = sorted({death.host for death in deaths if death.host})
     yield from verdict_on_deaths(
         case,
@@ -595,9 +642,11 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
         how="together with its nanny"
         if len(deaths) == 1
         else "together with their nannies",
-        remedy=(
-            (_FULL if of_memory else "")
-            + (
+        remedy=(_FULL if of_memory else "")
+        + (
+            _ask(manager, deaths)
+            if manager
+            else (
                 "Check what the platform reports about "
                 f"{listed(hosts) if hosts else 'the host'}: a pod that was evicted or "
                 "killed for memory (`kubectl describe pod`: OOMKilled, exit code 137), a "
@@ -605,7 +654,7 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
             )
             + ("" if of_memory else _AGAIN)
         ),
-        retry_advice="memory" if of_memory else None,
+        retry_advice="memory" if of_memory else "unknown" if manager else None,
     )
 
 

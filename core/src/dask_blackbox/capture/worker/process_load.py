@@ -111,7 +111,24 @@ def _host() -> dict[str, Any]:
         from distributed.system import MEMORY_LIMIT
     except ImportError:
         return fields
-    return {**fields, "host_memory": int(MEMORY_LIMIT)}
+    return {**fields, "host_memory": host_memory(int(MEMORY_LIMIT))}
+
+
+def host_memory(limit: int) -> int:
+    """Return the bytes of the host, or of its container.
+
+    Args:
+        limit: What Dask takes for that.  It may be a limit of this process alone (`ulimit -m`,
+            which job queues set), of which each worker has its own.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return limit
+    own = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    if limit != own:
+        return limit
+    return os.sysconf("SC_PHYS_PAGES") * _PAGE_SIZE
 
 
 def _native_threads() -> int | None:
