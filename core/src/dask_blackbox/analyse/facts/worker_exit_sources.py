@@ -189,8 +189,7 @@ class _ExitSources:
         identity["scheduler"] = named_scheduler
         reports = self._reports_of(process["address"], process["pid"])
         rank = self._rank_of(process)
-        seen = [process["left"], *(r.at for r in reports), *(r.at for r in rank)]
-        at = next((each for each in seen if each is not None), None)
+        at = _moment(process["left"], reports, rank)
         if at is None:
             return WorkerExit(**identity, gone=gone)
         account = self._fields_of(process, reports, at)
@@ -450,6 +449,16 @@ def _is_of_closing(exit_code: int | None, at: float, asked: float) -> bool:
     return at >= asked and (
         not exit_code or signal_name(exit_code) in ("SIGTERM", "SIGKILL")
     )
+
+
+def _moment(
+    left: float | None,
+    reports: tuple[WorkerExitReport, ...],
+    rank: tuple[RankExit, ...],
+) -> float | None:
+    """Return when a process ended, by the first source that says so; None: none does."""
+    seen = [left, *(each.at for each in reports), *(each.at for each in rank)]
+    return next((each for each in seen if each is not None), None)
 
 
 def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
