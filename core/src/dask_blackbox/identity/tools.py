@@ -1,4 +1,4 @@
-"""What a command line does: the script, or what a tool that runs jobs was told to run.
+"""What a command line does: the script, or what a tool that runs jobs was asked to run.
 
 `kedro run --pipeline sales` is the pipeline, `make nightly` the target: all jobs of a machine
 would share one history if the tool named them.
@@ -94,7 +94,7 @@ def script_of(argv: Sequence[str]) -> str | None:
 
 
 def _target(tool: _Tool, words: Sequence[str]) -> str | None:
-    """Return what a tool was told to run; None: nothing, or that cannot be seen."""
+    """Return what a tool was asked to run; None: nothing, or that cannot be seen."""
     if tool.verbs and (not words or words[0] not in tool.verbs):
         return None
     arguments = [*_arguments(tool, words)]
@@ -116,7 +116,7 @@ def _bare_name(tool: _Tool, words: Sequence[str]) -> str | None:
 
 
 def _default(tool: _Tool, given: Mapping[str, str]) -> str | None:
-    """Return what names the job of a tool that was told no name: its file, its folder."""
+    """Return what names the job of a tool that was given no name: its file, its folder."""
     file = PurePath(next((given[each] for each in tool.file if each in given), ""))
     if file.name and file.name.lower() not in _DEFAULT_FILES:
         return file.stem
