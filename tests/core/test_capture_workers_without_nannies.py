@@ -34,11 +34,15 @@ def test_a_death_without_a_nanny_has_an_exit_report(
     finished: ScenarioRun, way: str
 ) -> None:
     key = finished.reported["keys"][way]
-    [report] = [
+    # On a busy machine the recorder may read the worker's last lines as well, before the
+    # report of the watcher has arrived; only the watcher knows the exit code for certain.
+    reports = [
         each
         for each in details(finished.run, "worker-exit-report")
         if key in [task["key"] for task in each["executing"]]
     ]
+    [report] = [each for each in reports if each["by"] == "watcher"]
+    assert {each["exit_code"] for each in reports} <= {ENDS[way][0], None}
 
     assert (report["exit_code"], report["signal"]) == ENDS[way]
     assert report["memory"]
