@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conditions import until
 from dask_blackbox import recording
 from distributed import Client
+from scenario_runs import Home
 from shared_clusters import cluster_of_others, state_of, unchanged
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -65,15 +68,31 @@ def _by_record(address: str, store: Path) -> None:
 
 
 def _killed(address: str, store: Path) -> None:
+    with _recorded(address, store) as driver:
+        os.kill(driver.pid, signal.SIGKILL)
+
+
+def _killed_with_its_recorder(address: str, store: Path) -> None:
+    """As a host that is lost, or a driver that alone could connect to the scheduler."""
+    home = Home(store.with_suffix(".home"))
+    with _recorded(address, store, **home.environment()):
+        home.clear()
+    home.quiet()
+
+
+@contextlib.contextmanager
+def _recorded(
+    address: str, store: Path, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     driver = subprocess.Popen(
         [sys.executable, "-c", _RECORDS, address, str(store)],
-        stdout=subprocess.PIPE, start_new_session=True,
+        stdout=subprocess.PIPE, start_new_session=True, env=environment or None,
     )  # fmt: skip
     with driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == b"1\n"
         assert "dask-blackbox" in str(state_of(address))
-        os.kill(driver.pid, signal.SIGKILL)
+        yield driver
 
 
 @pytest.mark.parametrize(
@@ -83,7 +102,7 @@ def _killed(address: str, store: Path) -> None:
         _killed,
         *(
             pytest.param(each, marks=pytest.mark.nightly)
-            for each in (_by_command, _by_record)
+            for each in (_by_command, _by_record, _killed_with_its_recorder)
         ),
     ],
     ids=lambda each: each.__name__,

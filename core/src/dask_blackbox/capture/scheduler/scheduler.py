@@ -50,6 +50,9 @@ _TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
 _UNPULLED_SECONDS = 600.0  # seconds without a pull
+_UNPULLED_ALONE = (
+    30.0  # the same, when none of the recorded clients is connected any more
+)
 
 
 class SchedulerCapture(SchedulerPlugin):
@@ -519,8 +522,10 @@ class SchedulerCapture(SchedulerPlugin):
         self._stall_watch.check(self._ended)
         self._unrunnable.check()
         unpulled = time.monotonic() - max(self._rows.pulled_at, self._started)
-        if unpulled > _UNPULLED_SECONDS:
-            # Driver and recorder are both gone: no other process will take us off.
+        alone = not (self.own.everything or self.own.wanting())
+        if unpulled > (_UNPULLED_ALONE if alone else _UNPULLED_SECONDS):
+            # Driver and recorder are both gone, or only the driver could connect to this
+            # scheduler: no other process will remove us.
             self._measures.stop()
             self._departure = asyncio.ensure_future(self._depart())
 
