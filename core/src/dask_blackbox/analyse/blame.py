@@ -16,6 +16,7 @@ from dask_blackbox.analyse.exception_origin import (
     names_killed_worker,
 )
 from dask_blackbox.analyse.exit_causes import ExitCause
+from dask_blackbox.analyse.facts.end_of_work import Deaths, EndOfWork
 from dask_blackbox.analyse.facts.suspects import (
     TaskAtExit,
     suspects_of,
@@ -30,7 +31,6 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     raised_outside_dask,
 )
-from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
 from dask_blackbox.analyse.standstills import ENDED_BY_US
 from dask_blackbox.finding import Confidence
@@ -55,8 +55,6 @@ _OF_TASKS = (
     "worker-exit",
 )
 """Causes of death that a task of the worker brings about."""
-
-_Deaths = tuple[tuple[WorkerExit, ExitCause], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,74 +87,45 @@ class Blame:
     evidence: tuple[TaskAtExit, ...] = ()
 
 
-def blame_of(
-    exception: DriverException | None,
-    failures: tuple[TaskFailure, ...],
-    dead: _Deaths,
-    *,
-    state: State,
-    no_worker_left: bool,
-    again: bool = False,
-    recovered: tuple[WorkerExit, ...] = (),
-    ended: float | None = None,
-    certain: bool = True,
-    unreceived: frozenset[str] = frozenset(),
-    idle: bool = False,
-    gave_up: bool = False,
-    printed: int = 0,
-    from_a_call: bool = False,
-    handled: frozenset[str] = frozenset(),
-) -> Blame:
-    """Return where a failure comes from.
-
-    Args:
-        dead: The deaths of the run with their causes.
-        no_worker_left: Whether no worker was left when the driver's work ended.
-        again: Whether a task had ended worker after worker when the driver gave up.
-        recovered: Deaths that the driver no longer waits for: their work was done elsewhere.
-        ended: When the driver's work ended, epoch seconds.
-        certain: Whether the exception is known to have ended it.
-        unreceived: Keys of the failed tasks of which no call of the driver's received.
-        idle: Whether the cluster had nothing to do at the end.
-        gave_up: Whether the driver failed without what it had waited for in vain.
-        printed: How many exceptions the driver itself had printed with their tracebacks.
-        from_a_call: Whether a call to Dask had raised what ended the driver.
-        handled: Texts of what calls had raised, and the driver was handling as it failed.
-    """
-    failure, proven = failure_behind(
-        exception,
-        failures,
-        state,
-        ended,
-        unreceived,
-        idle=idle,
-        printed=printed,
-        from_a_call=from_a_call,
-        handled=handled,
+def blame_of(end: EndOfWork) -> Blame:
+    """Return where a failure comes from."""
+    failure, proven = failure_behind(end)
+    # Else the exception is not known to have ended it.
+    proven = proven and not end.outcome.stopped_after
+    exception = end.exception
+    if (failure is not None and failure.killed) or names_killed_worker(exception):
+        key = blamed_by(exception) if failure is None else failure.key
+        return _blame_for_killed(end.dead, key, failure, proven=proven)
+    if failure is not None:
+        return Blame(failure=failure, proven=proven)
+    if cut_off := _deaths_that_cut_off(exception, end.dead):
+        return _blame_for_deaths(cut_off, None, failure=None, proven=True)
+    relevant = tuple(
+        pair for pair in end.dead if end.no_worker_left or pair[0] not in end.recovered
     )
-    proven = proven and certain
-    killed = (failure is not None and failure.killed) or names_killed_worker(exception)
-    if not killed:
-        cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
-        if cut_off:
-            return _blame_for_deaths(cut_off, None, failure=None, proven=True)
-        waiting = no_worker_left if exception is None else _waited_for_dask(exception)
+    if not relevant or not _ended_waiting(end):
+        return Blame()
+    return _blame_for_deaths(relevant, None, failure=None, proven=False)
+
+
+def _ended_waiting(end: EndOfWork) -> bool:
+    """Return whether the driver ended while it waited for what may never have come."""
+    exception = end.exception
+    if exception is None:
+        ended = end.blocked or end.state in ("aborted", "lost")
+        waited = end.no_worker_left
+    else:
+        ended = True
         # The job's own time limit, which it checks between two looks at its futures.
-        waiting = waiting or (
-            not idle and exception is not None and only_waited(exception)
-        )
-        waiting = waiting or again or gave_up
-        ended = exception is not None or state in ("aborted", "lost")
-        hung = waiting and (ended or not idle)
-        relevant = (
-            dead if no_worker_left else tuple(p for p in dead if p[0] not in recovered)
-        )
-        if failure is not None or not relevant or not hung:
-            return Blame(failure=failure, proven=proven)
-        return _blame_for_deaths(relevant, None, failure=None, proven=False)
-    key = failure.key if failure is not None else blamed_by(exception)
-    moment = None if failure is None else failure.at
-    chosen = _deaths_of_key(dead, key, moment)
+        waited = _waited_for_dask(exception) or (end.blocked and only_waited(exception))
+    return ended and (waited or end.killed_repeatedly or end.gave_up)
+
+
+def _blame_for_killed(
+    dead: Deaths, key: str | None, failure: TaskFailure | None, *, proven: bool
+) -> Blame:
+    """Return the blame for a task that Dask gave up because workers died at it."""
+    chosen = _deaths_of_key(dead, key, None if failure is None else failure.at)
     first = _blame_for_deaths(chosen, key, failure=failure, proven=proven)
     if first.guilty is None:
         return first
@@ -175,7 +144,7 @@ def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -
     return own.slug == cause and prefix_of(key) in prefixes
 
 
-def _deaths_that_cut_off(exception: DriverException | None, dead: _Deaths) -> _Deaths:
+def _deaths_that_cut_off(exception: DriverException | None, dead: Deaths) -> Deaths:
     """Return the deaths behind a closed connection that the driver learned of, or behind an MPI job's end.
 
     `Client.run` asks all workers, apart from tasks: who dies of that is named by its
@@ -233,7 +202,7 @@ def _is_any_of(exception: DriverException, endings: tuple[str, ...]) -> bool:
     return any(class_of(name).endswith(endings) for name in classes_of(exception))
 
 
-def _deaths_of_key(dead: _Deaths, key: str | None, moment: float | None) -> _Deaths:
+def _deaths_of_key(dead: Deaths, key: str | None, moment: float | None) -> Deaths:
     """Return the deaths of workers that had a key, else those near the moment."""
     had_it = tuple(
         pair for pair in dead if key in pair[0].executing or key in pair[0].processing
@@ -260,25 +229,15 @@ def _deaths_of_key(dead: _Deaths, key: str | None, moment: float | None) -> _Dea
 
 
 def _blame_for_deaths(
-    dead: _Deaths, key: str | None, *, failure: TaskFailure | None, proven: bool
+    dead: Deaths, key: str | None, *, failure: TaskFailure | None, proven: bool
 ) -> Blame:
     deaths = tuple(death for death, _ in dead)
     suspects = [dict.fromkeys(suspects_of(death)) for death in deaths]
-    running = Counter(name for each in suspects for name in each)
-    guilty, times = None, 0
-    if running:
-        times = max(running.values())
-        most = [name for name, count in running.items() if count == times]
-        guilty = most[0]
-        # Of like tasks, the one that Dask names is as guilty as any.
-        like = key is not None and prefix_of(key) == prefix_of(guilty)
-        if key is not None and key in running and (key in most or like):
-            guilty, times = key, running[key]
+    guilty, times = _most_suspect(suspects, key)
     at_it = tuple(pair for pair in dead if guilty in pair[0].executing)
     cause, confidence = _cause_of_all(at_it or dead)
     tied = _tied(suspects, guilty)
-    if not proven or (tied and cause in _OF_TASKS):
-        confidence = "medium" if confidence == "high" else confidence
+    unsure = not proven or (bool(tied) and cause in _OF_TASKS)
     several = [death for death in deaths if len(death.running) > 1]
     return Blame(
         failure=failure,
@@ -288,10 +247,28 @@ def _blame_for_deaths(
         always=bool(deaths) and times == len(deaths),
         deaths=deaths,
         cause=cause,
-        confidence=confidence,
+        confidence="medium" if unsure and confidence == "high" else confidence,
         tied=tied,
         evidence=tasks_at_exit(several[-1]) if several else (),
     )
+
+
+def _most_suspect(
+    suspects: list[dict[str, None]], key: str | None
+) -> tuple[str | None, int]:
+    """Return the key that was suspect at most deaths, and at how many; None: there is none.
+
+    Of like tasks, the one that Dask names is as guilty as any.
+    """
+    running = Counter(name for each in suspects for name in each)
+    if not running:
+        return None, 0
+    guilty, times = running.most_common(1)[0]
+    if key is None or key not in running:
+        return guilty, times
+    if running[key] == times or prefix_of(key) == prefix_of(guilty):
+        return key, running[key]
+    return guilty, times
 
 
 def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...]:
@@ -307,7 +284,7 @@ def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...
     return tuple(sorted(p for p, n in times.items() if p != own and n >= times[own]))
 
 
-def _cause_of_all(dead: _Deaths) -> tuple[str | None, Confidence]:
+def _cause_of_all(dead: Deaths) -> tuple[str | None, Confidence]:
     """Return the cause of most deaths; deaths without a known cause are not counted."""
     known = [cause for _, cause in dead if cause.slug != "unknown"]
     if not known:

@@ -34,6 +34,7 @@ from dask_blackbox.analyse.driver_position import (
 from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
+from dask_blackbox.analyse.facts.end_of_work import EndOfWork
 from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
 from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
@@ -347,28 +348,25 @@ class Case:
         """The failed task and the deaths that the run's failure comes from."""
         if not self.failed:
             return Blame()
-        return blame_of(
-            self.exception,
-            failures_that_count(
-                self.failures,
-                self.outcome,
-                frozenset(
-                    self.run.tasks.filter(FINISHED)["prefix"].unique().drop_nulls()
-                ),
-            ),
-            tuple((death, self.cause_of(death)) for death in self.deaths),
+        return blame_of(self._end_of_work)
+
+    @_fact
+    def _end_of_work(self) -> EndOfWork:
+        finished = self.run.tasks.filter(FINISHED)["prefix"].unique().drop_nulls()
+        return EndOfWork(
             state=self.state,
-            no_worker_left=self.no_worker_left,
-            again=self._kills_workers_repeatedly,
-            recovered=self._recovered_deaths,
-            ended=self.outcome.decided_at,
-            certain=not self.outcome.stopped_after,
+            outcome=self.outcome,
+            failures=failures_that_count(
+                self.failures, self.outcome, frozenset(finished)
+            ),
             unreceived=self.unreceived,
-            idle=self.standstill is None,
+            dead=tuple((death, self.cause_of(death)) for death in self.deaths),
+            recovered=self._recovered_deaths,
+            no_worker_left=self.no_worker_left,
+            blocked=self.standstill is not None,
             gave_up=self.gave_up_waiting,
+            killed_repeatedly=self._kills_workers_repeatedly,
             printed=number_of_printed_failures(self.run),
-            from_a_call=self.outcome.call is not None,
-            handled=self.outcome.handled,
         )
 
     @_fact

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from dask_blackbox.analyse.facts.end_of_work import EndOfWork
 from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
@@ -22,7 +23,6 @@ from dask_blackbox.analyse.frames import (
     raised_outside_dask,
     user_frame,
 )
-from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.symptoms import is_symptom, number_of_failures
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
@@ -86,63 +86,64 @@ def _earliest(failure: TaskFailure) -> float:
     return failure.at if failure.killed else failure.at - _ESTIMATE
 
 
-def failure_behind(
-    exception: DriverException | None,
-    failures: tuple[TaskFailure, ...],
-    state: State,
-    ended: float | None,
-    unreceived: frozenset[str] = frozenset(),
-    *,
-    idle: bool = False,
-    printed: int = 0,
-    from_a_call: bool = False,
-    handled: frozenset[str] = frozenset(),
-) -> tuple[TaskFailure | None, bool]:
-    """Return the failure that reached the driver, and whether that is proven.
-
-    Args:
-        printed: How many exceptions the driver itself had printed with their tracebacks.
-        from_a_call: Whether a call to Dask had raised what ended the driver.
-        handled: Texts of what calls had raised, and the driver was handling as it failed.
-        unreceived: Keys of the tasks of whose failure no call of the driver's received.
-        idle: Whether the cluster had nothing to do when the driver gave up.
-    """
+def failure_behind(end: EndOfWork) -> tuple[TaskFailure | None, bool]:
+    """Return the failure that reached the driver, and whether that is proven."""
+    exception = end.exception
     if exception is None:
-        # A command that ended with an exit code and without an exception; or one that was
-        # stopped, of what its client had lost: then it waits forever.
-        if state == "failed":
-            return next(iter(failures[-1:]), None), False
-        return next((each for each in failures if is_lost(each)), None), False
+        return _failure_without_an_exception(end), False
     if names_killed_worker(exception):
-        key = exception.key or blamed_by(exception)
-        dead = [failure for failure in failures if failure.killed]
-        same = [failure for failure in dead if failure.key == key]
-        return next(iter((same or dead)[-1:]), None), True
-    at_home = raised_in_user_code(exception.traceback)
+        return _killed_task(exception, end.failures), True
+    leading = _leading_failure(exception, end)
+    if leading is not None:
+        missed = _failed_before_it_gave_up(leading, end)
+        return missed or _first_of(leading, end.failures), missed is None
+    return _missed_failure(exception, end) or _failure_presumed(exception, end), False
+
+
+def _failure_without_an_exception(end: EndOfWork) -> TaskFailure | None:
+    """Return the last failure of a command that ended with an exit code alone.
+
+    Of one that was stopped, it is what its client had lost: then it waits forever.
+    """
+    if end.state == "failed":
+        return next(iter(end.failures[-1:]), None)
+    return next((each for each in end.failures if is_lost(each)), None)
+
+
+def _killed_task(
+    exception: DriverException, failures: tuple[TaskFailure, ...]
+) -> TaskFailure | None:
+    """Return the killed task that an exception names, else the last one."""
+    key = exception.key or blamed_by(exception)
+    dead = [failure for failure in failures if failure.killed]
+    same = [failure for failure in dead if failure.key == key]
+    return next(iter((same or dead)[-1:]), None)
+
+
+def _leading_failure(exception: DriverException, end: EndOfWork) -> TaskFailure | None:
+    """Return the failure that the driver's exception itself leads to, by the surest way."""
+    in_user_code = raised_in_user_code(exception.traceback)
+    handled = end.outcome.handled
     candidates = [
-        f for f in failures if not at_home or _passes(exception, f) or str(f) in handled
+        each
+        for each in end.failures
+        if not in_user_code or _passes(exception, each) or str(each) in handled
     ]
     # A task that asked for others' work with a client of its own got their error, too.
     candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
-    for leads_to in _LEADS:
-        for failure in candidates:
-            if leads_to(exception, failure):
-                missed = _failed_before_it_gave_up(failure, failures, unreceived)
-                return missed or _first_of(failure, failures), missed is None
-    lacked = next((f for f in failures if f.key in unreceived), None)
-    if lacked is not None:
-        soon = ended is not None and ended - failures[-1].at <= _SOON
-        if _missed_something(exception, idle=idle, soon=soon):
-            return lacked, False  # what it was to make was missed
-    counted = number_of_failures(exception.message)
-    if counted and counted == printed and counted != len(failures):
-        found = None  # it counts errors of its own
-    else:
-        found = _failure_presumed(exception, failures, ended, from_a_call=from_a_call)
-    return found, False
+    found = (f for leads in _LEADS for f in candidates if leads(exception, f))
+    return next(found, None)
 
 
-def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> bool:
+def _missed_failure(exception: DriverException, end: EndOfWork) -> TaskFailure | None:
+    """Return the failed task whose result the driver lacked; it received no exception of it."""
+    lacked = next((f for f in end.failures if f.key in end.unreceived), None)
+    if lacked is None or not _missed_something(exception, end):
+        return None
+    return lacked
+
+
+def _missed_something(exception: DriverException, end: EndOfWork) -> bool:
     """Return whether the driver lacked something, and did not only wait for tasks.
 
     Other things fail too: of what its own code raises, only what comes soon counts.
@@ -150,10 +151,10 @@ def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> 
     name, text = class_of(exception.exception), exception.traceback
     if lacked_a_program(text):
         return False  # no task makes it
-    if idle and name.endswith("TimeoutError"):
+    if not end.blocked and name.endswith("TimeoutError"):
         return True  # of a `Variable`, a `Queue` or an `Event`
     return name in _MISSING or (
-        soon
+        end.is_soon_after(_SOON)
         and is_symptom(name, exception.message)
         and raised_outside_dask(text)
         and not raised_in_a_wait_for_dask(text)
@@ -161,15 +162,15 @@ def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> 
 
 
 def _failed_before_it_gave_up(
-    failure: TaskFailure, failures: tuple[TaskFailure, ...], unreceived: frozenset[str]
+    failure: TaskFailure, end: EndOfWork
 ) -> TaskFailure | None:
     """Return the task that another one may have waited for, and whose failure was not reported."""
     if not _gave_up_waiting(failure):
         return None
     before = (
         other
-        for other in failures
-        if other.key in unreceived
+        for other in end.failures
+        if other.key in end.unreceived
         and other.prefix != failure.prefix
         and other.at < failure.at
         and not _gave_up_waiting(other)
@@ -200,21 +201,17 @@ def passed_on(first: TaskFailure, failure: TaskFailure) -> bool:
     )
 
 
-def _failure_presumed(
-    exception: DriverException,
-    failures: tuple[TaskFailure, ...],
-    ended: float | None,
-    *,
-    from_a_call: bool,
-) -> TaskFailure | None:
+def _failure_presumed(exception: DriverException, end: EndOfWork) -> TaskFailure | None:
     """Return the failure that most likely reached the driver, if nothing proves it."""
-    if not failures:
-        return None
+    failures = end.failures
+    counted = number_of_failures(exception.message)
+    if not failures or (counted and counted == end.printed != len(failures)):
+        return None  # it counts errors of its own
     lost = lost_by_client(exception)
     if lost or exception.exception.startswith(_WRAPPERS):
         return failures[-1]
     # What a call had raised is known, and is none of these.
-    if from_a_call or not _counts_failures(exception, failures, ended):
+    if end.outcome.call is not None or not _counts_failures(exception, end):
         return None
     return _counted_in(exception.message, failures)
 
@@ -232,9 +229,7 @@ def _counted_in(message: str, failures: tuple[TaskFailure, ...]) -> TaskFailure:
     )
 
 
-def _counts_failures(
-    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
-) -> bool:
+def _counts_failures(exception: DriverException, end: EndOfWork) -> bool:
     """Return whether the driver looked at its futures, and raised because some had failed.
 
     Other things fail, too: it names what did, tells how many, or raises soon after.
@@ -242,11 +237,13 @@ def _counts_failures(
     message = exception.message
     if not _FAILED.search(message) or not raised_on_purpose(exception.traceback):
         return False
-    names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
-    named = any(name in message for name in names)
-    counted = number_of_failures(message) is not None
-    soon = ended is None or ended - failures[-1].at <= _SOON
-    return named or counted or soon
+    names = {each for f in end.failures for each in (f.prefix, f.raised.name) if each}
+    return (
+        any(name in message for name in names)
+        or number_of_failures(message) is not None
+        or end.outcome.decided_at is None
+        or end.is_soon_after(_SOON)
+    )
 
 
 def _is_named(exception: DriverException, failure: TaskFailure) -> bool:
