@@ -16,16 +16,20 @@ from airflow_dask_blackbox.unavailable import PREFIX
 __all__ = [
     "PREFIX",
     "ROUTE",
+    "RUNS_ROUTE",
     "TaskKey",
     "base_path",
     "links_lead_to_store",
     "log_of",
     "page_of",
+    "runs_of",
     "tab_of",
 ]
 
 ROUTE: Final = "dask-run"
 """The tab of a task instance, as Airflow's pages name it in their addresses."""
+RUNS_ROUTE: Final = "dask-runs-of-run"
+"""The tab of a DAG run."""
 
 
 class TaskKey(NamedTuple):
@@ -79,6 +83,13 @@ def tab_of(key: TaskKey, try_number: int | None = None) -> str:
     )
     query = "" if try_number is None else f"?try_number={try_number}"
     return f"{base_url()}/{place}{query}"
+
+
+def runs_of(dag_id: str, run_id: str) -> str:
+    """Return the address of a DAG run's page with the tab "Dask runs" open."""
+    return (
+        f"{base_url()}/{_place('dags', dag_id, 'runs', run_id, 'plugin', RUNS_ROUTE)}"
+    )
 
 
 def page_of(key: TaskKey, page: str, **more: object) -> str:

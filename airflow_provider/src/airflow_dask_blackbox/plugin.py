@@ -68,14 +68,14 @@ def _listeners() -> list[Any]:
 
 
 def _views() -> list[Any]:
-    from airflow_dask_blackbox.addresses import ROUTE, base_path
+    from airflow_dask_blackbox.addresses import ROUTE, RUNS_ROUTE, base_path
 
     dag = f"{base_path()}{PREFIX}/dags/{{DAG_ID}}"
     icon = f"{base_path()}{PREFIX}/static/mark.svg"
     task = "run_id={RUN_ID}&task_id={TASK_ID}&map_index={MAP_INDEX}"
     tabs = (
         ("Dask run", "task_instance", ROUTE, f"{dag}/task?{task}"),
-        ("Dask runs", "dag_run", "dask-runs-of-run", f"{dag}/runs?run_id={{RUN_ID}}"),
+        ("Dask runs", "dag_run", RUNS_ROUTE, f"{dag}/runs?run_id={{RUN_ID}}"),
         ("Dask runs", "dag", "dask-runs", f"{dag}/runs"),
         ("Dask runs", "task", "dask-runs-of-task", f"{dag}/runs?task_id={{TASK_ID}}"),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
 
+from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.task_log import Log
@@ -14,8 +15,16 @@ from airflow_dask_blackbox.task_log import Log
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
+    from dask_blackbox.layout import RunAddress
+    from dask_blackbox.store import Store
 
-__all__ = ["card_of_failed_try", "check_advice", "why_no_retry", "why_not_at_all"]
+__all__ = [
+    "card_of_failed_try",
+    "check_advice",
+    "newest_card",
+    "why_no_retry",
+    "why_not_at_all",
+]
 
 
 def check_advice(advice: Collection[str]) -> tuple[str, ...]:
@@ -63,17 +72,56 @@ def card_of_failed_try(
         job: Job name; runs of one job are compared.
         attempt: Which try; None: this one.
     """
-    from dask_blackbox.card import RunCard
-    from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
     from dask_blackbox.layout import RunAddress
     from dask_blackbox.store import open_store
 
     who = identity_of(context, job)
-    address = RunAddress.of(who.job, who.run_id, attempt or who.attempt)
     place = open_store(
         configured_store(store),
         settings=store_settings_of(store_conn_id, store_settings),
     )
+    return _card(place, RunAddress.of(who.job, who.run_id, attempt or who.attempt))
+
+
+def newest_card(
+    key: TaskKey, announced: Mapping[str, object], task: object = None
+) -> RunCard | None:
+    """Return the card of the newest try of any task instance, if its store has one.
+
+    Args:
+        key: Which task instance.
+        announced: What it said of its recording.
+        task: Its operator, for what it did not say.
+    """
+    from dask_blackbox.layout import RunAddress
+    from dask_blackbox.store import open_store
+
+    def of(name: str, argument: str = "") -> Any:
+        given = getattr(task, argument or name, None)
+        is_template = isinstance(given, str) and "{{" in given
+        return announced.get(name) or (None if is_template else given)
+
+    settings = {**(of("store_settings") or {}), **(of("settings") or {})}
+    place = open_store(
+        configured_store(of("store")),
+        settings=store_settings_of(of("conn_id", "store_conn_id"), settings),
+    )
+    run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
+    job = of("job") or f"{key.dag_id}.{key.task_id}"
+    address = RunAddress.of(job, str(announced.get("run") or run), 1)
+    above = address.folder.rsplit("attempt=", 1)[0]
+    tries = [
+        int(number)
+        for name in place.folders(above)
+        if (number := name.removeprefix("attempt=")).isdigit()
+    ]
+    return _card(place, address._replace(attempt=max(tries))) if tries else None
+
+
+def _card(place: Store, address: RunAddress) -> RunCard | None:
+    from dask_blackbox.card import RunCard
+    from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
+
     try:
         return RunCard.from_json(place.get(f"{address.folder}card.json"))
     # Not recorded, its recorder is not through with it, or it is damaged.

@@ -19,6 +19,7 @@ from airflow_dask_blackbox.addresses import (
     page_of,
     tab_of,
 )
+from airflow_dask_blackbox.causes import Cause
 from airflow_dask_blackbox.links import RECORDING_KEY, push_links
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ class LinkPublisher:
         now: dict[str, object] = {"state": card.state, "headline": card.headline}
         if card.verdict is not None and card.verdict.rule == STOPPED_BY_HOST:
             now["stopped"] = True
+        if (cause := Cause.of(card)) is not None:
+            now["cause"] = cause._asdict()
+        if label := getattr(self._ti, "rendered_map_index", None):
+            now["label"] = str(label)
         if not card.completeness.get("recorded", True):
             now["problem"] = str(card.completeness.get("reason") or "unknown")
             now["kept"] = card.completeness.get("kept", "none")

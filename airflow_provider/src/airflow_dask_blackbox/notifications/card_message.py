@@ -1,9 +1,9 @@
-"""A card as a message: for chats, for e-mail, and as plain text."""
+"""What a notifier sends: for chats, for e-mail, and as plain text."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
 
-__all__ = ["CardMessage", "message_of"]
+__all__ = ["CardMessage", "composed", "message_of"]
 
 _LONGEST_SUBJECT: Final = 200
 _LONGEST_SLACK: Final = 2_900
@@ -29,15 +29,15 @@ _MARKUP: Final = bounded(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
 
 @dataclass(frozen=True, kw_only=True)
 class CardMessage:
-    """What there is to say of a task, ready for templates (`{{ dask.slack }}`).
+    """What there is to say of a task or of a DAG run, ready for templates (`{{ dask.slack }}`).
 
     Attributes:
-        subject: One line: the task and its verdict.
+        subject: One line: the task and its verdict, or the DAG and how many tasks failed.
         text: Plain text.
         slack: Slack's own markup.
         html: For the body of an e-mail: no script, no style sheet.
-        url: Of the task's tab "Dask run".
-        card: The card; None: there is none.
+        url: Of the task's tab "Dask run", or the DAG run's "Dask runs".
+        card: The card; None: there is none, or the message is about a DAG run.
     """
 
     subject: str
@@ -59,22 +59,50 @@ def message_of(context: Mapping[str, Any], card: RunCard | None) -> CardMessage:
     key = TaskKey.of(ti)
     task = f"{key.dag_id}.{key.task_id}"
     if key.map_index >= 0:
-        task += f" [{key.map_index}]"
-    verdict = (
-        "failed; there is no recording of it" if card is None else verdict_of(card)
+        label = getattr(ti, "rendered_map_index", None) or key.map_index
+        task += f" [{label}]"
+    return composed(
+        about=task,
+        outcome="failed; there is no recording of it"
+        if card is None
+        else verdict_of(card),
+        facts=[
+            ("DAG run", key.run_id),
+            ("Try", str(ti.try_number)),
+            *_facts(card),
+        ],
+        url=tab_of(key, ti.try_number),
+        card=card,
     )
-    url = tab_of(key, ti.try_number)
-    facts = {
-        "DAG run": key.run_id,
-        "Try": str(ti.try_number),
-        **dict(_facts(card)),
-    }
-    subject = f"{task}: {verdict}".replace("\n", " ")[:_LONGEST_SUBJECT]
+
+
+def composed(
+    *,
+    about: str,
+    outcome: str,
+    facts: Sequence[tuple[str, str]],
+    url: str,
+    button: str = "Open the Dask run",
+    card: RunCard | None = None,
+    failed: bool = True,
+) -> CardMessage:
+    """Return a message.
+
+    Args:
+        about: What it is about.
+        outcome: The line to read.
+        facts: What else there is to say, by name.
+        url: Where there is more.
+        button: What the link to that is called.
+        card: The card, for templates.
+        failed: Whether it is bad news.
+    """
+    subject = f"{about}: {outcome}".replace("\n", " ")[:_LONGEST_SUBJECT]
     return CardMessage(
         subject=subject,
         text=_text(subject, facts, url),
-        slack=_slack(task, verdict, facts, url),
-        html=_html(task, verdict, facts, url),
+        slack=_slack(about, outcome, facts, f"<{url}|{button}>", failed=failed),
+        html=_html(about, outcome, facts, url, button),
         url=url,
         card=card,
     )
@@ -107,15 +135,22 @@ def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
         yield "Seen", plain(seen)
 
 
-def _text(subject: str, facts: Mapping[str, str], url: str) -> str:
-    lines = [f"{name}: {value}" for name, value in facts.items()]
+def _text(subject: str, facts: Iterable[tuple[str, str]], url: str) -> str:
+    lines = [f"{name}: {value}" for name, value in facts]
     return "\n".join([subject, "", *lines, "", f"Report: {url}"])
 
 
-def _slack(task: str, verdict: str, facts: Mapping[str, str], url: str) -> str:
-    head = f":x: *{_escaped(task)}*: {_escaped(verdict)}"
-    foot = f"<{url}|Open the Dask run>"
-    lines = [f"*{name}*: {_escaped(each)}" for name, each in facts.items()]
+def _slack(
+    about: str,
+    outcome: str,
+    facts: Iterable[tuple[str, str]],
+    foot: str,
+    *,
+    failed: bool,
+) -> str:
+    sign = ":x:" if failed else ":white_check_mark:"
+    head = f"{sign} *{_escaped(about)}*: {_escaped(outcome)}"
+    lines = [f"*{name}*: {_escaped(each)}" for name, each in facts]
     body = "\n".join(lines)
     left = _LONGEST_SLACK - len(head) - len(foot) - 2
     if len(body) > left:
@@ -130,20 +165,22 @@ def _escaped(text: str) -> str:
     return _MARKUP.sub("\\g<0>\u200b", text)
 
 
-def _html(task: str, verdict: str, facts: Mapping[str, str], url: str) -> str:
+def _html(
+    about: str, outcome: str, facts: Iterable[tuple[str, str]], url: str, button: str
+) -> str:
     cell = "padding:4px 12px 4px 0;vertical-align:top"
     rows = "".join(
         f'<tr><td style="{cell};color:#666;white-space:nowrap">{html.escape(name)}</td>'
         f'<td style="{cell}">{_lines(each)}</td></tr>'
-        for name, each in facts.items()
+        for name, each in facts
     )
     return (
         '<div style="font-family:sans-serif;max-width:50em">'
-        f'<div style="color:#666">{html.escape(task)}</div>'
+        f'<div style="color:#666">{html.escape(about)}</div>'
         '<div style="font-size:1.2em;font-weight:bold;color:#c62828;margin:4px 0 8px">'
-        f"{html.escape(verdict)}</div>"
+        f"{html.escape(outcome)}</div>"
         f'<table style="border-collapse:collapse">{rows}</table>'
-        f'<p><a href="{html.escape(url)}">Open the Dask run in Airflow</a></p></div>'
+        f'<p><a href="{html.escape(url)}">{button} in Airflow</a></p></div>'
     )
 
 
