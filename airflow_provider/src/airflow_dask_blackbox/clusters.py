@@ -33,6 +33,7 @@ __all__ = [
     "check_use",
     "connected_client",
     "importable_airflow",
+    "is_local",
     "is_owned",
     "prepared",
     "refuse_secrets_on_workers",
@@ -104,7 +105,7 @@ def check_use(
     Raises:
         OperatorConfigurationError: with the argument to leave out.
     """
-    if keep_cluster and _is_local(cluster) and dask_conn_id is None:
+    if keep_cluster and is_local(cluster) and dask_conn_id is None:
         raise OperatorConfigurationError(
             "keep_cluster=True is for clusters that outlive the task's process, and a "
             "LocalCluster ends with it; remove keep_cluster=, or use dask_cluster(…) for "
@@ -129,7 +130,8 @@ def check_use(
             )
 
 
-def _is_local(cluster: object) -> bool:
+def is_local(cluster: object) -> bool:
+    """Return whether `cluster=` stands for a `LocalCluster`."""
     named = cluster.get("class") if isinstance(cluster, Mapping) else cluster
     name = named if isinstance(named, str) else getattr(named, "__name__", "")
     return cluster is None or name.rpartition(".")[2] == "LocalCluster"

@@ -8,6 +8,10 @@ __all__ = ["DIALECT"]
 
 DIALECT = RemedyDialect(
     settings={"blackbox.store.url": "`store=` or `[dask_blackbox] store`"},
+    memory=(
+        'To paste into {dag_file}, task {task_id!r}: `cluster_kwargs={{"memory_limit": '
+        '"{size}"}}`.'
+    ),
     remedies={
         "airflow-db-not-allowed": (
             "In an Airflow task, worker processes must not import Airflow's own main module. "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dask_blackbox import RunCard
     from dask_blackbox.identity import Identity
 
-__all__ = ["EarlierTries", "remember"]
+__all__ = ["EarlierTries", "card_before", "remember"]
 
 _KEY: Final = "dask_blackbox"
 _MOST: Final = 20
@@ -121,7 +121,7 @@ class EarlierTries:
         self, who: Identity, url: str | None, settings: Mapping[str, object] | None
     ) -> None:
         with guard("the card of the try before"):
-            card = _card_before(who, url, settings)
+            card = card_before(who, url, settings)
             if card is not None:
                 report = card.links.get("report", "")
                 self._show_try(self._number - 1, verdict_of(card), report)
@@ -136,7 +136,7 @@ class EarlierTries:
         self._log.info("  %s", in_store or tab_of(self._key, number))
 
 
-def _card_before(
+def card_before(
     who: Identity, url: str | None, settings: Mapping[str, object] | None
 ) -> RunCard | None:
     """Return the card of the attempt before, once its recorder has ended it; None: never."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dask_blackbox.guard import guard
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from dask_blackbox.layout import RunAddress
     from dask_blackbox.store import Store
 
+_MOST_TRIES: Final = 20
+
 __all__ = [
     "card_of_failed_try",
     "check_advice",
+    "earlier_cards",
     "newest_card",
     "why_no_retry",
     "why_not_at_all",
@@ -129,6 +132,42 @@ def _card(place: Store, address: RunAddress) -> RunCard | None:
         return None
 
 
+def earlier_cards(
+    context: Mapping[str, Any], **store: Any
+) -> dict[int, RunCard | None]:
+    """Return the cards of the automatic tries before this one, the first first.
+
+    Whoever clears a task begins anew: what was before that does not count.  The recorder of
+    a killed try may not have finished yet; it is waited for, up to 20 seconds.
+
+    Args:
+        context: Of the task that runs.
+        store: As of `card_of_failed_try`.
+    """
+    from airflow_dask_blackbox.earlier_tries import card_before
+
+    numbers = list(range(_first_try(context), context["ti"].try_number))
+    cards = {
+        number: card_of_failed_try(context, attempt=number, **store)
+        for number in numbers[-_MOST_TRIES:]
+    }
+    last = cards[numbers[-1]] if numbers else None
+    if numbers and (last is None or last.state == "running"):
+        url = configured_store(store.get("store"))
+        settings = store_settings_of(
+            store.get("store_conn_id"), store.get("store_settings")
+        )
+        who = identity_of(context, store.get("job"))
+        cards[numbers[-1]] = card_before(who, url, settings)
+    return cards
+
+
+def _first_try(context: Mapping[str, Any]) -> int:
+    """Return the number of the first try since the task began, or was cleared."""
+    ti = context["ti"]
+    return int(ti.max_tries or 0) - int(ti.task.retries or 0) + 1
+
+
 def why_not_at_all(
     context: Mapping[str, Any], hopeless: Collection[str], log: Log, **store: Any
 ) -> str | None:
@@ -142,8 +181,7 @@ def why_not_at_all(
     why: str | None = None
     with guard("the verdict on the try before"):
         ti = context["ti"]
-        first = int(ti.max_tries or 0) - int(ti.task.retries or 0) + 1
-        if ti.try_number > first:
+        if ti.try_number > _first_try(context):
             card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
             why = why_no_retry(card, hopeless)
         if why is not None:

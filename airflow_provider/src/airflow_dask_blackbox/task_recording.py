@@ -73,6 +73,7 @@ class TaskRecording:
         required: bool,
         log: Log,
         command: Sequence[str] | None = None,
+        host: Mapping[str, str] | None = None,
     ) -> None:
         self.links: dict[str, str] = {}
         self.driver_thread: int | None = None
@@ -84,6 +85,7 @@ class TaskRecording:
         self._store_of = (store, store_conn_id, store_settings)
         self._function = function
         self._job, self._command = job, command
+        self._host = dict(host or {})
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
         self._announced = LinkPublisher(context["ti"], buttons=self.links)
@@ -130,7 +132,7 @@ class TaskRecording:
             job=who.job,
             run_id=who.run_id,
             attempt=who.attempt,
-            host=who.host,
+            host={**who.host, **self._host},
             parameters=self._parameters,
             callable=self._function,
             required=self._required,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 
+from dask_blackbox.formatting import size
 from dask_blackbox.guard import guard
 
 GROUP = "dask_blackbox.dialects"
@@ -32,6 +33,9 @@ class RemedyDialect:
             it says so nowhere.
         remedies: What to do, by a text that only errors of this host hold.
         settings: The host's names of settings of ours that it has by another name.
+        memory: What gives a worker more memory, as a line to paste: `{size}` stands for how
+            much, other names for facts of the run's host.  Without one of those facts, it
+            does not apply.
     """
 
     run: str = "task"
@@ -40,12 +44,25 @@ class RemedyDialect:
     notices: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    memory: str = ""
 
     def with_own_settings(self, text: str) -> str:
         """Return a text with the host's names of settings in the place of ours."""
         for ours, theirs in self.settings.items():
             text = text.replace(ours, theirs)
         return text
+
+    def line_for_memory(self, nbytes: int, host: Mapping[str, object]) -> str:
+        """Return what to paste for workers of so many bytes; empty: this host has no such line.
+
+        Args:
+            nbytes: How many each worker should have.
+            host: What started the run.
+        """
+        try:
+            return self.memory.format(size=size(nbytes), **host)
+        except KeyError:
+            return ""
 
     def retries(self, traceback: str, *, of_host: bool = False) -> str:
         """Return what retries the task that raised, as code.

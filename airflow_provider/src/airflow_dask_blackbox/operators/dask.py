@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike, fspath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow.providers.standard.operators.python import PythonOperator
@@ -26,6 +27,7 @@ from airflow_dask_blackbox.clusters import (
     check_cluster,
     check_use,
     connected_client,
+    is_local,
     is_owned,
     rendered_cluster,
     takes_text,
@@ -41,9 +43,15 @@ from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.lazy_arguments import fetched
 from airflow_dask_blackbox.lineage import OpenLineageFacets
 from airflow_dask_blackbox.links import LINKS, known_links
+from airflow_dask_blackbox.more_memory import MoreMemory
 from airflow_dask_blackbox.rendered import store_rendered_templates
 from airflow_dask_blackbox.results import refused_result
-from airflow_dask_blackbox.retries import check_advice, why_no_retry, why_not_at_all
+from airflow_dask_blackbox.retries import (
+    check_advice,
+    earlier_cards,
+    why_no_retry,
+    why_not_at_all,
+)
 from airflow_dask_blackbox.shipping import (
     hidden_main,
     shipped_by_value,
@@ -101,6 +109,9 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             `retries` are: any of `code`, `data`, `environment`, `memory`, `transient`.
             Only advice of high confidence counts.  On Airflow 3.3, see also
             `DaskRetryPolicy`.
+        on_memory: More memory for a retry, if the verdict on the try before was too little
+            memory: `{"memory_limit": "x2", "most": "16 GiB"}` doubles that argument of the
+            cluster, or gives what the verdict asks for if that is more.
     """
 
     template_fields: Sequence[str] = (
@@ -144,6 +155,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         parameters: Mapping[str, Any] | None = None,
         required: bool = False,
         fail_without_retry: Collection[str] = (),
+        on_memory: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         check_operator_arguments(type(self), kwargs)
@@ -175,6 +187,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         ):
             check_text(argument, text)
         self.fail_without_retry = check_advice(fail_without_retry)
+        self._more_memory = MoreMemory.of(on_memory, cluster)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
         self.cluster = None if callable(cluster) else cluster
@@ -206,13 +219,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
 
     def execute(self, context: Any) -> Any:
         why = why_not_at_all(
-            context,
-            self.fail_without_retry,
-            self.log,
-            store=self.store,
-            store_conn_id=self.store_conn_id,
-            store_settings=self.store_settings,
-            job=self.job,
+            context, self.fail_without_retry, self.log, **self._store_of_job()
         )
         if why is not None:
             raise AirflowFailException(f"not retried, {why}")
@@ -243,7 +250,9 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ExitStack() as afterwards,
             self._recorded as recorded,
         ):
-            self._client = afterwards.enter_context(self._connected(recorded.own))
+            self._client = afterwards.enter_context(
+                self._connected(context, recorded.own)
+            )
             if recorded.stopped:  # and no client was there that `on_kill` could close
                 raise AirflowException("this task was stopped before its work began")
             owned = not self.keep_cluster and is_owned(self._client)
@@ -266,7 +275,9 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             return value
 
     @contextmanager
-    def _connected(self, own: Callable[[object], None]) -> Iterator[Client]:
+    def _connected(
+        self, context: Any, own: Callable[[object], None]
+    ) -> Iterator[Client]:
         """Connect to what the operator names, or else its connection."""
         import dask.config
         from distributed import Client
@@ -282,6 +293,13 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             of_client = {**hook.client_kwargs, **of_client}
             config = hook.dask_config
         of_cluster = self._rendered("cluster_kwargs", takes_text(cluster)) or {}
+        if self._more_memory is not None:
+            by_class = cluster.get("kwargs") if isinstance(cluster, Mapping) else None
+            given = {**(by_class or {}), **of_hook, **of_cluster}
+            with guard("more memory than the try before had"):
+                earlier = earlier_cards(context, **self._store_of_job())
+                more = self._more_memory.grown(given, earlier, self.log)
+                of_cluster = {**of_cluster, **more}
         with (
             dask.config.set(config),
             connected_client(
@@ -294,6 +312,14 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ) as client,
         ):
             yield client
+
+    def _store_of_job(self) -> dict[str, Any]:
+        return {
+            "store": self.store,
+            "store_conn_id": self.store_conn_id,
+            "store_settings": self.store_settings,
+            "job": self.job,
+        }
 
     def _rendered(
         self, name: str, is_text: Callable[[str], bool] = lambda _name: False
@@ -329,14 +355,20 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         return TaskRecording(
             context,
             function=self.python_callable,
-            job=self.job,
-            store=self.store,
-            store_conn_id=self.store_conn_id,
-            store_settings=self.store_settings,
+            **self._store_of_job(),
             parameters=parameters,
             required=self.required,
             log=self.log,
+            host=self._pasted_into(context),
         )
+
+    def _pasted_into(self, context: Any) -> dict[str, str]:
+        """Return the file whose `cluster_kwargs=` limits the memory of workers, if one does."""
+        given = self._as_given["cluster"]
+        if self.dask_conn_id or not is_local(given or self.make_cluster):
+            return {}
+        file = getattr(getattr(context["ti"].task, "dag", None), "fileloc", None)
+        return {"dag_file": PurePath(file).name} if file else {}
 
     def _arguments(self) -> dict[str, Any]:
         """Return the callable's arguments by name, as far as they have one."""

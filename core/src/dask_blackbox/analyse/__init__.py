@@ -43,7 +43,7 @@ from dask_blackbox.analyse.user_rules import (
 )
 from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
 from dask_blackbox.finding import ChainStep, Finding
-from dask_blackbox.formatting import counted, listed
+from dask_blackbox.formatting import clean, counted, listed
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.run_tables import RunTables
@@ -175,7 +175,21 @@ def _resolved(
         ),
     )
     resolution = _apply_earlier_failures(case, resolution)
-    return found, _titled(_apply_pauses(case, _apply_retry_counts(case, resolution)))
+    resolution = _apply_pauses(case, _apply_retry_counts(case, resolution))
+    return found, _titled(_in_dialect(case, resolution))
+
+
+def _in_dialect(case: Case, resolution: Resolution) -> Resolution:
+    """Return a resolution whose verdict also has its remedy as a line of the host's code."""
+    verdict = resolution.verdict
+    if verdict is None or not verdict.worker_memory:
+        return resolution
+    host = case.run.manifest.host
+    line = case.dialect.line_for_memory(verdict.worker_memory, host)
+    if not line:
+        return resolution
+    remedy = f"{verdict.remedy} {clean(line)}"
+    return replace(resolution, verdict=msgspec.structs.replace(verdict, remedy=remedy))
 
 
 def _titled(resolution: Resolution) -> Resolution:
