@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.card import RunCard
+from dask_blackbox.card import card_of as make_card
 from dask_blackbox.finding import Finding
 from runs_from_rows import (
     Piece,
@@ -194,3 +197,54 @@ def test_a_driver_without_work_left_did_not_end_of_that_loss() -> None:
     done = [a_task(f"sum-{n}") for n in range(9)]
 
     assert counted(*done, LOST).rule == "driver-exception"
+
+
+DISCONNECTED = an_event(
+    "client-disconnected", "driver", at=9, scheduler="tcp://s:1", futures=60, pending=54
+)
+
+
+def card_of(*pieces: Piece) -> RunCard:
+    """Return the card of a run whose driver exited with 0."""
+    run = a_run(
+        an_event("scheduler-info", "tcp://s:1", at=0.5),
+        a_worker(),
+        a_graph(tasks=60),
+        a_task(),
+        *pieces,
+    )
+    return make_card(run, findings_in(run))
+
+
+def test_a_driver_that_exits_with_0_does_not_hide_that_its_scheduler_was_lost() -> None:
+    card = card_of(DISCONNECTED)
+
+    assert card.state == "succeeded"
+    assert card.headline.startswith(
+        "Exited with 0, but the scheduler was lost with 54 of 60 futures pending"
+    )
+    (found,) = (each for each in card.findings if each.rule == "scheduler-lost")
+    assert found.severity == "warning"
+    assert "`future.result()`" in found.remedy
+
+
+CLOSING = an_event("driver-closing", "driver", at=8.9, what="LocalCluster.close")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [an_event("client-disconnected", "driver", at=9, futures=60, pending=0)],
+        [CLOSING, DISCONNECTED],
+        [DISCONNECTED, a_graph(at=20)],
+        [DISCONNECTED, an_event("scheduler-info", "tcp://s:2", at=20)],
+    ],
+    ids=["done", "closed by the driver", "sent again", "another scheduler"],
+)
+def test_a_scheduler_that_was_not_needed_any_more_is_no_warning(
+    pieces: list[Piece],
+) -> None:
+    card = card_of(*pieces)
+
+    assert card.headline.startswith("Succeeded")
+    assert not [each for each in card.findings if each.rule == "scheduler-lost"]

@@ -26,6 +26,7 @@ from dask_blackbox.capture.files import (
 from dask_blackbox.capture.programs import note_ends
 from dask_blackbox.events import (
     ActorMethod,
+    ClientDisconnected,
     DriverCancel,
     DriverRaised,
     DriverSignalled,
@@ -34,7 +35,7 @@ from dask_blackbox.events import (
     ProgramFailed,
     decoded,
 )
-from distributed import Client, Event, LocalCluster
+from distributed import Client, Event, LocalCluster, as_completed
 from runs_from_rows import (
     START,
     a_run,
@@ -243,6 +244,33 @@ def test_what_the_driver_cancels_is_reported_with_line_and_reason(
         (1, None),
     ]
     assert {Path(each.file or "").name for each in calls} == {"test_side_effects.py"}
+
+
+def test_a_client_that_loses_its_scheduler_reports_the_work_that_was_left(
+    rows: list[list[object]],
+) -> None:
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        done = client.map(abs, range(2))
+        client.gather(done)
+        waiting = client.map(wait_for_go, range(3))
+        Event("go").set()
+        client.gather(waiting)
+        Event("go").clear()
+        left = client.map(wait_for_go, range(3, 6))
+        seen = as_completed(left, with_results=True)
+        cluster.scheduler.client_comms[client.id].abort()
+        assert len([future for future, _ in seen]) == len(left)  # it raises nothing
+        cluster.loop.add_callback(cluster.scheduler.remove_client, client.id)
+
+    found = [decoded(*row) for row in rows if row[1] == "client-disconnected"]  # type: ignore[arg-type]
+    lost = [each for each in found if isinstance(each, ClientDisconnected)]
+    assert [(each.pending, each.futures) for each in lost] == [(3, 8)]
+    assert lost[0].scheduler == cluster.scheduler_address
 
 
 def wait_for_go(number: int) -> int:

@@ -11,7 +11,14 @@ import polars as pl
 from dask_blackbox.analyse.run_state import State, state_of
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, CurrentState, Finding
-from dask_blackbox.formatting import counted, duration, short, short_with_paths, size
+from dask_blackbox.formatting import (
+    counted,
+    duration,
+    short,
+    short_with_paths,
+    size,
+    uncapitalised,
+)
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
@@ -19,6 +26,7 @@ from dask_blackbox.run_tables import RunTables
 _LONGEST = 120
 _SILENT = 15.0
 """Seconds without a heartbeat, of which there is one every five, that are worth a word."""
+_LOST = "scheduler-lost"
 _LOCAL = "work in local threads and processes is not recorded"
 
 
@@ -56,11 +64,20 @@ def headline_of(
         return f"{short_with_paths(text, _LONGEST - len(last))}{last}"
     if state != "succeeded":
         return f"{state.capitalize()} after {took}: {_work(numbers)}"
-    warnings = [each.rule for each in findings if each.severity == "warning"]
-    but = f"; {counted(len(warnings), 'warning')}: {', '.join(dict.fromkeys(warnings))}"
-    return short(
-        f"Succeeded in {took}: {_work(numbers)}{but if warnings else ''}", _LONGEST
-    )
+    warnings = [each for each in findings if each.severity == "warning"]
+    return _of_success(warnings, f"Succeeded in {took}: {_work(numbers)}")
+
+
+def _of_success(warnings: Sequence[Finding], text: str) -> str:
+    """Return the headline of a run whose driver exited with 0."""
+    lost = next((each.title for each in warnings if each.rule == _LOST), None)
+    if lost is not None:
+        text = f"Exited with 0, but {uncapitalised(lost)}"
+        return short_with_paths(text, _LONGEST)
+    if warnings:
+        rules = ", ".join(dict.fromkeys(each.rule for each in warnings))
+        text = f"{text}; {counted(len(warnings), 'warning')}: {rules}"
+    return short(text, _LONGEST)
 
 
 def headline_of_a_damaged_end(state: State, numbers: Mapping[str, float]) -> str:

@@ -43,6 +43,7 @@ from dask_blackbox.events.driver import (
     WrapperLost,
 )
 from dask_blackbox.events.endings import (
+    ClientDisconnected,
     CommandNotStarted,
     CommandStarted,
     DirectoryChange,
@@ -165,6 +166,7 @@ __all__ = [
     "CaptureFailed",
     "ClientAdded",
     "ClientConnecting",
+    "ClientDisconnected",
     "ClientRemoved",
     "ClusterKind",
     "ClusterOrphaned",

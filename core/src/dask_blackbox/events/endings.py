@@ -169,6 +169,26 @@ class DriverSkipped(UserCodeEvent, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
 
 
+class ClientDisconnected(Event, frozen=True, kw_only=True):
+    """A client of the driver lost the connection to its scheduler without closing it.
+
+    Dask cancels its futures then, and raises that only where their results are read.
+
+    Attributes:
+        pid: Process id of the driver.
+        scheduler: The scheduler's address.
+        futures: How many futures the client held.
+        pending: How many of them had neither finished nor failed.
+    """
+
+    kind: ClassVar[str] = "client-disconnected"
+
+    pid: int | None = None
+    scheduler: str = ""
+    futures: int = 0
+    pending: int = 0
+
+
 class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     """The driver's own code sent a signal to a process.
 

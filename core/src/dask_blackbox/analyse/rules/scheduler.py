@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
+import msgspec
+
 from dask_blackbox.analyse.blame import (
     closed_connection_to,
     timed_out_waiting,
@@ -18,6 +20,8 @@ from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.analyse.worker_memory import how_the_scheduler_grew
 from dask_blackbox.events import (
+    ClientAdded,
+    ClientDisconnected,
     ClientRemoved,
     DriverAttached,
     DriverCallFailed,
@@ -34,7 +38,14 @@ from dask_blackbox.events import (
     SchedulerUnresponsive,
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice
-from dask_blackbox.formatting import capital, class_of, code_line, short, size
+from dask_blackbox.formatting import (
+    capital,
+    class_of,
+    code_line,
+    counted,
+    short,
+    size,
+)
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 
@@ -68,15 +79,23 @@ _CONNECTING = "in _ensure_connected"
 _OF_CANCELLED = bounded(r"CancelledError|cancelled")
 """How a driver's own exception names results that were cancelled."""
 
+LOST = "The scheduler was lost"
+"""How the title of this finding begins."""
+
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
-_End = SchedulerLost | SchedulerClosing | DriverLost
+_End = SchedulerLost | SchedulerClosing | DriverLost | ClientDisconnected
 
 
 @documented("scheduler-lost")
 def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.blame.failure is not None:
-        return
+    if case.state == "succeeded":
+        yield from _unnoticed(case)
+    elif case.failed and case.blame.failure is None:
+        yield from _behind_the_failure(case)
+
+
+def _behind_the_failure(case: Case) -> Iterator[Finding]:
     if _lost_worker_connection(case):
         return
     connecting = bool(case.search_exception(_CONNECTING))
@@ -122,6 +141,42 @@ def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
     )
 
 
+def _unnoticed(case: Case) -> Iterator[Finding]:
+    """Yield the loss of a scheduler that had work to do, which the driver did not report.
+
+    Dask cancels what the client waits for; code that leaves out cancelled results then does
+    not fail.
+    """
+    begun = [e.at for e in (*case.run.of(GraphUpdated), *case.run.of(ClientAdded))]
+    last, closed = max(begun, default=0.0), case.teardown.since
+    lost = [
+        each
+        for each in case.run.of(ClientDisconnected)
+        if each.pending and last <= each.at and not _is_over(case, each)
+    ]
+    if closed is not None:  # its cluster may run anywhere
+        lost = [each for each in lost if each.at < closed]
+    if not lost:
+        return
+    found = _finding(
+        case,
+        reported=True,
+        received=(),
+        lost=lost,
+        closing=case.run.of(SchedulerClosing),
+    )
+    left = f"with {lost[-1].pending:,} of {counted(lost[-1].futures, 'future')} pending"
+    yield msgspec.structs.replace(
+        found,
+        title=f"{LOST} {left}{found.title.removeprefix(LOST)}",
+        cause=f"{found.cause} The driver exited with 0 all the same: Dask cancelled its "
+        f"futures ({left}), and its code treats cancelled futures as done.",
+        remedy=f"{found.remedy} Have the driver fail if a future is cancelled, as "
+        "`future.result()` does.",
+        severity="warning",
+    )
+
+
 def _of_scheduler(how: str) -> str:
     """Return how the scheduler was lost, as the beginning of a sentence."""
     return f"The scheduler{how[2:]}" if how.startswith("it ") else capital(how)
@@ -132,7 +187,7 @@ def _finding(
     *,
     reported: bool,
     received: Sequence[DriverCallFailed],
-    lost: Sequence[SchedulerLost | DriverLost],
+    lost: Sequence[SchedulerLost | DriverLost | ClientDisconnected],
     closing: Sequence[SchedulerClosing],
 ) -> Finding:
     reason = _reason(case, closing)
@@ -155,7 +210,7 @@ def _finding(
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     return SCHEDULER_LOST.found(
-        f"The scheduler was lost: {briefly}",
+        f"{LOST}: {briefly}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
             f"{_of_scheduler(how)}{_asked_by(closing)}.{memory} Lost workers and closed "
@@ -171,11 +226,26 @@ def _finding(
             *_reported_by(
                 "The scheduler did not answer", case.run.of(SchedulerUnresponsive)
             ),
-            *_reported_by("The recorder lost the connection", lost),
+            *_reported_by("The recorder lost the connection", _of_recorder(lost)),
+            *_disconnected(case),
             *_exit_of_scheduler(case),
             *_state_at_gateway(case, [*lost, *closing]),
         ),
     )
+
+
+def _of_recorder(lost: Sequence[_End]) -> Sequence[_End]:
+    return [each for each in lost if not isinstance(each, ClientDisconnected)]
+
+
+def _disconnected(case: Case) -> Iterator[Evidence]:
+    for each in case.run.of(ClientDisconnected)[-1:]:
+        yield Evidence(
+            text=f"A client of the driver lost the scheduler: {each.pending:,} of its "
+            f"{counted(each.futures, 'future')} were pending, and Dask cancelled them.",
+            source="driver",
+            at=each.at,
+        )
 
 
 def _state_at_gateway(case: Case, ends: Sequence[_End]) -> Iterator[Evidence]:
@@ -291,7 +361,11 @@ def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | No
 def _address(case: Case, end: _End) -> str:
     """Return which scheduler an event is about; older recordings knew one scheduler, and named none."""
     known = [each.subject for each in case.run.of(SchedulerInfo)]
-    named = end.scheduler if isinstance(end, SchedulerClosing) else None
+    named = (
+        end.scheduler
+        if isinstance(end, SchedulerClosing | ClientDisconnected)
+        else None
+    )
     return named or end.subject or next(iter(known[-1:]), "")
 
 
@@ -379,7 +453,7 @@ def _reported_by(
         if isinstance(event, SchedulerClosing):
             text = event.reason
         else:
-            text = "" if isinstance(event, DriverLost) else event.error or ""
+            text = getattr(event, "error", None) or ""
         yield Evidence(
             text=f"{what}: {short(text or event.subject, 200)}",
             source="events",

@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable
+from itertools import islice
 from types import FrameType, TracebackType
 from typing import Any, TypeGuard
 
@@ -504,6 +505,9 @@ def _install() -> None:
     _patches.replace(
         Client, "_gather", Client._gather, _watched(Client._gather, _itself)
     )
+    _patches.replace(
+        Client, "_reconnect", Client._reconnect, _watched_reconnect(Client._reconnect)
+    )
     ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
     OrderedEnds(_note).watch(_patches)
 
@@ -624,6 +628,32 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
         return found
 
     return call
+
+
+def _watched_reconnect(inner: Any) -> object:
+    """Return `Client._reconnect` that first reports what its client had not received."""
+
+    @functools.wraps(inner)
+    async def reconnect(self: object, *args: object, **kwargs: object) -> object:
+        _note_disconnected(self)
+        return await inner(self, *args, **kwargs)
+
+    return reconnect
+
+
+def _note_disconnected(client: Any) -> None:
+    try:
+        held = list(islice(client.futures.values(), _MOST_FUTURES))
+        _note(
+            "client-disconnected",
+            {
+                "scheduler": str(client._scheduler_identity.get("address", "")),
+                "futures": len(held),
+                "pending": sum(each.status == "pending" for each in held),
+            },
+        )
+    except Exception:
+        pass
 
 
 def _client_of_future(future: object) -> object:
