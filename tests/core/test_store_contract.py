@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import hmac
+import os
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from email.utils import formatdate
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
+import obstore
 import pytest
+from conditions import until
+from dask_blackbox.errors import StoreDeniedError, StoreError, StoreNotFoundError
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EmbeddedS3, StoreContract, embedded_s3
 from dask_blackbox.testing.s3_server import running_server
+from obstore.store import AzureStore
 from project_uv import UV
 
 MINISTACK = Path(__file__).parents[1] / "support" / "ministack_server.py"
@@ -117,6 +132,150 @@ class TestAStoreOnMoto(S3Contract):
     @pytest.fixture
     def server(self, moto: EmbeddedS3) -> EmbeddedS3:
         return moto
+
+
+class TestAStoreOnGoogleCloud(S3Contract):
+    """By Google's XML API, which is S3's but for the signatures: moto checks none."""
+
+    @pytest.fixture
+    def server(self, moto: EmbeddedS3) -> EmbeddedS3:
+        return moto
+
+    @pytest.fixture
+    def store(self, server: EmbeddedS3, monkeypatch: pytest.MonkeyPatch) -> Store:
+        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "a token that moto does not check")
+        self.bucket, self.client = server.bucket, _client(server)
+        self.prefix = f"{uuid4().hex}/recordings of Zoë/"
+        return open_store(
+            f"gs://{server.bucket}/{self.prefix}",
+            settings={"endpoint": server.endpoint},
+        )
+
+    def test_other_peoples_objects_are_not_listed(self, store: Store) -> None:
+        # Not "data/": obstore lists it as "data", so that it cannot be told from a blob.
+        for name in ("our data+.csv", "a/b c"):
+            self.raw_put(store, name, b"theirs")
+        store.put("data/ours", b"1")
+
+        assert list(store.names()) == ["data/ours"]
+        assert list(store.folders()) == ["a", "data"]
+
+        self.raw_put(store, "a//b", b"theirs")
+        with pytest.raises(StoreError, match="a//b', a name that obstore cannot list"):
+            list(store.names())
+
+    def test_a_link_opens_without_credentials(self, store: Store) -> None:
+        store.put("report.html", b"<p>open")
+
+        assert store.link("report.html", expires=60) is None  # a token cannot sign
+
+
+@pytest.fixture(scope="module")
+def azurite() -> Iterator[str]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    command = ["npx", "--yes", "--package=azurite@3.35.0", "azurite-blob", "--silent"]
+    command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--blobPort"]
+    process = subprocess.Popen([*command, str(port)], start_new_session=True)
+    try:
+        until(lambda: _answers(port), "azurite", timeout=300)
+        yield f"http://127.0.0.1:{port}/{_AZURITE['AZURE_STORAGE_ACCOUNT_NAME']}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+_AZURITE = {
+    "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1",
+    # Of the emulator, as its manual gives it: no secret.
+    "AZURE_STORAGE_ACCOUNT_KEY": "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+}
+
+
+@pytest.mark.nightly
+class TestAStoreOnAzure(StoreContract):
+    """The emulator of Azure Storage, which checks signatures."""
+
+    @pytest.fixture
+    def store(self, azurite: str, monkeypatch: pytest.MonkeyPatch) -> Store:
+        for name, value in _AZURITE.items():
+            monkeypatch.setenv(name, value)
+        self.container = f"c{uuid4().hex}"
+        self.raw = AzureStore(
+            self.container,
+            config={"endpoint": azurite},
+            client_options={"allow_http": True},
+        )
+        _make_container(azurite, self.container)
+        return open_store(
+            f"az://{self.container}/recordings of Zoë", settings={"endpoint": azurite}
+        )
+
+    def raw_put(self, store: Any, name: str, blob: bytes) -> None:
+        obstore.put(self.raw, f"recordings of Zoë/{name}", blob)
+
+    def raw_get(self, store: Any, name: str) -> bytes:
+        return bytes(obstore.get(self.raw, f"recordings of Zoë/{name}").bytes())
+
+    def test_a_link_opens_without_credentials(self, store: Store, azurite: str) -> None:
+        assert store.link("report.html", expires=60) is None  # obstore cannot sign a ë
+        plain = open_store(
+            f"az://{self.container}/runs=a~b", settings={"endpoint": azurite}
+        )
+        plain.put("report.html", b"<p>open")
+        link = plain.link("report.html", expires=60)
+
+        assert link is not None
+        with urllib.request.urlopen(link, timeout=10) as answer:
+            assert answer.read() == b"<p>open"
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(link[:-6] + "AAA%3D", timeout=10)
+
+    def test_a_missing_container_is_reported_with_its_remedy(
+        self, store: Store, azurite: str
+    ) -> None:
+        other = open_store("az://no-such-container", settings={"endpoint": azurite})
+
+        for act in (other.check, lambda: list(other.names())):
+            with pytest.raises(StoreNotFoundError, match="az storage container create"):
+                act()
+
+    def test_a_wrong_key_is_reported(
+        self, store: Store, azurite: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "d3Jvbmc=")
+        other = open_store(store.url, settings={"endpoint": azurite})
+
+        with pytest.raises(StoreDeniedError, match="403 AuthorizationFailure") as found:
+            other.check()
+        assert "d3Jvbmc" not in str(found.value)
+
+
+def _make_container(endpoint: str, name: str) -> None:
+    """Make a container as `az storage container create` does: signed with the shared key."""
+    account, key = _AZURITE.values()
+    date = formatdate(usegmt=True)
+    headers = {"x-ms-date": date, "x-ms-version": "2023-11-03"}
+    canonical = "".join(f"{k}:{v}\n" for k, v in headers.items())
+    path = urlsplit(endpoint).path
+    kind = "application/octet-stream"
+    signed = "\n".join(["PUT", "", "", "", "", kind, *[""] * 6, canonical])
+    signed += f"/{account}{path}/{name}\nrestype:container"
+    mac = hmac.digest(b64decode(key), signed.encode(), "sha256")
+    headers["Content-Type"] = kind
+    headers["Authorization"] = f"SharedKey {account}:{b64encode(mac).decode()}"
+    ask = urllib.request.Request(
+        f"{endpoint}/{name}?restype=container", method="PUT", headers=headers, data=b""
+    )
+    with urllib.request.urlopen(ask, timeout=30):
+        pass
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,12 @@ from typing import Any
 
 import dask
 import pytest
-from dask_blackbox.errors import ConfigurationError, StoreDeniedError, StoreError
+from dask_blackbox.errors import (
+    ConfigurationError,
+    StoreDeniedError,
+    StoreError,
+    StoreUnreachableError,
+)
 from dask_blackbox.store import open_store, store_settings
 
 
@@ -23,6 +28,13 @@ from dask_blackbox.store import open_store, store_settings
         ("s3://my-bucket/", "s3://my-bucket"),
         ("s3://my-bucket/dask/runs/", "s3://my-bucket/dask/runs"),
         ("S3://my-bucket/Zoë's runs", "s3://my-bucket/Zoë's runs"),
+        ("gs://my_bucket.shop/dask/", "gs://my_bucket.shop/dask"),
+        ("gcs://my-bucket", "gs://my-bucket"),
+        ("az://recordings/dask/", "az://recordings/dask"),
+        (
+            "abfss://recordings@shop1.dfs.core.windows.net/dask",
+            "abfs://recordings@shop1.dfs.core.windows.net/dask",
+        ),
         ("/data/runs/", "/data/runs"),
         ("/data/../data/runs", "/data/runs"),
         ("file:///data/runs", "/data/runs"),
@@ -63,7 +75,10 @@ def test_a_path_is_taken_from_here_and_from_home(
         ("s3://bucket/" + "a" * 201, "longer than 200 bytes"),
         ("s3://bucket/a\nb", "control character"),
         ("s3a://bucket/x", "use s3://"),
-        ("gs://bucket/x", "a store is s3://bucket/prefix, file:///folder"),
+        ("gs://ab", "3 to 63 characters of a-z 0-9 . _ and -"),
+        ("az:recordings", "lacks the //"),
+        ("abfs://recordings@elsewhere/x", "names no storage account"),
+        ("hdfs://name/x", "a store is s3://bucket/prefix, gs://bucket/prefix"),
         ("memory://", "a store is s3://bucket/prefix"),
         ("http://localhost:9000/bucket", "blackbox.store.endpoint"),
         ("file://machine/folder", "three slashes"),
@@ -82,6 +97,8 @@ def test_what_cannot_be_a_store_is_refused_at_once(url: str, says: str) -> None:
         "s3://AKIAKEY:hush9hush@bucket/x",
         "s3://AKIAKEY:hush9/hush@bucket/x",
         "gs://AKIAKEY:hush9hush@bucket/x",
+        "az://AKIAKEY:hush9/hush@bucket/x",
+        "abfs://AKIAKEY:hush9hush@shop1.dfs.core.windows.net/x",
         "https://AKIAKEY:hush9hush@host/x",
     ],
 )
@@ -250,3 +267,46 @@ def test_a_blob_under_a_file_is_reported_so(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="a folder, not a file"):
         store.put("a/b", b"2")
+
+
+def test_settings_of_one_cloud_are_refused_for_another() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"store\.profile is for buckets of S3"
+    ):
+        open_store("gs://bucket/x", settings={"profile": "shop"})
+
+
+@pytest.mark.parametrize("url", ["gs://my-bucket/x", "az://recordings/x"])
+def test_a_cloud_that_does_not_answer_is_named(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "hush9hush")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "shop1")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "aHVzaDlodXNo")
+    nobody = {"endpoint": "http://127.0.0.1:9", "attempts": 1}
+
+    with pytest.raises(
+        StoreUnreachableError, match=r"is blackbox\.store\.endpoint right"
+    ):
+        open_store(url, settings=nobody).put("a", b"1")
+
+
+def test_azure_without_an_account_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for each in [name for name in os.environ if name.startswith("AZURE_")]:
+        monkeypatch.delenv(each)
+
+    with pytest.raises(StoreDeniedError, match="AZURE_STORAGE_ACCOUNT_NAME"):
+        open_store("az://recordings/x").check()
+
+
+def test_a_connection_string_of_azure_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = "DefaultEndpointsProtocol=http;AccountName=shop1;AccountKey=aHVzaA=="
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", parts)
+    store = open_store("az://recordings/dask")
+
+    link = store.link("report.html", expires=60)
+
+    assert link is not None
+    assert link.startswith("https://shop1.blob.core.windows.net/recordings/dask/report")

@@ -49,9 +49,14 @@ def policy(
     if write_only and read_only:
         raise click.UsageError("choose one of --write-only and --read-only")
     place = place_of(str(store_settings(store_url)["url"]))
-    if not isinstance(place, Bucket):
+    if not isinstance(place, Bucket) or place.scheme != "s3":
+        what = (
+            f"{place.url} is no bucket of S3"
+            if isinstance(place, Bucket)
+            else f"{place} is a folder"
+        )
         raise ConfigurationError(
-            f"{place} is a folder, and IAM policies are for buckets; name one as "
+            f"{what}, and IAM policies are for buckets of S3; name one as "
             "s3://bucket/prefix (`dask blackbox doctor` checks who can read a folder)"
         )
     if write_only:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from dask_blackbox.analyse.task_bundles import bundles_of, lost_bundles
@@ -94,7 +95,8 @@ def is_trusted(url: str, trusted: Iterable[str]) -> bool:
 def _within(place: Bucket | Path, trusted: Bucket | Path) -> bool:
     if isinstance(place, Bucket) and isinstance(trusted, Bucket):
         # A prefix is empty or ends in `/`: `runs` is not the beginning of `runs-2/`.
-        return place.name == trusted.name and place.prefix.startswith(trusted.prefix)
+        within = replace(place, prefix=trusted.prefix) == trusted
+        return within and place.prefix.startswith(trusted.prefix)
     if isinstance(place, Path) and isinstance(trusted, Path):
         real = Path(os.path.realpath(place))
         return real.is_relative_to(os.path.realpath(trusted))

@@ -14,6 +14,13 @@ from dask_blackbox.store.memory import MemoryStore
 from dask_blackbox.store.options import StoreOptions, gathered, shared_with
 from dask_blackbox.store.url import Bucket, default_folder, place_of
 
+_NEEDED = {
+    "s3": ("boto3", "s3"),
+    "gs": ("obstore", "gcs"),
+    "az": ("obstore", "azure"),
+}
+"""The library that each kind of bucket needs, and the extra that installs it."""
+
 __all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
 
 
@@ -25,8 +32,10 @@ def open_store(
     """Return the store at `url`; nothing is connected before the first blob.
 
     Args:
-        url: `s3://bucket/prefix`, `file:///folder` or the path of a folder.  None: the
-            setting `blackbox.store.url`, else the user's default folder.
+        url: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`,
+            `abfs://container@account.dfs.core.windows.net/prefix`, `file:///folder` or
+            the path of a folder.  None: the setting `blackbox.store.url`, else the user's
+            default folder.
         settings: Goes before what is configured under `blackbox.store`, by the same
             names.
 
@@ -36,14 +45,23 @@ def open_store(
     known = gathered(settings)
     place = _place(url, known)
     if isinstance(place, Bucket):
-        if find_spec("boto3") is None:
-            raise ConfigurationError(
-                f"{place.url} needs boto3: pip install 'dask-blackbox[s3]'"
-            )
+        return _bucket_store(place, StoreOptions.of(known, place.scheme))
+    return LocalStore(place, shared=shared_with(known["shared"]))
+
+
+def _bucket_store(place: Bucket, options: StoreOptions) -> Store:
+    library, extra = _NEEDED[place.scheme]
+    if find_spec(library) is None:
+        raise ConfigurationError(
+            f"{place.url} needs {library}: pip install 'dask-blackbox[{extra}]'"
+        )
+    if place.scheme == "s3":
         from dask_blackbox.store.s3 import S3Store
 
-        return S3Store(place, StoreOptions.of(known))
-    return LocalStore(place, shared=shared_with(known["shared"]))
+        return S3Store(place, options)
+    from dask_blackbox.store.cloud import CloudStore
+
+    return CloudStore(place, options)
 
 
 def store_settings(
@@ -63,7 +81,7 @@ def store_settings(
     known = gathered(settings)
     place = _place(url, known)
     if isinstance(place, Bucket):
-        StoreOptions.of(known)
+        StoreOptions.of(known, place.scheme)
     return known | {"url": place.url if isinstance(place, Bucket) else str(place)}
 
 

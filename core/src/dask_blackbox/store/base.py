@@ -122,6 +122,13 @@ def content_type_of(name: str) -> str:
     return _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
 
 
+def with_charset(content_type: str) -> str:
+    """Return a content type that says how its text is encoded."""
+    if content_type.startswith("text/") and "charset" not in content_type:
+        return f"{content_type}; charset=utf-8"
+    return content_type
+
+
 _MIB = 2**20
 _MOST_BYTES = {
     "json": 16 * _MIB,

@@ -103,7 +103,7 @@ def shared_with(value: object) -> bool | str:
 
 @dataclass(frozen=True, kw_only=True)
 class StoreOptions:
-    """Checked settings of an S3 store; timeouts in seconds."""
+    """Checked settings of a store in a bucket; timeouts in seconds."""
 
     endpoint: str | None
     region: str | None
@@ -119,13 +119,21 @@ class StoreOptions:
     attempts: int
 
     @classmethod
-    def of(cls, settings: Mapping[str, object]) -> StoreOptions:
+    def of(cls, settings: Mapping[str, object], scheme: str = "s3") -> StoreOptions:
         """Check what `gathered` returned.
+
+        Args:
+            scheme: Of the bucket, as `Bucket` has it.
 
         Raises:
             ConfigurationError: naming the setting and what it could be.
         """
         texts = {name: _text(name, settings[name]) for name in _TEXTS}
+        if scheme != "s3" and (others := [name for name in _TEXTS if texts[name]]):
+            raise ConfigurationError(
+                f"blackbox.store.{others[0]} is for buckets of S3; a {scheme}:// store uses "
+                "the credentials and keys of its own cloud, from the environment"
+            )
         if bool(texts["key"]) != bool(texts["secret"]):
             there, lacks = ("key", "secret") if texts["key"] else ("secret", "key")
             raise ConfigurationError(

@@ -7,7 +7,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +22,6 @@ from dask_blackbox.errors import (
     BlobNotFoundError,
     StoreDeniedError,
     StoreError,
-    StoreUnreachableError,
 )
 from dask_blackbox.store.base import (
     CHECK,
@@ -33,6 +31,14 @@ from dask_blackbox.store.base import (
     is_name,
     most_bytes,
     over_limit,
+    with_charset,
+)
+from dask_blackbox.store.bounds import (
+    CHECK_SECONDS,
+    LONGEST_LINK,
+    hasty,
+    longest,
+    within,
 )
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.s3_errors import Request, incomplete, not_s3, translated
@@ -44,13 +50,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PAGE = 1000
-_WEEK = 7 * 24 * 3600  # no presigned link lives longer
-_CHECK_SECONDS = 10.0
 _UNREPORTED = 64 * 2**20
 _PART = 2**20
-_SLOWEST = 64 * 1024
-_LONGEST_PAUSE = 20.0  # of boto3, between two attempts
-_MARGIN = 5.0
 
 
 class S3Store:
@@ -101,11 +102,11 @@ class S3Store:
             return self._client.generate_presigned_url(
                 "get_object",
                 Params={"Bucket": self._place.name, "Key": key},
-                ExpiresIn=max(1, min(int(expires), _WEEK)),
+                ExpiresIn=max(1, min(int(expires), LONGEST_LINK)),
             )
 
     def check(self) -> None:
-        _within(_CHECK_SECONDS, self._check, self._request("write").could_not)
+        within(CHECK_SECONDS, self._check, self._request("write").could_not)
 
     def server_time(self) -> float | None:
         """Return what time the server says it is, in epoch seconds; None: it does not say.
@@ -132,14 +133,7 @@ class S3Store:
             return credentials_found(self._options)
 
     def _check(self) -> None:
-        # The start of a run waits for this.
-        hasty = replace(
-            self._options,
-            connect_timeout=min(self._options.connect_timeout, 3.0),
-            read_timeout=min(self._options.read_timeout, 4.0),
-            attempts=min(self._options.attempts, 2),
-        )
-        client = self._made(hasty)
+        client = self._made(hasty(self._options))
         name = f"{CHECK}{uuid.uuid4().hex[:12]}"
         blob = b"blackbox" + uuid.uuid4().bytes
         self._put(client, name, blob, None)
@@ -170,7 +164,7 @@ class S3Store:
                 Bucket=self._place.name,
                 Key=self._place.prefix + name,
                 Body=blob,
-                ContentType=_with_charset(content_type or content_type_of(name)),
+                ContentType=with_charset(content_type or content_type_of(name)),
                 **more,
             ),
             request,
@@ -256,7 +250,7 @@ class S3Store:
 
     def _ask(self, work: Callable[[], _T], request: Request, *, size: int = 0) -> _T:
         with self._reported(request.doing, request.name):
-            return _within(_longest(self._options, size), work, request.could_not)
+            return within(longest(self._options, size), work, request.could_not)
 
     @cached_property
     def _client(self) -> S3Client:
@@ -306,50 +300,6 @@ def _read_body(body: Any, name: str, *, whole: bool) -> bytes:
             body.close()
             raise over_limit(name)
     return b"".join(parts)
-
-
-def _with_charset(content_type: str) -> str:
-    if content_type.startswith("text/") and "charset" not in content_type:
-        return f"{content_type}; charset=utf-8"
-    return content_type
-
-
-def _longest(options: StoreOptions, size: int = 0) -> float:
-    """Return how many seconds a request may take, all of its attempts included.
-
-    Args:
-        size: Bytes that are sent or received; less than 64 KiB a second is no answer.
-    """
-    each = options.connect_timeout + options.read_timeout
-    pauses = sum(min(_LONGEST_PAUSE, 2.0**n) for n in range(options.attempts - 1))
-    return options.attempts * (each + size / _SLOWEST) + pauses + _MARGIN
-
-
-def _within(seconds: float, work: Callable[[], _T], could_not: str) -> _T:
-    """Return what `work` returns, but wait for it no longer than `seconds`.
-
-    Raises:
-        StoreUnreachableError: if it takes longer; it is left to itself.
-    """
-    done: list[_T] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            failures.append(error)
-
-    thread = threading.Thread(target=run, name="blackbox-store", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failures:
-        raise failures[0]
-    if done:
-        return done[0]
-    raise StoreUnreachableError(
-        f"{could_not}: no answer within {seconds:g} s; check network, firewall and DNS"
-    )
 
 
 _SOMEWHERE = "us-east-1"

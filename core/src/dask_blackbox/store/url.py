@@ -15,6 +15,7 @@ from dask_blackbox.patterns import bounded
 
 _SCHEME = bounded(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _BUCKET = bounded(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_GOOGLE_BUCKET = bounded(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _CONTROL = bounded(r"[\x00-\x1f\x7f]")
 _LONGEST_PREFIX = 200
 _IN_CONTAINERS = (
@@ -24,22 +25,44 @@ _IN_CONTAINERS = (
 )
 
 _SUPPORTED = (
-    "a store is s3://bucket/prefix, file:///folder or the path of a folder "
+    "a store is s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, "
+    "file:///folder or the path of a folder "
     "(for S3 servers other than AWS, set blackbox.store.endpoint)"
 )
+_CLOUDS = {"s3": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+"""The scheme that names each kind of bucket, by what may be written."""
+_ACCOUNT = bounded(r"([a-z0-9]{3,24})\.(?:dfs|blob)\.[a-z0-9.-]{1,100}")
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket, and the prefix in it (empty or ending in `/`)."""
+    """A bucket, and a prefix in it.
+
+    Attributes:
+        name: Of the bucket; Azure's word for one is container.
+        prefix: Empty, or ending in `/`.
+        scheme: `s3`, `gs` (Google Cloud Storage) or `az` (Azure Blob Storage).
+        host: Of Azure's account, as `account.dfs.core.windows.net`; empty: the
+            environment names the account.
+    """
 
     name: str
     prefix: str
+    scheme: str = "s3"
+    host: str = ""
 
     @property
     def url(self) -> str:
         """Its URL, without a trailing `/`."""
-        return f"s3://{self.name}/{self.prefix}".rstrip("/")
+        scheme, name = self.scheme, self.name
+        if self.host:
+            scheme, name = "abfs", f"{name}@{self.host}"
+        return f"{scheme}://{name}/{self.prefix}".rstrip("/")
+
+    @property
+    def account(self) -> str | None:
+        """Azure's account, if the URL names one."""
+        return self.host.partition(".")[0] or None
 
 
 def place_of(url: str | os.PathLike[str]) -> Bucket | Path:
@@ -59,10 +82,10 @@ def place_of(url: str | os.PathLike[str]) -> Bucket | Path:
     if found is None:
         return _folder(text)
     scheme, rest = found[1].lower(), text[found.end() :]
-    if scheme in {"s3", "file"} and not found[2]:
+    if (scheme == "file" or scheme in _CLOUDS) and not found[2]:
         raise ConfigurationError(f"{_shown(text)} lacks the //; {_SUPPORTED}")
-    if scheme == "s3":
-        return _bucket(rest, text)
+    if scheme in _CLOUDS:
+        return _bucket(_CLOUDS[scheme], rest, text)
     if scheme == "file":
         return _file(rest, text)
     if not found[2]:
@@ -81,21 +104,29 @@ def _hint(scheme: str) -> str:
     return f"; {_SUPPORTED}"
 
 
-def _bucket(rest: str, text: str) -> Bucket:
+def _bucket(scheme: str, rest: str, text: str) -> Bucket:
     name, _, prefix = rest.partition("/")
-    if "@" in rest and ("@" in name or ":" in name):
+    host = ""
+    if scheme == "az" and "@" in name:
+        name, _, host = name.partition("@")
+    if ":" in name or (not host and "@" in name):
         raise ConfigurationError(
-            f"{_shown(text)} contains credentials; they belong in blackbox.store.key "
-            "and .secret, a profile or the environment"
+            f"{_shown(text)} contains credentials; they belong in "
+            "the environment, a profile, or blackbox.store.key and .secret"
         )
     if not name:
         raise ConfigurationError(f"{_shown(text)} contains no bucket; {_SUPPORTED}")
-    if not _BUCKET.fullmatch(name) or ".." in name or _is_address(name):
+    if host and not _ACCOUNT.fullmatch(host):
         raise ConfigurationError(
-            f"{name!r} cannot be a bucket: its name has 3 to 63 characters of a-z 0-9 "
-            ". and -, and begins and ends with a letter or digit"
+            f"{_shown(text)} names no storage account; its form is "
+            "abfs://container@account.dfs.core.windows.net/prefix"
         )
-    prefix = prefix.rstrip("/")
+    _check_bucket(scheme, name)
+    prefix = _checked_prefix(prefix.rstrip("/"), text)
+    return Bucket(name, f"{prefix}/" if prefix else "", scheme, host)
+
+
+def _checked_prefix(prefix: str, text: str) -> str:
     parts = prefix.split("/") if prefix else []
     if any(part in {"", ".", ".."} for part in parts):
         raise ConfigurationError(
@@ -110,7 +141,18 @@ def _bucket(rest: str, text: str) -> Bucket:
         raise ConfigurationError(
             f"the prefix in {_shown(text)} is longer than {_LONGEST_PREFIX} bytes"
         )
-    return Bucket(name, f"{prefix}/" if prefix else "")
+    return prefix
+
+
+def _check_bucket(scheme: str, name: str) -> None:
+    # Google's names have underscores as well, and names of domains are longer.
+    allowed = _GOOGLE_BUCKET if scheme == "gs" else _BUCKET
+    if not allowed.fullmatch(name) or ".." in name or _is_address(name):
+        letters = "a-z 0-9 . _ and -" if scheme == "gs" else "a-z 0-9 . and -"
+        raise ConfigurationError(
+            f"{name!r} cannot be a bucket: its name has 3 to 63 characters of {letters}, "
+            "and begins and ends with a letter or digit"
+        )
 
 
 def _is_address(name: str) -> bool:
