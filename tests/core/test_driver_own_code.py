@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from dask_blackbox.capture.driver.driver import code_of, describe_exception
 from dask_blackbox.capture.own_modules import found_here
-from dask_blackbox.driver.own_code import described
+from dask_blackbox.driver import own_code
+from dask_blackbox.driver.own_code import DriverCodeReporter, described
 
 
 def test_a_file_beside_the_script_is_found_and_not_imported(
@@ -92,3 +94,26 @@ def test_a_builtin_has_a_name_and_no_code() -> None:
     code = code_of(len)
 
     assert (code["name"], code["file"], code["hash"]) == ("len", None, None)
+
+
+def test_code_that_was_not_read_by_the_end_of_the_run_is_reported(
+    monkeypatch: pytest.MonkeyPatch, swallowed: object
+) -> None:
+    monkeypatch.setattr(own_code, "_TIMEOUT", 0.01)
+    go_on = threading.Event()
+    failures: list[tuple[str, str]] = []
+
+    def report(_facts: dict[str, object]) -> None:
+        go_on.wait()
+
+    reporter = DriverCodeReporter(
+        report,
+        failed=lambda doing, error: failures.append((doing, type(error).__name__)),
+    )
+
+    reporter.start()
+    reporter.finish()
+    go_on.set()
+
+    assert failures == [("the driver's own code", "TimeoutError")]
+    assert swallowed

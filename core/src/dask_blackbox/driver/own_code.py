@@ -19,7 +19,10 @@ from dask_blackbox.capture.own_modules import missing_there
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
-_TIMEOUT = 1.0
+_TIMEOUT = (
+    5.0  # seconds at the end of a run, of a driver whose first check still goes on
+)
+_DOING = "the driver's own code"
 
 
 class DriverCodeReporter:
@@ -28,14 +31,16 @@ class DriverCodeReporter:
     Args:
         report: Takes the particulars of a `driver-code` event; never blocks.
         function: Whose code the run is, where it is known.
+        failed: Takes what was not done and why, for the recording.
     """
 
     def __init__(
         self,
         report: Callable[[dict[str, object]], None],
         function: Callable[..., object] | None = None,
+        failed: Callable[[str, Exception], None] | None = None,
     ) -> None:
-        self._report, self._function = report, function
+        self._report, self._function, self._failed = report, function, failed
         self._known: set[str] = set()
         self._source = bool(setting("capture.source"))
         self._thread = threading.Thread(
@@ -53,18 +58,20 @@ class DriverCodeReporter:
             machine_facts,
         )
 
-        with guard("the driver's own code"):
+        with guard(_DOING, on_error=self._failed):
             facts = code_facts(self._known, source=self._source)
             self._report({**facts, "machine": machine_facts()})
 
     def finish(self) -> None:
-        """Report what was loaded since; takes a second at most."""
+        """Report what was loaded since; waits five seconds at most for the first check."""
         from dask_blackbox.capture.driver.driver_environment import code_facts
 
-        self._thread.join(_TIMEOUT)
-        if self._thread.is_alive():
-            return
-        with guard("the driver's own code"):
+        with guard(_DOING, on_error=self._failed):
+            self._thread.join(_TIMEOUT)
+            if self._thread.is_alive():
+                raise TimeoutError(
+                    f"its modules were not hashed within {_TIMEOUT:.0f} s of the run's end"
+                )
             facts = code_facts(self._known, source=self._source)
             if facts["modules"]:
                 self._report(dict(facts))

@@ -744,6 +744,7 @@ class Recording:
             self._code = DriverCodeReporter(
                 lambda facts: supervisor.event("driver-code", facts),
                 self._function,
+                supervisor.failed,
             )
             self._code.start()
         with guard("where the driver is"):
