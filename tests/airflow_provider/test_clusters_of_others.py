@@ -48,11 +48,12 @@ _TASKS = {
     "way",
     [
         "operator",
-        pytest.param("any client", marks=pytest.mark.nightly),
-        pytest.param("hook", marks=pytest.mark.nightly),
+        "any client",
+        "hook",
     ],
 )
 @pytest.mark.timeout(600)
+@pytest.mark.nightly
 def test_the_cluster_is_as_before(
     way: str, airflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ def _document(store: Path, job: str, run_id: str, name: str) -> Any:
     return json.loads((store / RunAddress.of(job, run_id, 1).folder / name).read_text())
 
 
+@pytest.mark.nightly
 def test_a_decorated_function_is_an_observed_task(airflow: Any, tmp_path: Path) -> None:
     dag = airflow.load(
         f"""
@@ -96,6 +97,7 @@ with DAG("decorated_mapped"):
     assert values == {"join": ["MoMo", "TuTu"]}
 
 
+@pytest.mark.nightly
 def test_the_client_may_follow_what_airflow_fills(airflow: Any) -> None:
     dag = airflow.load(
         """

@@ -12,6 +12,7 @@ from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.tab.recordings import place_of, recordings_of
 
 
+@pytest.mark.nightly
 def test_each_instance_of_a_mapped_command_has_its_own_recording_in_the_tab(
     airflow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def loud():
 """
 
 
+@pytest.mark.nightly
 def test_the_next_try_begins_with_the_verdict_on_the_one_before(airflow: Any) -> None:
     ran = airflow.run(
         f"""{_WORK}

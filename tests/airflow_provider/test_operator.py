@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 
 def test_the_callables_dask_work_goes_to_the_tasks_own_cluster(airflow: Any) -> None:
     ran = airflow.run(
@@ -59,6 +61,7 @@ def test_a_callable_gets_the_client_the_context_and_its_rendered_arguments(
     ]
 
 
+@pytest.mark.nightly
 def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
     ran = airflow.run(
         """

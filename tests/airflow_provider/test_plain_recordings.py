@@ -104,6 +104,7 @@ with DAG("plainly_recorded"):
     assert "currency" in tab(bad, "report.html")
 
 
+@pytest.mark.nightly
 def test_each_of_several_recordings_of_a_task_is_shown(
     airflow: Any, tab: Tab, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ with DAG("within"):
     assert [json.loads(card)["job"] for _, card in tries] == ["within.work", "inner"]
 
 
+@pytest.mark.nightly
 def test_airflows_configuration_names_the_store_and_the_log_the_tab(
     airflow: Any, tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +184,11 @@ with DAG("configured"):
     ("raised", "ended"),
     [
         ("AirflowSkipException('no orders')", ("succeeded", None)),
-        ("AirflowTaskTimeout('Timeout')", ("failed", "stopped-by-host")),
+        pytest.param(
+            "AirflowTaskTimeout('Timeout')",
+            ("failed", "stopped-by-host"),
+            marks=pytest.mark.nightly,
+        ),
         ("ValueError('no orders')", ("failed", "driver-exception")),
     ],
 )
@@ -260,6 +266,7 @@ with DAG("plainly_stopped"):
     assert said == card["headline"]
 
 
+@pytest.mark.nightly
 def test_the_recording_of_a_command_is_found_without_being_announced(
     airflow: Any, tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

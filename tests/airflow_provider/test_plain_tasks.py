@@ -76,6 +76,7 @@ def test_a_plain_task_with_a_local_cluster_works_and_is_recorded(
     assert card["headline"] in ran.messages
 
 
+@pytest.mark.nightly
 def test_workers_of_a_plain_task_import_airflow_and_refuse_its_variables(
     airflow: Any, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_plain_task_that_fails_keeps_its_exception_and_has_a_verdict(
 
 
 @needs_exception_in_callbacks
+@pytest.mark.nightly
 def test_a_plain_task_whose_result_cannot_be_stored_has_airflows_error_and_a_verdict(
     airflow: Any, store: Path
 ) -> None:
@@ -178,6 +180,7 @@ def test_a_plain_task_whose_result_cannot_be_stored_has_airflows_error_and_a_ver
     )
 
 
+@pytest.mark.nightly
 def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> None:
     import sys
 
@@ -214,7 +217,11 @@ def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> Non
             "client.gather(client.map(share, [2, 1, 0]))",
             "ZeroDivisionError in 'share': division by zero",
         ),
-        ("raise LookupError('no orders')", "LookupError in the driver: no orders"),
+        pytest.param(
+            "raise LookupError('no orders')",
+            "LookupError in the driver: no orders",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_the_verdict_on_a_bash_task_is_on_what_its_python_raised(
@@ -245,6 +252,7 @@ def test_the_verdict_on_a_bash_task_is_on_what_its_python_raised(
     assert "Bash command failed" not in json.dumps(card)
 
 
+@pytest.mark.nightly
 def test_the_verdict_on_a_command_that_fails_before_dask_is_on_what_it_printed(
     airflow: Any, store: Path
 ) -> None:
@@ -264,6 +272,7 @@ def test_the_verdict_on_a_command_that_fails_before_dask_is_on_what_it_printed(
     assert "No module named 'a_package_that_is_not_there'" in card["verdict"]["title"]
 
 
+@pytest.mark.nightly
 def test_the_command_that_a_function_returns_is_recorded(
     airflow: Any, store: Path
 ) -> None:
@@ -294,6 +303,7 @@ def test_the_command_that_a_function_returns_is_recorded(
     assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
+@pytest.mark.nightly
 def test_the_last_line_of_a_bash_task_is_still_its_own(
     airflow: Any, store: Path
 ) -> None:
@@ -385,6 +395,7 @@ def test_a_worker_process_of_a_plain_task_prints_one_failed_task(
     assert capfd.readouterr().err.count("Compute Failed") == 1
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_a_task_leaves_open_logs_nothing_below_the_end_of_the_task(
     airflow: Any, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

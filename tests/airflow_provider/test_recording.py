@@ -237,6 +237,7 @@ with DAG({dag_id!r}):
     assert "session.py" not in ran.log.partition("::group::")[0]
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_does_not_come_up_is_on_the_card(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -262,6 +263,7 @@ with DAG("no_cluster_at_all"):
     assert "the quota is used up" in card["verdict"]["cause"]
 
 
+@pytest.mark.nightly
 def test_each_try_and_each_mapped_instance_is_a_recording_of_its_own(
     airflow: Any, tmp_path: Path
 ) -> None:

@@ -124,7 +124,11 @@ with DAG("ended_before"):
     ("comes", "said"),
     [
         ("raise AirflowTaskTimeout('Timeout')", "execution_timeout"),
-        ("os.kill(os.getpid(), signal.SIGTERM)", "marked failed"),
+        pytest.param(
+            "os.kill(os.getpid(), signal.SIGTERM)",
+            "marked failed",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_what_airflow_ends_while_the_cluster_closes_is_in_the_log(
@@ -174,7 +178,12 @@ with DAG("closing_slowly"):
 @pytest.mark.parametrize(
     ("moment", "state", "said"),
     [
-        ("cluster", "failed", "this task was stopped before its work began"),
+        pytest.param(
+            "cluster",
+            "failed",
+            "this task was stopped before its work began",
+            marks=pytest.mark.nightly,
+        ),
         (
             "work",
             "success",
@@ -261,6 +270,7 @@ with DAG("out_of_time"):
 
 
 @pytest.mark.usefixtures("unhurried")
+@pytest.mark.nightly
 def test_a_timeout_that_comes_while_the_recording_ends_is_no_signal(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -336,6 +346,7 @@ with DAG("often_stopped", params={{"out_of_time": Param(False)}}):
     assert past["stopped"] == 1
 
 
+@pytest.mark.nightly
 def test_a_task_that_defers_has_not_failed(airflow: Any, tmp_path: Path) -> None:
     ran = airflow.run(
         f"""
@@ -367,7 +378,8 @@ with DAG("deferring"):
     assert (card["state"], card["verdict"]) == ("succeeded", None)
 
 
-@pytest.mark.parametrize("code", [0, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("code", [0, 3])
 def test_a_task_that_exits_has_failed_whatever_its_code(
     airflow: Any, tmp_path: Path, code: int
 ) -> None:

@@ -11,6 +11,7 @@ from stored_events import details
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.nightly
 def test_a_registration_that_timed_out_is_tried_again(
     homes: Callable[[], Home],
 ) -> None:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.processes
 
 CHECKOUT = str(Path(__file__).parents[2])
 TASKS, LINES = 50, 500
-NIGHTLY_KINDS = ("threads", "tls", "bare", "adaptive")
-KINDS = ("nanny", "asynchronous", "uninstalled", *NIGHTLY_KINDS)
+NIGHTLY_KINDS = ("asynchronous", "threads", "tls", "bare", "adaptive")
+KINDS = ("nanny", "uninstalled", *NIGHTLY_KINDS)
 DEADLY = ("nanny", "bare", "uninstalled")
 Runs = Callable[[str], ScenarioRun]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import gzip
 import io
 import json
 import os
@@ -35,7 +34,16 @@ import pandas as pd
 from distributed import Client, LocalCluster
 from dask_blackbox import recording
 
-FOLDER = Path(sys.argv[3])
+STORE, FOLDER = sys.argv[1], Path(sys.argv[2])
+NIGHTS = {"good": ("amount", 1_000), "failed": ("Amount", 1_000), "larger": ("amount", 10_000)}
+
+def write_input(column, rows):
+    lines = "12\\n" * rows
+    for number in range(3):
+        header = column if number == 1 else "amount"
+        (FOLDER / f"sales-{number}.csv").write_text(header + "\\n" + lines)
+        with gzip.open(FOLDER / f"till-{number}.csv.gz", "wt") as file:
+            file.write("amount\\n" + lines)
 
 def rows_of(number):
     with gzip.open(FOLDER / f"till-{number}.csv.gz", "rt") as file:
@@ -44,54 +52,42 @@ def rows_of(number):
 def total(number):
     return int(pd.read_csv(FOLDER / f"sales-{number}.csv")["amount"].sum())
 
+def night(client, run):
+    with recording(client, store=STORE, job="sales", run_id=run):
+        client.gather(client.map(rows_of, range(3), pure=False))
+        client.gather(client.map(total, range(3), pure=False))
+
 def main():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        with recording(client, store=sys.argv[1], job="sales", run_id=sys.argv[2]):
-            client.gather(client.map(rows_of, range(3)))
-            client.gather(client.map(total, range(3)))
+        for run, (column, rows) in NIGHTS.items():
+            write_input(column, rows)
+            try:
+                night(client, run)
+            except KeyError as error:
+                print(run, error)
 
 if __name__ == "__main__":
     main()
 """
 
 
-def write_input(folder: Path, *, rows: int) -> None:
-    folder.mkdir(exist_ok=True)
-    for number in range(3):
-        text = "amount\n" + "12\n" * rows
-        (folder / f"sales-{number}.csv").write_text(text)
-        with gzip.open(folder / f"till-{number}.csv.gz", "wt") as file:
-            file.write(text)
-
-
-def night(tmp_path: Path, run: str) -> Run:
-    script = tmp_path / "job.py"
-    script.write_text(JOB)
-    command = [
-        sys.executable,
-        str(script),
-        str(tmp_path / "store"),
-        run,
-        str(tmp_path / "in"),
-    ]
-    subprocess.run(
-        command, cwd=tmp_path, timeout=scaled(300), check=False, capture_output=True
-    )
-    return find_run(open_store(str(tmp_path / "store")), f"sales/{run}")
-
-
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Return a good night, one with ten times the rows, and one with another column."""
-    tmp_path = tmp_path_factory.mktemp("sales")
-    write_input(tmp_path / "in", rows=1_000)
-    found = {"good": night(tmp_path, "good")}
-    (tmp_path / "in" / "sales-1.csv").write_text("Amount\n" + "12\n" * 1_000)
-    found["failed"] = night(tmp_path, "failed")
-    write_input(tmp_path / "in", rows=10_000)
-    found["larger"] = night(tmp_path, "larger")
-    return found
+    """Return a good night, one with another column, and one with ten times the rows."""
+    folder = tmp_path_factory.mktemp("sales")
+    (folder / "in").mkdir()
+    (folder / "job.py").write_text(JOB)
+    ended = subprocess.run(
+        [sys.executable, "job.py", "store", "in"],
+        cwd=folder, timeout=scaled(300), check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    store = open_store(str(folder / "store"))
+
+    assert ended.stdout == "failed 'amount'\n"
+    return {
+        run: find_run(store, f"sales/{run}") for run in ("good", "failed", "larger")
+    }
 
 
 def test_each_file_is_recorded_with_its_size(nights: dict[str, Run]) -> None:

@@ -60,6 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return find_run(open_store(store), "sondes/one")
 
 
+@pytest.mark.nightly
 def test_what_a_worker_that_does_not_start_waits_for_is_recorded(run: Run) -> None:
     reports = run.of(WorkerStarting)
     assert len({each.pid for each in reports}) == 1
@@ -67,6 +68,7 @@ def test_what_a_worker_that_does_not_start_waits_for_is_recorded(run: Run) -> No
     assert [Path(each).name for each in reports[0].files] == ["calibration.json"]
 
 
+@pytest.mark.nightly
 def test_the_headline_says_what_it_waits_for(run: Run) -> None:
     verdict = run.card().verdict
 

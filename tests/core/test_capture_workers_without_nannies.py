@@ -65,7 +65,9 @@ def test_nothing_is_left_behind(finished: ScenarioRun) -> None:
     assert finished.home.left_over() == []
 
 
-@pytest.mark.parametrize("processes", [True, False])
+@pytest.mark.parametrize(
+    "processes", [True, pytest.param(False, marks=pytest.mark.nightly)]
+)
 def test_stacks_are_written_at_sigterm_in_a_workers_own_process_alone(
     tmp_path: Path, *, processes: bool
 ) -> None:

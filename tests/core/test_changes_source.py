@@ -100,7 +100,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("source", [True, False], ids=["recorded", "not recorded"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(True, id="recorded", marks=pytest.mark.nightly),
+        pytest.param(False, id="not recorded"),
+    ],
+)
 def test_the_source_is_recorded_where_it_is_asked_for(
     tmp_path: Path, *, source: bool
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_recorder_whose_clock_is_set_back_does_not_seem_to_be_lost(
     assert [0 < (each.lasted or 0) < HOUR for each in later] == [True, True]
 
 
+@pytest.mark.nightly
 def test_a_scheduler_whose_clock_is_set_forward_reports_no_stall(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

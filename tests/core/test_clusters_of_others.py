@@ -99,7 +99,7 @@ def _recorded(
     "way",
     [
         _by_recording,
-        _killed,
+        pytest.param(_killed, marks=pytest.mark.nightly),
         *(
             pytest.param(each, marks=pytest.mark.nightly)
             for each in (_by_command, _by_record, _killed_with_its_recorder)

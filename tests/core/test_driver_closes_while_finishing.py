@@ -39,6 +39,7 @@ def test_nothing_is_lost_of_a_cluster_that_closes_once_the_recorder_has_left_it(
     assert card.numbers["deaths"] == 0
 
 
+@pytest.mark.nightly
 def test_the_recorder_prepares_for_an_end_that_is_near_and_goes_on_recording(
     tmp_path: Path,
 ) -> None:

@@ -35,6 +35,7 @@ def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_command_whose_scheduler_only_it_can_reach_is_recorded_in_full(
     homes: Callable[[], Home],
 ) -> None:

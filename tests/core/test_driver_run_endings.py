@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from dask_blackbox import Run
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
 pytestmark = pytest.mark.processes
 
-ScenarioRuns = dict[str, Future[ScenarioRun]]
+ScenarioRuns = Callable[[str], ScenarioRun]
 ENDS = {
     # how it ends: its exit code, the state, the exception, the exit code reported
     "fine": (0, "succeeded", None, None),
@@ -32,18 +33,28 @@ ENDS = {
 }
 CHECKOUT = str(Path(__file__).parents[2])
 KILLED = ("sigkill", "sigterm")
+NIGHTLY_ENDS = ("untellable", "surrogate", "exit-0", "exit-none", "exit-text")
+
+
+def ends(*without: str) -> list[ParameterSet]:
+    """Return the ends as parameters, but some."""
+    return [
+        pytest.param(each, marks=[pytest.mark.nightly] * (each in NIGHTLY_ENDS))
+        for each in ENDS
+        if each not in without
+    ]
 
 
 @pytest.fixture(scope="module")
-def finished_runs(homes: Callable[[], Home]) -> Iterator[ScenarioRuns]:
-    """Return a run for each end; two are in the air at a time."""
+def finished_runs(homes: Callable[[], Home]) -> ScenarioRuns:
+    """Return what runs a driver that ends in a way, once."""
 
+    @cache
     def finished(how: str) -> ScenarioRun:
         # No store is given: a folder of the user's is the default.
         return run_scenario(homes(), "endings.py", "", how, code=None)
 
-    with ThreadPoolExecutor(2) as pilots:
-        yield {how: pilots.submit(finished, how) for how in ENDS}
+    return finished
 
 
 def recording_of(finished: ScenarioRun) -> Run:
@@ -53,11 +64,11 @@ def recording_of(finished: ScenarioRun) -> Run:
     return Run.open(folder)
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ends())
 def test_the_driver_ends_as_it_would_have(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
 
     assert finished.code == ENDS[how][0]
     assert finished.reported.get("result") == ("the result" if how == "fine" else None)
@@ -65,11 +76,11 @@ def test_the_driver_ends_as_it_would_have(
     assert "dask-blackbox" not in finished.errors.replace(CHECKOUT, "")
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ends())
 def test_the_recording_reports_how_the_driver_ended(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
-    run = recording_of(finished_runs[how].result())
+    run = recording_of(finished_runs(how))
     _, state, exception, exit_code = ENDS[how]
 
     assert run.state == state
@@ -79,9 +90,9 @@ def test_the_recording_reports_how_the_driver_ended(
     assert (reported.exception if reported else None) == exception
 
 
-@pytest.mark.parametrize("how", [how for how in ENDS if how not in KILLED])
+@pytest.mark.parametrize("how", ends(*KILLED))
 def test_the_driver_holds_the_card(finished_runs: ScenarioRuns, how: str) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
 
     assert finished.card.state == ENDS[how][1]
     assert finished.card.completeness == {
@@ -100,7 +111,7 @@ def test_the_driver_holds_the_card(finished_runs: ScenarioRuns, how: str) -> Non
 def test_a_driver_that_is_killed_leaves_a_final_recording(
     finished_runs: ScenarioRuns, how: str
 ) -> None:
-    run = recording_of(finished_runs[how].result())
+    run = recording_of(finished_runs(how))
     card = run.store.get(f"{run.folder}card.json")
 
     assert b'"aborted"' in card
@@ -109,11 +120,12 @@ def test_a_driver_that_is_killed_leaves_a_final_recording(
     ]
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_reported_is_reported_as_far_as_it_can(
     finished_runs: ScenarioRuns,
 ) -> None:
-    ending = recording_of(finished_runs["untellable"].result()).ending
-    strange = recording_of(finished_runs["surrogate"].result()).ending
+    ending = recording_of(finished_runs("untellable")).ending
+    strange = recording_of(finished_runs("surrogate")).ending
 
     assert ending is not None
     assert ending.exception is not None
@@ -124,7 +136,7 @@ def test_what_cannot_be_reported_is_reported_as_far_as_it_can(
 
 
 def test_parameters_of_any_shape_are_recorded(finished_runs: ScenarioRuns) -> None:
-    [driver] = details(recording_of(finished_runs["fine"].result()), "driver-attached")
+    [driver] = details(recording_of(finished_runs("fine")), "driver-attached")
 
     assert driver["parameters"]["how"] == "fine"
     assert list(driver["parameters"]["odd"]) == ["('a', 1)"]
@@ -134,15 +146,15 @@ def test_parameters_of_any_shape_are_recorded(finished_runs: ScenarioRuns) -> No
 def test_the_default_store_is_a_folder_of_the_users(
     finished_runs: ScenarioRuns,
 ) -> None:
-    finished = finished_runs["fine"].result()
+    finished = finished_runs("fine")
 
     assert finished.card.links["recording"].startswith(str(finished.home.data))
     assert (finished.card.job, finished.card.run_id) == ("endings", "fine")
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ends())
 def test_nothing_is_left_behind(finished_runs: ScenarioRuns, how: str) -> None:
-    finished = finished_runs[how].result()
+    finished = finished_runs(how)
     finished.home.quiet()
 
     assert finished.home.left_over() == []

@@ -36,7 +36,10 @@ def _kill_by_a_timer(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.parametrize(
     ("kill", "function"),
-    [(_kill_by_itself, "_kill_by_itself"), (_kill_by_a_timer, None)],
+    [
+        (_kill_by_itself, "_kill_by_itself"),
+        pytest.param(_kill_by_a_timer, None, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_signal_of_the_drivers_own_code_is_recorded(
     tmp_path: Path,

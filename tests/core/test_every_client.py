@@ -57,6 +57,7 @@ def test_a_client_that_stays_is_recorded_by_each_recording(tmp_path: Path) -> No
     assert (tasks_of(first), tasks_of(second)) == (3, 4)
 
 
+@pytest.mark.nightly
 def test_attaching_such_a_client_again_changes_nothing(tmp_path: Path) -> None:
     with recording(store=tmp_path, job="etl") as rec, Client(**IN_PROCESS) as client:
         rec.attach(client)
@@ -66,6 +67,7 @@ def test_attaching_such_a_client_again_changes_nothing(tmp_path: Path) -> None:
     assert rec.card.completeness["complete"]
 
 
+@pytest.mark.nightly
 def test_a_client_of_another_thread_is_recorded(tmp_path: Path) -> None:
     def work() -> None:
         with Client(**IN_PROCESS) as client:
@@ -119,7 +121,9 @@ def test_asynchronous_clients_are_recorded(tmp_path: Path) -> None:
     assert tasks_of(asyncio.run(both())) == 7
 
 
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize(
+    "given", [True, pytest.param(False, marks=pytest.mark.nightly)]
+)
 def test_other_clients_are_left_alone_where_one_is_given_or_none_is_wanted(
     tmp_path: Path,
     given: bool,  # noqa: FBT001
@@ -137,6 +141,7 @@ def test_other_clients_are_left_alone_where_one_is_given_or_none_is_wanted(
     assert tasks_of(rec) == (3 if given else 0)
 
 
+@pytest.mark.nightly
 def test_recordings_one_after_another_share_a_socket_of_their_scheduler(
     tmp_path: Path,
 ) -> None:

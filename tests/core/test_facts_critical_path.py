@@ -98,6 +98,7 @@ def test_inputs_that_wait_for_each_other_end_no_reader() -> None:
     assert len(chain_of(run)) == 1
 
 
+@pytest.mark.nightly
 def test_the_input_that_a_task_waited_for_is_recorded(
     homes: Callable[[], Home],
 ) -> None:

@@ -16,6 +16,7 @@ SOURCES = Path(__file__).parents[2] / "core" / "src" / "dask_blackbox"
 SCRIPT = Path(__file__).parents[1] / "support" / "first_decoding.py"
 
 
+@pytest.mark.nightly
 def test_threads_that_decode_first_thing_do_not_crash() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "60"],

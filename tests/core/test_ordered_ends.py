@@ -198,6 +198,7 @@ def test_progress_counts_no_ordered_end() -> None:
         pytest.param("fails", "driver-exception", marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.nightly
 def test_a_cluster_object_that_ends_workers_by_signals(
     how: str, verdict: str | None, homes: Callable[[], Home]
 ) -> None:

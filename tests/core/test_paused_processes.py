@@ -13,6 +13,7 @@ from scenario_runs import Home, run_scenario
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.nightly
 def test_pauses_of_worker_and_driver_are_recorded_and_are_no_waiting(
     homes: Callable[[], Home],
 ) -> None:

@@ -124,7 +124,8 @@ def is_absent(server: EmbeddedS3, action: str, key: str) -> bool:
     return action == GET and key.removeprefix(f"{PREFIX}/") not in names
 
 
-@pytest.mark.parametrize("job", ["one", pytest.param("all", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("job", ["one", "all"])
 def test_write_only_credentials_record_and_lack_the_history_only(
     proxy: FaultyS3, client: Client, job: str
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_driver_that_waits_until_no_child_is_left_finds_its_own_alone(
     assert details(finished.run, "recorder-restarted") == []
 
 
+@pytest.mark.nightly
 def test_a_driver_that_ignores_the_end_of_its_children_is_recorded(
     homes: Callable[[], Home],
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_driver_that_ignores_the_end_of_its_children_is_recorded(
     assert details(finished.run, "recorder-restarted") == []
 
 
+@pytest.mark.nightly
 def test_a_handler_that_reaps_all_children_finds_one_more_at_most(
     homes: Callable[[], Home],
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_handler_that_reaps_all_children_finds_one_more_at_most(
     assert details(finished.run, "recorder-restarted") == []
 
 
+@pytest.mark.nightly
 def test_a_recorder_that_takes_over_is_no_child_either(
     homes: Callable[[], Home],
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_cluster_that_outlives_its_driver_is_left_clean(
     assert its_home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_driver_that_ends_well_on_a_cluster_that_lost_another_is_recorded(
     homes: Callable[[], Home], lasting: tuple[Home, str]
 ) -> None:

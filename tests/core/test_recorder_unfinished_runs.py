@@ -16,6 +16,7 @@ from stored_runs import Shelf
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.nightly
 def test_a_lost_recording_is_finished_by_the_next_one_of_its_job(
     homes: Callable[[], Home],
 ) -> None:

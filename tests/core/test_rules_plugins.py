@@ -66,6 +66,7 @@ def test_an_older_recording_names_the_plugin_where_the_drivers_line_does() -> No
     assert "The worker plugin failed" in verdict("plugin").title
 
 
+@pytest.mark.nightly
 def test_a_plugin_that_fails_on_a_running_worker_is_the_verdict(
     homes: Callable[[], Home],
 ) -> None:

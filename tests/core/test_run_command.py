@@ -55,6 +55,8 @@ ENDS = {
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
 NIGHTLY_ENDS = (
+    "before_any_client",
+    "kill_a_worker",
     "nest",
     "never_close",
     "before_its_child",

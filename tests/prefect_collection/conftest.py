@@ -28,6 +28,7 @@ import httpx
 import pytest
 from conditions import scaled
 from dask_blackbox import RunCard
+from flow_clusters import close_shared_cluster
 
 _HOSTS_OWN = (
     # Prefect's test harness and its SQLite clean up after the loop they belong to.
@@ -57,6 +58,7 @@ def _prefect() -> Iterator[None]:
         off: Any = {} if heartbeat is None else {heartbeat: None}
         with _server(prefect_test_harness), settings.temporary_settings(off):
             yield
+            close_shared_cluster()
 
 
 @contextmanager

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from flow_clusters import shared_runner
 from prefect import task
 from prefect.cache_policies import INPUTS
-from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 def test_results_from_prefects_cache_are_counted_apart(
@@ -27,16 +25,16 @@ def test_results_from_prefects_cache_are_counted_apart(
 
     salt = str(tmp_path)  # Prefect's cache outlives this test
 
-    @observed_flow(name="cached", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
-    def cached(days: int) -> int:
-        return sum(loaded.submit(day, salt).result() for day in range(days))
+    @observed_flow(name="cached", task_runner=shared_runner())
+    def cached() -> int:
+        days = [*range(3), *range(5)]
+        return sum(loaded.submit(day, salt).result() for day in days)
 
-    cached(3)
-    cached(5)
+    cached()
 
     card = prefect.newest("cached", store).card
-    assert (card.numbers["tasks"], card.numbers["cached"]) == (5, 3)
-    assert ": 2 tasks and 3 from a cache on 1 worker" in card.headline
+    assert (card.numbers["tasks"], card.numbers["cached"]) == (8, 3)
+    assert ": 5 tasks and 3 from a cache on 1 worker" in card.headline
     page = prefect.newest("cached", store).artifacts["dask-run-cached"]
     slowest = page.partition("### Slowest tasks")[2]
-    assert slowest.count("](<") == 2
+    assert slowest.count("](<") == 5

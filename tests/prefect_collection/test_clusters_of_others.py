@@ -34,6 +34,7 @@ def doubles() -> int:
 # The cluster has the newest versions of everything, not those of the lock.
 @pytest.mark.filterwarnings("ignore:Mismatched versions found")
 @pytest.mark.timeout(600)
+@pytest.mark.nightly
 def test_the_cluster_is_as_before(tmp_path: Path) -> None:
     python = python_with("prefect-dask", tmp_path / "bare")
     with cluster_of_others(tmp_path, python=python) as address:

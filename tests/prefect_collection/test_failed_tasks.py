@@ -10,17 +10,15 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from flow_clusters import shared_cluster, shared_runner
 from prefect import flow, pause_flow_run, task
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
-from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 @task
@@ -46,7 +44,7 @@ def doubled(part: int) -> int:
 def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     asked: str, prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="cleans", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="cleans", task_runner=shared_runner())
     def cleans() -> list[Any]:
         futures: list[PrefectFuture[int]] = [cleaned.submit(i) for i in range(3)]
         if asked == "for others":  # which Prefect never begins
@@ -70,7 +68,7 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
 def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="waits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="waits", task_runner=shared_runner())
     def waits() -> None:
         needs: Any = doubled
         needs.submit(cleaned.submit(2)).result()
@@ -96,10 +94,11 @@ def test_a_task_that_prefect_never_ran_names_the_one_that_it_waited_for(
     assert f"Never ran: {why}, which failed: {failed}" in logged
 
 
+@pytest.mark.nightly
 def test_the_bare_task_runner_says_why_a_task_never_ran(
     prefect: Any, store: Path
 ) -> None:
-    @flow(name="waits-bare", task_runner=BlackboxTaskRunner(cluster_kwargs=TINY))  # type: ignore[arg-type]
+    @flow(name="waits-bare", task_runner=BlackboxTaskRunner(address=shared_cluster()))  # type: ignore[arg-type]
     def waits_bare() -> None:
         needs: Any = doubled
         with pytest.raises(UnfinishedRun, match=r"'cleaned-.* part 2 has no header"):
@@ -124,7 +123,7 @@ def unanswered() -> int:
 def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="waits-twice", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="waits-twice", task_runner=shared_runner())
     def waits_twice() -> None:
         needs: Any = doubled
         needs.submit(needs.submit(unanswered.submit())).result()
@@ -158,7 +157,7 @@ def test_each_task_of_a_chain_that_prefect_never_ran_names_the_one_that_failed(
 def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
     prefect: Any, store: Path
 ) -> None:
-    runner: Any = DaskTaskRunner(cluster_kwargs=TINY)
+    runner: Any = shared_runner()
 
     @flow(name="plain-subflow", task_runner=runner)
     def subflow() -> list[int]:
@@ -193,7 +192,7 @@ def fetched(seconds: float) -> float:
 def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="fetches", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="fetches", task_runner=shared_runner())
     def fetches() -> None:
         fetched.submit(0.1).result()
         fetched.submit(3).result()
@@ -216,7 +215,7 @@ def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
 def test_a_flow_that_returns_a_failed_state_failed_of_its_message(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="refuses", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="refuses", task_runner=shared_runner())
     def refuses() -> Any:
         return Failed(message="the quality gate is closed")
 
@@ -226,11 +225,11 @@ def test_a_flow_that_returns_a_failed_state_failed_of_its_message(
     assert verdict.title == "FailedRun in the driver: the quality gate is closed"
 
 
-@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("code", [pytest.param(0, marks=pytest.mark.nightly), 3])
 def test_a_flow_that_exits_has_crashed_whatever_its_code(
     code: int, prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="exits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="exits", task_runner=shared_runner())
     def exits() -> None:
         sys.exit(code)
 
@@ -247,7 +246,7 @@ def test_a_flow_that_exits_has_crashed_whatever_its_code(
 def test_a_pause_that_nobody_ended_names_prefects_limit(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="pauses", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="pauses", task_runner=shared_runner())
     def pauses() -> None:
         doubled.submit(1).result()
         pause_flow_run(timeout=2, poll_interval=1)
@@ -271,7 +270,7 @@ def napped(part: int) -> int:
 def test_task_runs_that_the_flow_kept_no_future_of_are_called_that(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="drops", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="drops", task_runner=shared_runner())
     def drops() -> int:
         napped.map(range(4))
         return doubled.submit(1).result()

@@ -7,24 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from flow_clusters import shared_runner
 from prefect import task
 from prefect.context import SettingsContext, serialize_context
 from prefect.settings import (
     PREFECT_LOGGING_TO_API_MAX_LOG_SIZE,
     temporary_settings,
 )
-from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 from prefect_dask_blackbox.fast_submit import FastSubmit
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-TINY: dict[str, Any] = {
-    "n_workers": 1,
-    "threads_per_worker": 1,
-    "dashboard_address": ":0",
-}
 
 
 def serialized() -> dict[str, Any]:
@@ -73,9 +67,7 @@ def add(*numbers: int) -> int:
 
 
 def test_tasks_run_with_the_settings_of_their_submit(prefect: Any, store: Path) -> None:
-    @observed_flow(
-        name="fast", fast_submit=True, task_runner=DaskTaskRunner(cluster_kwargs=TINY)
-    )
+    @observed_flow(name="fast", fast_submit=True, task_runner=shared_runner())
     def fast() -> int:
         any_size: Any = log_size
         any_add: Any = add

@@ -13,6 +13,7 @@ import dask
 import pytest
 from conditions import scaled
 from distributed import KilledWorker
+from flow_clusters import shared_runner
 from prefect import flow, task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import TaskRunFilter
@@ -108,7 +109,7 @@ def test_a_flow_that_succeeds_shows_its_card_and_links(
 def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="chained", task_runner=tiny())
+    @observed_flow(name="chained", task_runner=shared_runner())
     def chained() -> float:
         four: Any = inc.submit(3)
         quotient: float = divide.submit(four).result()
@@ -126,7 +127,7 @@ def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
     @observed_flow
-    @flow(name="fails", task_runner=tiny())
+    @flow(name="fails", task_runner=shared_runner())
     def fails() -> float:
         return divide.submit(0).result()
 
@@ -206,6 +207,7 @@ def die_once(folder: str) -> None:
     signal.pause()
 
 
+@pytest.mark.nightly
 def test_a_task_run_that_ended_a_worker_is_on_the_card_though_dask_had_not_given_it_up(
     prefect: Any, store: Path, tmp_path: Path
 ) -> None:
@@ -373,7 +375,7 @@ def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
 
     flag = store.parent / "began"
 
-    @observed_flow(name="leaves", task_runner=tiny())
+    @observed_flow(name="leaves", task_runner=shared_runner())
     def leaves() -> str:
         import time
 
@@ -432,7 +434,7 @@ def test_a_killed_task_is_not_tried_again_by_prefect(prefect: Any, store: Path) 
 def test_each_attempt_of_a_flow_has_a_recording(prefect: Any, store: Path) -> None:
     attempts: list[int] = []
 
-    @observed_flow(name="again", retries=1, task_runner=tiny())
+    @observed_flow(name="again", retries=1, task_runner=shared_runner())
     def again() -> int:
         attempts.append(inc.submit(len(attempts)).result())
         if len(attempts) == 1:
@@ -451,7 +453,7 @@ def test_each_attempt_of_a_flow_has_a_card_and_names_those_before_it(
 ) -> None:
     tries: list[int] = []
 
-    @observed_flow(name="thrice", retries=2, task_runner=tiny())
+    @observed_flow(name="thrice", retries=2, task_runner=shared_runner())
     def thrice() -> float:
         tries.append(len(tries))
         if len(tries) == 2:
@@ -500,7 +502,7 @@ def test_each_attempt_of_a_task_run_is_on_the_card(
     folder = tmp_path / "tries"
     folder.mkdir()
 
-    @observed_flow(name="tries-thrice", task_runner=tiny())
+    @observed_flow(name="tries-thrice", task_runner=shared_runner())
     def tries_thrice() -> None:
         fail_differently.submit(str(folder), "hunter2secret").result()
 
@@ -561,7 +563,7 @@ def test_the_largest_results_are_those_of_the_users_functions(
 ) -> None:
     name = f"makes-{persisted}"
 
-    @observed_flow(name=name, task_runner=tiny(), persist_result=persisted)
+    @observed_flow(name=name, task_runner=shared_runner(), persist_result=persisted)
     def makes() -> list[int]:
         sizes = (3 * 2**20, 100, 9 * 2**20)
         futures: Any = [make.submit(size) for size in sizes]
@@ -582,7 +584,7 @@ def test_the_largest_results_are_those_of_the_users_functions(
 def test_an_async_flow_is_recorded(prefect: Any, store: Path) -> None:
     import asyncio
 
-    @observed_flow(name="asynchronous", task_runner=tiny())
+    @observed_flow(name="asynchronous", task_runner=shared_runner())
     async def asynchronous(number: int) -> int:
         return inc.submit(number).result()
 
@@ -595,7 +597,7 @@ def test_an_async_flow_is_recorded(prefect: Any, store: Path) -> None:
 def test_dask_work_without_any_prefect_task_is_recorded(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="taskless", task_runner=tiny())
+    @observed_flow(name="taskless", task_runner=shared_runner())
     def taskless() -> int:
         with get_dask_client() as client:
             total: int = client.submit(sum, [1, 2, 3], pure=False).result()
@@ -624,7 +626,7 @@ def test_a_flow_that_uses_no_cluster_does_not_look_like_a_recorded_one(
 def test_a_flow_that_dies_before_its_first_task_has_a_card(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="early", task_runner=tiny())
+    @observed_flow(name="early", task_runner=shared_runner())
     def early() -> None:
         raise ValueError("no orders today")
 
@@ -660,7 +662,9 @@ def test_a_store_that_refuses_does_not_change_the_run(
     file = tmp_path / "a-file"
     file.write_text("no folder can be made below me")
 
-    @observed_flow(name="unrecorded", store=f"{file}/store", task_runner=tiny())
+    @observed_flow(
+        name="unrecorded", store=f"{file}/store", task_runner=shared_runner()
+    )
     def unrecorded() -> int:
         return inc.submit(1).result()
 
@@ -685,7 +689,7 @@ def test_a_run_that_must_be_recorded_fails_before_it_costs_anything(
     began = []
 
     @observed_flow(
-        name="must", store=f"{file}/store", required=True, task_runner=tiny()
+        name="must", store=f"{file}/store", required=True, task_runner=shared_runner()
     )
     def must() -> None:
         began.append(True)

@@ -10,6 +10,7 @@ from typing import Any
 import cloudpickle
 import pytest
 from dask_blackbox import mask_secret
+from flow_clusters import shared_cluster
 from prefect import flow, get_run_logger, task
 from prefect.blocks.core import Block
 from prefect.blocks.system import Secret
@@ -52,10 +53,13 @@ def use(values: list[str], api_token: str) -> None:
     raise ValueError(f"cannot use {values} with {api_token} and {here}")
 
 
-RUNNER: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1})
+def recorded(function: Any, **options: Any) -> Any:
+    """Return a flow that its task runner records, on the shared cluster."""
+    runner = BlackboxTaskRunner(address=shared_cluster(), **options)
+    return function.with_options(task_runner=runner)
 
 
-@flow(name="masked", task_runner=RUNNER)
+@flow(name="masked")
 def work() -> None:
     """Load blocks, log what is in them and hand it on."""
     warehouse: Any = Warehouse.load("masked")
@@ -84,7 +88,7 @@ def stored(store: Path) -> bytes:
         url=f"postgres://me:{SECRETS['in a URL'].replace(' ', '%20')}@db",
     ).save("masked", overwrite=True)
     with pytest.raises(ValueError, match=SECRETS["in a task"]):
-        work()
+        recorded(work)()
     return every_byte(store)
 
 
@@ -129,9 +133,8 @@ def broken(first: str, third: str, customer: int) -> None:
     raise ValueError(f"no {first} and {third} for {customer}")
 
 
-joins: Any = flow(name="joins", task_runner=RUNNER)(_joins)
-HIDING: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1}, task_parameters=False)
-hides = flow(name="hides", task_runner=HIDING)(_joins)
+joins: Any = flow(name="joins")(_joins)
+hides: Any = flow(name="hides")(_joins)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_an_argument_that_becomes_a_secret_later_is_not_on_the_card(
     prefect: Any, store: Path, *, fails: bool
 ) -> None:
     with pytest.raises(ValueError, match="no LATE") if fails else nullcontext():
-        joins(fails=fails)
+        recorded(joins)(fails=fails)
 
     seen = prefect.newest("joins", store)
     [page] = seen.artifacts.values()
@@ -152,11 +155,12 @@ def test_an_argument_that_becomes_a_secret_later_is_not_on_the_card(
     assert ("customer=21" in page) is fails
 
 
+@pytest.mark.nightly
 def test_arguments_are_not_on_the_card_if_that_is_switched_off(
     prefect: Any, store: Path
 ) -> None:
     with pytest.raises(ValueError, match="no LATE"):
-        hides(fails=True)
+        recorded(hides, task_parameters=False)(fails=True)
 
     [page] = prefect.newest("hides", store).artifacts.values()
     assert "broken" in page

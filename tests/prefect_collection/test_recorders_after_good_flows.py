@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.usefixtures("store")
+@pytest.mark.nightly
 def test_a_recorder_sets_no_state_of_a_flow_run_that_ended_as_usual(
     tmp_path: Path,
 ) -> None:

@@ -10,19 +10,13 @@ import cloudpickle
 import pytest
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
+from flow_clusters import shared_runner
 from prefect import flow, task
 from prefect.states import Failed
-from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import dask_blackbox_says_retry, observed_flow
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-TINY: dict[str, Any] = {
-    "n_workers": 1,
-    "threads_per_worker": 1,
-    "dashboard_address": ":0",
-}
 
 
 def _tried(folder: str, name: str) -> int:
@@ -66,7 +60,7 @@ def double(number: int) -> int:
 def test_tasks_are_tried_again_where_that_may_help(
     prefect: Any, tmp_path: Path
 ) -> None:
-    runner: Any = DaskTaskRunner(cluster_kwargs=TINY)
+    runner: Any = shared_runner()
 
     @flow(name="conditions", task_runner=runner)
     def conditions(folder: str) -> list[Any]:
@@ -125,7 +119,7 @@ def _flow(folder: Path, name: str, error: type[Exception], **options: Any) -> An
     @observed_flow(
         name=name,
         retries=2,
-        task_runner=DaskTaskRunner(cluster_kwargs=TINY),
+        task_runner=shared_runner(),
         **options,
     )
     def reported() -> int:

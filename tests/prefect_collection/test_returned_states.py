@@ -11,9 +11,9 @@ from typing import Any
 import cloudpickle
 import pytest
 from distributed import Client
+from flow_clusters import shared_runner
 from prefect import task
 from prefect.states import Failed
-from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 from prefect_dask_blackbox.returned_states import (
     exception_of_state,
@@ -24,7 +24,6 @@ from prefect_dask_blackbox.returned_states import (
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
-TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
 WHY = "ValueError in 'refused': no orders for day 1"
 
 
@@ -64,7 +63,7 @@ def _waited(future: Any) -> Any:
 def test_the_state_of_a_flow_that_returns_failed_states_has_the_reason(
     style: str, prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="returns", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="returns", task_runner=shared_runner())
     def returns() -> Any:
         return STYLES[style]()
 
@@ -79,7 +78,7 @@ def test_the_state_of_a_flow_that_returns_failed_states_has_the_reason(
 def test_the_state_of_an_async_flow_has_the_reason_too(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="awaits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="awaits", task_runner=shared_runner())
     async def awaits() -> Any:
         return [refused.submit(1)]
 
@@ -89,8 +88,9 @@ def test_the_state_of_an_async_flow_has_the_reason_too(
     assert prefect.newest("awaits", store).message == WHY
 
 
+@pytest.mark.nightly
 def test_the_caller_gets_what_prefect_gives(prefect: Any, store: Path) -> None:
-    @observed_flow(name="given", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="given", task_runner=shared_runner())
     def given() -> Any:
         return [fetched.submit(0), refused.submit(1)]
 
@@ -103,7 +103,7 @@ def test_the_caller_gets_what_prefect_gives(prefect: Any, store: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_message_of_the_flows_own_stays(prefect: Any, store: Path) -> None:
-    @observed_flow(name="own-words", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    @observed_flow(name="own-words", task_runner=shared_runner())
     def own_words() -> Any:
         fetched.submit(1).result()
         return Failed(message="the quota of March is used up")
@@ -123,7 +123,7 @@ def test_a_flow_that_returns_failed_states_follows_the_advice(
         name="hopeless",
         retries=2,
         follow_retry_advice=True,
-        task_runner=DaskTaskRunner(cluster_kwargs=TINY),
+        task_runner=shared_runner(),
     )
     def hopeless() -> Any:
         return divided.submit(0)

@@ -31,11 +31,14 @@ def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any
     """Return what `condition` returns once it is true."""
     limit = timeout * float(os.environ.get("TEST_LOAD_FACTOR", "1"))
     deadline = time.monotonic() + limit
-    while not (found := condition()):
-        if time.monotonic() > deadline:
+    while True:
+        asked = time.monotonic()
+        if found := condition():
+            return found
+        now = time.monotonic()
+        if now > deadline:
             raise TimeoutError(f"waited {limit:.0f} s for {what}")
-        time.sleep(0.02)
-    return found
+        time.sleep(max(0.02, min(9 * (now - asked), 0.5)))
 
 
 def recorders(owner: int) -> set[int]:
