@@ -94,6 +94,7 @@ def test_recorders_that_are_killed_again_and_again_are_replaced(
     assert home.left_over() == []
 
 
+@pytest.mark.nightly
 def test_a_recorder_that_is_killed_before_it_has_spooled_anything_misses_nothing(
     homes: Callable[[], Home],
 ) -> None:

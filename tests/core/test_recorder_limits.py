@@ -74,6 +74,7 @@ def attempted(folder: Path, times: int) -> bool:
     return attempts_at(folder) == times
 
 
+@pytest.mark.nightly
 def test_a_recording_that_cannot_be_diagnosed_delays_no_other_and_is_put_aside(
     homes: Callable[[], Home],
 ) -> None:

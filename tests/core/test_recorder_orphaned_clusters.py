@@ -82,6 +82,7 @@ def test_the_recorder_closes_the_cluster_of_a_killed_driver(
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_the_recorder_closes_a_cluster_to_which_no_client_had_connected(
     homes: Callable[[], Home],
 ) -> None:
@@ -106,6 +107,7 @@ def test_the_recorder_closes_a_cluster_to_which_no_client_had_connected(
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_the_recorder_closes_the_cluster_of_a_driver_that_is_killed_after_its_end(
     homes: Callable[[], Home],
 ) -> None:

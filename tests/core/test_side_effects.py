@@ -653,12 +653,12 @@ def card_of_command(homes: Callable[[], Home]) -> Callable[[str, int], RunCard]:
 
 COMMANDS = [
     ("removed_file", 1, ["side_effects.py:", " removed ", "trades.csv; then"], "high"),
-    ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
     ("signals_itself", 1, ["received SIGKILL from task 'end_worker'"], "high"),
-    ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
 ]  # fmt: skip
 # Each takes four seconds of CPU time, for a way that is like one of those above.
 MORE_COMMANDS = [
+    ("reused_keys", 1, ["Different tasks had the same key, 'toll-1'", "then LookupError"], "medium"),
+    ("looks_at_status", 1, ["LookupError in 'refuse'", "; then the command exited with code 1"], "medium"),
     ("program_of_a_task", 1, ["of task 'convert' exited with code 3", "books.csv"], "medium"),
     ("module_of_one_worker", 1, ["One worker imports another 'tariffs' than worker", "/old/tariffs.py"], "high"),
     ("restarts", 1, ["The cluster was restarted during the run, by the run itself at side_effects.py:"], "high"),

@@ -291,6 +291,7 @@ def ministack() -> Iterator[EmbeddedS3]:
         yield server
 
 
+@pytest.mark.nightly
 class TestAStoreOnMiniStack(S3Contract):
     @pytest.fixture
     def server(self, ministack: EmbeddedS3) -> EmbeddedS3:

@@ -44,6 +44,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "test_of_sums.py"]))
 """
 
 
+@pytest.mark.nightly
 def test_pytest_called_by_a_script_reports_which_test_failed(
     homes: Callable[[], Home], tmp_path: Path
 ) -> None:
