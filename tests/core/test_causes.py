@@ -5,9 +5,27 @@ from __future__ import annotations
 import pytest
 from dask_blackbox.analyse import RULES, Case, verdict_in
 from dask_blackbox.analyse.causes import chain_of
-from dask_blackbox.analyse.causes.mechanisms import MECHANISMS
+from dask_blackbox.analyse.causes.kinds import FACTS
+from dask_blackbox.analyse.causes.links import LINKS
 from dask_blackbox.finding import Change, unusual
 from kept_recordings import kept_run
+
+
+def test_a_row_names_only_kinds_that_there_are() -> None:
+    found = [{*row.causes} for row in LINKS if row.find is not None]  # type: ignore[misc]
+    own = set().union(*found)
+    known = own | FACTS | {rule.slug for rule in RULES}
+    named = {
+        kind
+        for row in LINKS
+        for kinds in (row.causes, row.effects)
+        if isinstance(kinds, set | frozenset)
+        for kind in kinds
+    }
+
+    assert named <= known
+    assert sum(map(len, found)) == len(own)
+    assert own.isdisjoint(rule.slug for rule in RULES)
 
 
 def test_no_mechanism_leads_back_to_its_own_cause() -> None:
@@ -16,7 +34,7 @@ def test_no_mechanism_leads_back_to_its_own_cause() -> None:
         cause: {
             effect
             for effect in slugs
-            for how in MECHANISMS
+            for how in LINKS
             if cause in how.causes and effect in how.effects and not how.survived
         }
         - {cause}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_in, verdict_of
 from dask_blackbox.analyse.causes.incidents import facts_of
-from dask_blackbox.analyse.causes.mechanisms import NO_WORKERS
+from dask_blackbox.analyse.causes.kinds import NO_WORKERS
 from dask_blackbox.analyse.symptoms import reported_symptom
 from dask_blackbox.finding import Finding
 from runs_from_rows import (

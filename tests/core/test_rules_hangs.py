@@ -10,7 +10,7 @@ import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.chain import chain_of
-from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
+from dask_blackbox.analyse.causes.kinds import STALLED, WAITS
 from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (

@@ -18,23 +18,13 @@ import msgspec
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
-from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
-from dask_blackbox.analyse.earlier_failures import (
-    with_doubt,
-    with_earlier_failures,
-    with_end,
-)
+from dask_blackbox.analyse.causes.kinds import STALLED, WAITS
 from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.pauses import with_pauses
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.run_state import FAILED, state_of
-from dask_blackbox.analyse.side_effects import (
-    with_changed_state,
-    with_missing_file,
-    with_removed_file,
-)
 from dask_blackbox.analyse.title import titled
 from dask_blackbox.analyse.user_rules import (
     all_rules,
@@ -42,7 +32,7 @@ from dask_blackbox.analyse.user_rules import (
     installed_rules,
 )
 from dask_blackbox.cpu_limit import CpuLimitExceeded, cpu_limit
-from dask_blackbox.finding import ChainStep, Finding
+from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import clean, counted, listed
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
@@ -174,7 +164,6 @@ def _resolved(
             for finding in _candidates(found[rule.slug])
         ),
     )
-    resolution = _apply_earlier_failures(case, resolution)
     resolution = _apply_pauses(case, _apply_retry_counts(case, resolution))
     return found, _titled(_in_dialect(case, resolution))
 
@@ -228,30 +217,6 @@ def _candidates(found: Iterable[Finding]) -> Iterator[Finding]:
 
 def _precedence(rule: Rule) -> Precedence:
     return rule.turn if rule.slug in installed_rules().origins else "rule"
-
-
-def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
-    """Return a resolution whose verdict is not sure of a symptom that failures came before."""
-    with guard("what had failed before the verdict"):
-        if resolution.verdict is not None:
-            verdict = with_removed_file(case, resolution.verdict)
-            failed = with_earlier_failures(case, resolution.verdict)
-            if _is_newer(failed.before, verdict.before):
-                verdict = failed  # what was to write the file again failed, then
-            verdict = with_changed_state(case, verdict)
-            if not verdict.before:
-                found = with_missing_file(case, verdict)
-                verdict = with_doubt(case, verdict) if found is verdict else found
-            verdict = with_end(case, verdict)
-            return replace(resolution, verdict=verdict)
-    return resolution
-
-
-def _is_newer(steps: Sequence[ChainStep], others: Sequence[ChainStep]) -> bool:
-    """Return whether what came before the verdict began after something else, or is all."""
-    if not steps or not others:
-        return not others
-    return (steps[0].at or 0.0) > (others[0].at or 0.0)
 
 
 def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:

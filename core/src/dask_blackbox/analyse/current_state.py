@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse import Case, verdict_in
-from dask_blackbox.analyse.causes.mechanisms import DEATHS, STALLED, WAITS
+from dask_blackbox.analyse.causes.kinds import DEATHS, STALLED, WAITS
 from dask_blackbox.analyse.driver_position import (
     DriverPosition,
     evidence_of_position,

@@ -7,9 +7,7 @@ used for different tasks, and changes of a worker's process (limits, locale, def
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import msgspec
 
@@ -26,11 +24,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     ADAPTIVE_RETIRES,
     CLIENT_CANCELS,
 )
-from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
-from dask_blackbox.analyse.symptoms import is_wait
-from dask_blackbox.analyse.title import following
 from dask_blackbox.events import (
-    DirectoryChange,
     DriverAttached,
     DriverCancel,
     DriverClosing,
@@ -42,28 +36,18 @@ from dask_blackbox.events import (
     FileRemoved,
     GraphUpdated,
     KeyReused,
-    MissingFile,
     OpenedByFailedTask,
     ProcessAncestors,
-    ProcessChanged,
     ProgramFailed,
-    StateChange,
     TaskSignalled,
     WorkerAdded,
     WorkerRemoved,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import (
-    capital,
     code_line,
-    counted,
-    duration,
-    exact_size,
     listed,
-    moment,
     quoted_key,
     short,
-    short_with_paths,
     signal_name,
 )
 from dask_blackbox.patterns import bounded
@@ -264,86 +248,6 @@ def submits_after(case: Case, at: float) -> bool:
     return at <= last_graph - _DELIVERY
 
 
-def with_removed_file(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a missing file with what had removed it: a line, or its worker's end."""
-    failure = case.blame.failure
-    at = case.outcome.decided_at if failure is None else failure.at
-    if verdict.rule not in _RAISED or at is None:
-        return verdict
-    message = "" if case.exception is None else case.exception.message
-    text = f"{verdict.title} {message}" if failure is None else failure.message
-    before = [each for each in removed_files(case, text) if each.at <= at]
-    if not before:
-        return _removed_with_worker(case, verdict, text, at)
-    found = max(before, key=lambda each: each.at)
-    who = code_owner(case, found.subject)
-    place = code_line(found) or f"the code of {who}"
-    name = code_line(found, name_only=True) or place
-    what = short_with_paths(found.path, 80)
-    by_driver = found.subject == "driver"
-    return following(
-        verdict,
-        f"{name if by_driver else capital(who)} {found.action} {what}",
-        Evidence(
-            text=f"{capital(who)} {found.action} {what}, at {place}.",
-            source=_source_of(found.subject),
-            at=found.at,
-        ),
-        cause=(
-            f"{capital(who)} had {found.action} {what} {at - found.at:.1f} s before, at "
-            f"{place} in {found.function}. {verdict.cause}"
-        ),
-        remedy=(
-            f"Look at {place}: remove or rename files only once all tasks that read them are "
-            "done." + ("" if by_driver else " Make this task depend on them.")
-        ),
-        **_OF_CODE,
-    )
-
-
-def _source_of(subject: str) -> str:
-    """Return the source of evidence on what the code of the driver, or of a task, did."""
-    return "driver" if subject == "driver" else "tasks"
-
-
-def _removed_with_worker(case: Case, verdict: Finding, text: str, at: float) -> Finding:
-    """Return a verdict on a file in the local directory of a worker that had left by then."""
-    owner = worker_of_folder(case.run, text) if _ABSENT.search(text) else None
-    left = None if owner is None else _departure(case, owner.subject, at)
-    if owner is None or left is None:
-        return verdict
-    who = case.name_of(owner.subject)
-    had, was = (f"{verb} {how_retired(case, left)}" for verb in ("had been", "was"))
-    evidence = Evidence(
-        text=f"{capital(who)} {was}; its local directory was {owner.local_directory}.",
-        source="events",
-        at=left.at,
-    )
-    name = f"worker {owner.name}" if owner.name else who
-    return following(
-        verdict,
-        f"{capital(name)} {was}, and its local directory was removed",
-        evidence,
-        # That Dask removed the directory is not recorded, only that the worker closed.
-        confidence="low" if verdict.confidence == "low" else "medium",
-        cause=(
-            f"{capital(who)} {had} {duration(at - left.at)} before; Dask removes the local "
-            f"directory of a worker that closes, and the path is in it. {verdict.cause}"
-        ),
-        remedy=(
-            "Write what other tasks need to shared storage, or return it: a worker's local "
-            "directory exists only as long as the worker."
-        ),
-        **_OF_CODE,
-    )
-
-
-def _departure(case: Case, worker: str, until: float) -> WorkerRemoved | None:
-    """Return how a worker had left on request before a moment, if it had."""
-    removed = (each for each in case.run.of(WorkerRemoved) if each.subject == worker)
-    return next((each for each in removed if each.expected and each.at < until), None)
-
-
 def how_retired(case: Case, left: WorkerRemoved) -> str:
     """Return a participle for what made a worker leave on request."""
     if not (left.stimulus_id or "").startswith("retire-workers-"):
@@ -366,158 +270,6 @@ def removed_files(case: Case, text: str) -> Iterator[FileRemoved]:
         path = re.escape(each.path)
         if each.path and bounded(rf"(?<![\w/]){path}(?![\w.-])").search(text):
             yield each
-
-
-def with_missing_file(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a missing file with what its folder looked like at that time.
-
-    A folder that did not change during the run had never held the file: nothing in the run
-    removed it.  Of one that did, it is not known what wrote or removed there."""
-    found = _missing_file(case) if verdict.rule in _RAISED else None
-    if found is None:
-        return verdict
-    if found.moved is not None and found.moved.exists:
-        return _after_moving(case, verdict, found, found.moved)
-    if found.path.startswith(_SHARED_MEMORY):
-        verdict = _after_tracker(case, verdict, found)
-    if found.changed is None:
-        return verdict
-    during = found.exists or found.changed >= case.run.manifest.started
-    evidence = Evidence(
-        text=_surroundings(found),
-        source=_source_of(found.subject),
-        at=found.at,
-    )
-    sure: Confidence = "low" if verdict.confidence == "low" else "medium"
-    return msgspec.structs.replace(
-        verdict,
-        confidence=sure if during and not found.with_driver else verdict.confidence,
-        cause=f"{verdict.cause} {evidence.text}",
-        remedy=f"{_what_to_check(found, during=during)} {verdict.remedy}".lstrip(),
-        evidence=(*verdict.evidence, evidence),
-    )
-
-
-def _missing_file(case: Case) -> MissingFile | None:
-    """Return the last file that was missing and that what ended the run names."""
-    failure = case.blame.failure
-    subject = "driver" if failure is None else failure.key
-    exception = case.exception if failure is None else failure
-    text = "" if exception is None else f"{exception.message} {exception.traceback}"
-    reported = [
-        each
-        for each in case.run.of(MissingFile)
-        if each.subject == subject and Path(each.path).name in text
-    ]
-    return reported[-1] if reported else None
-
-
-def _after_moving(
-    case: Case, verdict: Finding, found: MissingFile, moved: DirectoryChange
-) -> Finding:
-    """Return a verdict on a relative path with what changed the working directory before."""
-    who = code_owner(case, moved.subject)
-    place = code_line(moved) or f"the code of {who}"
-    gone = "" if moved.now else ", which has been removed"
-    evidence = Evidence(
-        text=(
-            f"{capital(who)} changed the working directory at {place}; "
-            f"{short_with_paths(found.path, 80)} exists in the previous one, "
-            f"{moved.before}."
-        ),
-        source=_source_of(moved.subject),
-        at=moved.at,
-    )
-    now = f" to {moved.now}" if moved.now else " to another"
-    return following(
-        verdict,
-        f"{capital(who)} changed the working directory",
-        evidence,
-        cause=(
-            f"{capital(who)} had changed the working directory of the process from "
-            f"{moved.before}{now}{gone}, at {place}. The path is relative, and the "
-            f"file exists in the previous directory. {verdict.cause}"
-        ),
-        remedy=(
-            f"Look at {place}: the working directory belongs to the whole process, "
-            "which runs other tasks, too. Use absolute paths instead of `os.chdir`."
-        ),
-        **_OF_CODE,
-    )
-
-
-def _after_tracker(case: Case, verdict: Finding, found: MissingFile) -> Finding:
-    """Return a verdict on shared memory with the process whose end had removed such memory."""
-    logs = lines_of(case.run, LEAKED_SHARED_MEMORY).filter(epoch("at") <= found.at)
-    if logs.is_empty():
-        return verdict
-    row = logs.row(0, named=True)
-    text = "A Python process that ended removed the shared memory that it had opened"
-    return following(
-        verdict,
-        text,
-        case.line_evidence(row),
-        cause=(
-            f"{verdict.cause} Before, {text[0].lower()}{text[1:]}: its resource tracker "
-            "removes memory that it considers leaked, even if the process had only "
-            "attached to it."
-        ),
-        remedy=(
-            "Keep processes that attach to the memory running for as long as others need it, or "
-            "attach with `SharedMemory(…, track=False)` (Python 3.13) or "
-            "`resource_tracker.unregister`."
-        ),
-        **_OF_CODE,
-    )
-
-
-def _surroundings(found: MissingFile) -> str:
-    """Return sentences on where a missing file should have been."""
-    path = short_with_paths(found.path, 120)
-    if found.exists:
-        return (
-            f"{path} existed when the recorder checked again right after the error: "
-            "something wrote it at that moment."
-        )
-    folder = short_with_paths(found.folder, 100)
-    named = (
-        f"The path is relative; for that process it is {path}. "
-        if found.relative
-        else ""
-    )
-    if found.with_driver:
-        there = short_with_paths(found.with_driver, 120)
-        return f"{named}It exists in the driver's working directory: {there}."
-    entries = counted(found.entries or 0, "entry", "entries")
-    if str(Path(found.path).parent) != found.folder:
-        where = (
-            f"Its folder does not exist; {folder}, the nearest existing folder above "
-            f"it, has {entries}"
-        )
-    else:
-        where = f"Its folder {folder} has {entries}"
-    ago = found.at - (found.changed or found.at)
-    when = f"{duration(max(ago, 0.0))} before the error"
-    if ago > _LONG_AGO:
-        when = f"at {moment(found.changed or found.at)}"
-    return f"{named}{where} and was last changed {when}."
-
-
-def _what_to_check(found: MissingFile, *, during: bool) -> str:
-    if found.exists:
-        return "Have the task that reads the file depend on the one that writes it."
-    folder = short_with_paths(found.folder, 100)
-    if found.relative and str(Path(found.path).parent) != found.folder:
-        return ""  # the working directory is another one than was meant
-    if during:
-        return (
-            f"Something wrote to or removed from {folder} during the run: check what "
-            "should have written this file there, and what removes files."
-        )
-    return (
-        f"Nothing in this run changed {folder}: check what should have delivered the file "
-        "before the run, and whether its path is right."
-    )
 
 
 def files_of_task(run: RunTables, key: str) -> FailedTaskFiles | None:
@@ -606,137 +358,3 @@ def _is_on_the_drivers_host(run: RunTables, worker: str | None) -> bool:
         each.boot for each in run.of(ProcessAncestors) if each.subject == worker
     } - {None}
     return bool(workers) and workers <= drivers
-
-
-_RULES = frozenset(
-    {"driver-exception", "task-exception", "task-memory-error", "too-many-open-files"}
-)
-_LIMIT_OF_BYTES = ("RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_STACK")
-_VARIABLE = "environment variable "
-
-
-class _Effect(NamedTuple):
-    """What a change of one kind can bring about.
-
-    Attributes:
-        name: Pattern of the changes' names.
-        follows: Takes class and message of an exception; says whether it may follow.
-        remedy: What to do about it.
-    """
-
-    name: str
-    follows: Callable[[str, str], bool]
-    remedy: str
-
-
-def _matches(pattern: str) -> Callable[[str, str], bool]:
-    compiled = bounded(pattern)
-    return lambda name, message: compiled.search(f"{name}: {message}") is not None
-
-
-_EFFECTS = (
-    _Effect(
-        "default timeout of sockets",
-        is_wait,
-        "Look for `socket.setdefaulttimeout`: it applies to the whole process. Pass a "
-        "timeout to the call that needs one instead.",
-    ),
-    _Effect(
-        r"RLIMIT_(?:AS|DATA)",
-        _matches(r"MemoryError|[Cc]annot allocate|[Uu]nable to allocate|bad_alloc"),
-        "Look for `resource.setrlimit` in code that runs on workers, and set the limit back "
-        "after the part that needs it.",
-    ),
-    _Effect(
-        "RLIMIT_NOFILE",
-        _matches("[Tt]oo many open files"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "RLIMIT_FSIZE",
-        _matches("[Ff]ile too large"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "RLIMIT_NPROC",
-        _matches("can't start new thread|[Rr]esource temporarily unavailable"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "recursion limit",
-        _matches("RecursionError"),
-        "Look for `sys.setrecursionlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "warnings raised as errors",
-        _matches(r"^(?:\w+\.)*\w*Warning: "),
-        "Look for `warnings.simplefilter('error')` or `filterwarnings`: outside of "
-        "`warnings.catch_warnings()`, it applies to the whole process.",
-    ),
-    _Effect(
-        "locale|time zone",
-        _matches(
-            r"could not convert string to float|does not match format|invalid literal"
-        ),
-        "Look for `locale.setlocale`, `os.environ['TZ']` and `time.tzset` in code that runs "
-        "on workers.",
-    ),
-)
-
-
-def with_changed_state(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a task's exception with what had changed in its process before."""
-    failure = case.blame.failure
-    if verdict.rule not in _RULES or verdict.before or failure is None:
-        return verdict
-    name, message, _ = failure.raised
-    for change, remedy in _related(case, failure.key, name, message):
-        what = f"{change.name} in the worker's process"
-        before, now = (
-            _readable(change, value) for value in (change.before, change.now)
-        )
-        text = f"The {what} had been changed from {before} to {now}"
-        evidence = Evidence(
-            text=f"When '{failure.key}' failed, the {what} was {now}. When the worker "
-            f"started, it was {before}.",
-            source="workers",
-            at=failure.at,
-        )
-        return following(
-            verdict,
-            text,
-            evidence,
-            confidence="low" if verdict.confidence == "low" else "medium",
-            cause=f"{verdict.cause} {text}, by code that had run in that process "
-            "before: it applies to all tasks there.",
-            remedy=remedy,
-            **_OF_CODE,
-        )
-    return verdict
-
-
-def _related(
-    case: Case, key: str, name: str, message: str
-) -> Iterator[tuple[StateChange, str]]:
-    """Yield the changes from which an exception may follow, with what to do about them."""
-    reported = (each for each in case.run.of(ProcessChanged) if each.subject == key)
-    for change in (change for each in reported for change in each.changes):
-        if change.name.startswith(_VARIABLE):
-            variable = re.escape(change.name.removeprefix(_VARIABLE))
-            if bounded(rf"\b{variable}\b").search(message):
-                yield (
-                    change,
-                    f"Look for code on workers that changes {change.name[12:]}.",
-                )
-            continue
-        for effect in _EFFECTS:
-            if bounded(effect.name).fullmatch(change.name) and effect.follows(
-                name, message
-            ):
-                yield change, effect.remedy
-
-
-def _readable(change: StateChange, value: str) -> str:
-    if change.name in _LIMIT_OF_BYTES and value.isdigit():
-        return exact_size(int(value))
-    return value

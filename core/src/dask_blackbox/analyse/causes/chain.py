@@ -17,7 +17,7 @@ from dask_blackbox.analyse.causes.incidents import (
     incident_of,
     is_interrupt,
 )
-from dask_blackbox.analyse.causes.mechanisms import DEATHS, OF_THE_DRIVER, OUTCOME
+from dask_blackbox.analyse.causes.kinds import DEATHS, OF_THE_DRIVER, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit

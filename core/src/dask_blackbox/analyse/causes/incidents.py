@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.causes.mechanisms import (
+from dask_blackbox.analyse.causes.kinds import (
     DEATHS,
     KILLED_TASK,
     NO_WORKERS,

@@ -12,16 +12,15 @@ from math import inf
 import msgspec
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes.choice import with_first_cause
 from dask_blackbox.analyse.causes.incidents import Incident
-from dask_blackbox.analyse.causes.mechanisms import (
-    EXPLAINS,
-    MECHANISMS,
-    OF_THE_DRIVER,
-    Mechanism,
-)
+from dask_blackbox.analyse.causes.kinds import OF_THE_DRIVER
+from dask_blackbox.analyse.causes.links import EXPLAINS, LINKS, Link
+from dask_blackbox.analyse.causes.telling import with_end
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import short
+from dask_blackbox.guard import guard
 
 _SURE: tuple[Confidence, ...] = ("low", "medium", "high")
 _TIES = ("none", "waited", "is")
@@ -91,12 +90,22 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     verdict = root.finding
     if equal:
         verdict = msgspec.structs.replace(verdict, confidence=_lower(root.strength))
-    return Resolution(verdict=verdict, rejected=tuple(rejected))
+    return Resolution(verdict=_rooted(case, verdict), rejected=tuple(rejected))
 
 
-def linked(cause: Incident, effect: Incident) -> Mechanism | None:
-    """Return the mechanism by which one incident can bring about the other, if there is one."""
-    how = next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
+def _rooted(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict with what led to it, and how the run then ended."""
+    found = [verdict]
+    with guard("what had failed before the verdict"):
+        found.append(with_end(case, with_first_cause(case, verdict)))
+    return found[-1]
+
+
+def linked(cause: Incident, effect: Incident) -> Link | None:
+    """Return the row by which one incident can bring about the other, if there is one."""
+    how = next(
+        (row for row in LINKS if row.find is None and _fits(row, cause, effect)), None
+    )
     if how is None or not (how.once and cause.again):
         return how
     because = (
@@ -106,7 +115,7 @@ def linked(cause: Incident, effect: Incident) -> Mechanism | None:
     return replace(how, survived=False, because=because)
 
 
-def _fits(how: Mechanism, cause: Incident, effect: Incident) -> bool:
+def _fits(how: Link, cause: Incident, effect: Incident) -> bool:
     if cause.kind not in how.causes or effect.kind not in how.effects:
         return False
     if how.on == "task" and cause.subject.key != effect.subject.key:

@@ -761,7 +761,7 @@ def _exit_because(
     if _is_of(last, handled):
         return "Its last output was an error that it had received"
     # A job that counts its failures as it exits does so because of them.  If it counted those
-    # of its tasks, the verdict begins with them (`with_earlier_failures`).
+    # of its tasks, the verdict begins with them (`with_first_cause`).
     of_tasks = number_of_failures(last or "") == len(case.failures)
     if counts and not of_tasks:
         return "It had reported as many failures as it had received errors"

@@ -19,19 +19,6 @@ from dask_blackbox.events import ProgramFailed
 from dask_blackbox.finding import ChainStep, Subject
 from dask_blackbox.formatting import class_of, code_line, short, uncapitalised
 
-KINDS = frozenset(
-    {
-        "cannot-connect",
-        "data-lost",
-        "stalled",
-        "worker-start-failed",
-        "workers-never-arrived",
-    }
-)
-"""Verdicts about what was not there."""
-
-RAISED = frozenset({"driver-exception", "task-exception"})
-
 SURE = ("probable", "proved")
 """Grades of what may have led to any exception."""
 
@@ -45,13 +32,14 @@ MOST_TEXTS = 200
 """Different texts of failed tasks that are looked for in lines."""
 
 
-Grade = Literal["evidence", "possible", "probable", "proved", "given"]
+Grade = Literal["evidence", "possible", "probable", "proved", "certain", "given"]
 """How sure it is that something led to the verdict.
 
 `evidence`: it may have nothing to do with it.  `possible`: it may have led there, where what
 ended the run reports something missing, refused or left over.  `probable`: results were wrong
 after it, so that any exception of the job's may follow.  `proved`: the driver's code, or an
-identity (a key, an address, a path), shows that it did.  `given`: the verdict's own rule gives
+identity (a key, an address, a path), shows that it did.  `certain`: the act itself is recorded,
+and the verdict stays as sure as it was.  `given`: the verdict's own rule gives
 it as the reason.
 """
 
@@ -63,10 +51,10 @@ class Earlier:
     Attributes:
         at: Epoch seconds.
         name: Name of the exception's class; empty: not known.
-        text: A sentence, without its end.
+        text: A sentence, without its end; with it where there is an `account`, or no headline.
         message: What was raised or printed.
         source: Of the evidence.
-        headline: What it was, for a title.
+        headline: What it was, for a title; empty: no step, but it says more of the verdict.
         grade: How sure it is that it led to the verdict.
         advice: Whether a retry helps after it.
         line: Where the job's own code raised it (`etl.py:12`); empty: not known.
@@ -77,6 +65,8 @@ class Earlier:
         because: A sentence on how it led there; empty: only that it came before is known.
         rule: The verdict's rule then; empty: that of a failed task, or as it was.
         remedy: What helps against it; empty: nothing more than its line.
+        account: Sentences on how it led there, in the place of `text` and `because`.
+        fix: What to do, in the place of a look at it and `remedy`.
         prefix: Of the tasks that failed so.
         number: How many they were.
         of_task: A task, or a worker, printed it.
@@ -88,7 +78,7 @@ class Earlier:
     text: str
     message: str
     source: str
-    headline: str
+    headline: str = ""
     grade: Grade = "possible"
     advice: Advice = UNKNOWN
     line: str = ""
@@ -98,6 +88,8 @@ class Earlier:
     because: str = ""
     rule: str = ""
     remedy: str = ""
+    account: str = ""
+    fix: str = ""
     prefix: str = ""
     number: int = 1
     of_task: bool = False

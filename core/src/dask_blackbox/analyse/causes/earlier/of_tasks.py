@@ -9,9 +9,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.death_texts import how_died
-from dask_blackbox.analyse.driver_output import last_output, own_lines
-from dask_blackbox.analyse.earlier_failures.incident import (
+from dask_blackbox.analyse.causes.earlier.incident import (
     AT_ONCE,
     MOST_TEXTS,
     Earlier,
@@ -22,7 +20,9 @@ from dask_blackbox.analyse.earlier_failures.incident import (
     of_task,
     remedy_of_deaths,
 )
-from dask_blackbox.analyse.earlier_failures.of_lines import ERROR_WORDS
+from dask_blackbox.analyse.causes.earlier.of_lines import ERROR_WORDS
+from dask_blackbox.analyse.death_texts import how_died
+from dask_blackbox.analyse.driver_output import last_output, own_lines
 from dask_blackbox.analyse.exception_context import ended_thread, errors_before
 from dask_blackbox.analyse.explanations import message_text
 from dask_blackbox.analyse.facts.outcome import CLOCKS

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.death_texts import how_died, name_of
-from dask_blackbox.analyse.earlier_failures.incident import (
+from dask_blackbox.analyse.causes.earlier.incident import (
     Earlier,
     Grade,
     ended_with,
     remedy_of_deaths,
     what_ended,
 )
+from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure

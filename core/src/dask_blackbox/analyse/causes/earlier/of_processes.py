@@ -7,11 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.death_texts import how_died, name_of
-from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
-from dask_blackbox.analyse.earlier_failures.incident import (
+from dask_blackbox.analyse.causes.earlier.incident import (
     MOST,
-    RAISED,
     SHOWN,
     Earlier,
     Program,
@@ -20,6 +17,9 @@ from dask_blackbox.analyse.earlier_failures.incident import (
     joined_at,
     remedy_of_deaths,
 )
+from dask_blackbox.analyse.causes.kinds import RAISED
+from dask_blackbox.analyse.death_texts import how_died, name_of
+from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.exception_context import setup_failed_before
 from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.outcome import CLOCKS

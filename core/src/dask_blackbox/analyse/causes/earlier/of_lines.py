@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_output import (
-    NOISE,
-    OF_DASK,
-    own_lines,
-    without_log_prefix,
-)
-from dask_blackbox.analyse.earlier_failures.incident import (
+from dask_blackbox.analyse.causes.earlier.incident import (
     MOST,
     MOST_TEXTS,
     Earlier,
     ended_with,
     handled_failure,
+)
+from dask_blackbox.analyse.driver_output import (
+    NOISE,
+    OF_DASK,
+    own_lines,
+    without_log_prefix,
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
