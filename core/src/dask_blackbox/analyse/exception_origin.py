@@ -56,27 +56,20 @@ def failures_that_count(
         finished: Prefixes of which a task finished.
     """
     kinds = Counter(each.prefix for each in failures)
-    handled_all = {
-        prefix
-        for prefix, number in kinds.items()
-        if number >= _SEVERAL and prefix not in finished
-    }
-    received = {each.key for each in outcome.survived if each.key}
     reached = {each.key for each in outcome.received if each.key}
-    handled = outcome.exception is None
+    # What reached the driver came before it got there, whatever the clocks say.
+    in_time = [
+        each
+        for each in failures
+        if each.key in reached or not outcome.is_after(_earliest(each))
+    ]
+    if outcome.exception is not None:
+        return tuple(in_time)
     return tuple(
-        failure
-        for failure in failures
-        # What reached the driver came before it got there, whatever the clocks say.
-        if (failure.key in reached or not outcome.is_after(_earliest(failure)))
-        and not (
-            handled
-            and failure.prefix not in handled_all
-            and (
-                failure.key in received
-                or outcome.has_survived(failure.exception, failure.message)
-            )
-        )
+        each
+        for each in in_time
+        if (kinds[each.prefix] >= _SEVERAL and each.prefix not in finished)
+        or not outcome.has_handled(each.key, each.exception, each.message)
     )
 
 

@@ -35,6 +35,7 @@ from dask_blackbox.finding import Evidence, Subject, lowest_confidence
 from dask_blackbox.formatting import class_of, prefix_of, short
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables
+from dask_blackbox.tables.schemas import Row
 
 NOT_INHERITED = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
 """Of the rows of `errors`, those of tasks that raised themselves."""
@@ -186,25 +187,29 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
     retries, of_host = _dask_retries(run), host_retries(run)
     failures: dict[str, TaskFailure] = {}
     for row in final.filter(own).iter_rows(named=True):
-        if row["key"] in failures and not row["exception"]:
-            continue
         key = row["key"]
-        failures[key] = TaskFailure(
-            key=key,
-            prefix=row["prefix"] or "",
-            worker=row["worker"] or None,
-            at=row["at"].timestamp(),
-            # The scheduler has reasons of its own to fail a task; only this one is a death.
-            killed=row["outcome"] == "killed"
-            and class_of(row["exception"] or "KilledWorker") == "KilledWorker",
-            exception=row["exception"] or "",
-            message=row["message"] or "",
-            traceback=row["traceback"] or "",
-            attempts=(1 + retries.get(key, 0)) * (1 + of_host.get(key, 0)),
-            dependents=dependents.get(key, 0),
-            bases=tuple((row["bases"] or "").split(", ")) if row["bases"] else (),
-        )
+        if key not in failures or row["exception"]:
+            attempts = (1 + retries.get(key, 0)) * (1 + of_host.get(key, 0))
+            failures[key] = _failure_of(row, attempts, dependents.get(key, 0))
     return tuple(failures.values())
+
+
+def _failure_of(row: Row, attempts: int, dependents: int) -> TaskFailure:
+    return TaskFailure(
+        key=row["key"],
+        prefix=row["prefix"] or "",
+        worker=row["worker"] or None,
+        at=row["at"].timestamp(),
+        # The scheduler has reasons of its own to fail a task; only this one is a death.
+        killed=row["outcome"] == "killed"
+        and class_of(row["exception"] or "KilledWorker") == "KilledWorker",
+        exception=row["exception"] or "",
+        message=row["message"] or "",
+        traceback=row["traceback"] or "",
+        attempts=attempts,
+        dependents=dependents,
+        bases=tuple(row["bases"].split(", ")) if row["bases"] else (),
+    )
 
 
 def called(prefix: str, traceback: str) -> str:

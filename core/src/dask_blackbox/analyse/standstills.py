@@ -186,16 +186,7 @@ def hang_of(run: RunTables) -> Hang | None:
     # may have released what tasks were waiting for.
     gave_up = _gave_up_at(run, last.at) or end
     closing = min(end - _CLOSING_SECONDS, gave_up)
-    if any(at < fact.at < closing for fact in run.of(StallOver)):
-        return None
-    failed = set(run.errors["key"])
-    received = [e for e in run.of(DriverCallFailed) if e.key in failed]
-    if any(at < each.at < closing for each in received):
-        return (
-            None  # the driver received the error of a task: it had not waited in vain
-        )
-    # Where the scheduler closes before its next look, nothing reports that it is over.
-    if finished_within(run, at, closing):
+    if _is_over_within(run, at, closing):
         return None
     # It is reported again when twice the time has passed: a longer silence is an idle cluster.
     if min(end, gave_up) - at > max(reported_after, _RECENT):
@@ -220,6 +211,17 @@ def hang_of(run: RunTables) -> Hang | None:
         silent=_silent(last, stalls[-1]),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
+
+
+def _is_over_within(run: RunTables, begin: float, end: float) -> bool:
+    """Return whether a stall was over between two moments."""
+    failed = set(run.errors["key"])
+    # A driver that received the error of a task had not waited in vain.
+    received = [each for each in run.of(DriverCallFailed) if each.key in failed]
+    if any(begin < each.at < end for each in (*run.of(StallOver), *received)):
+        return True
+    # Where the scheduler closes before its next look, nothing reports that it is over.
+    return finished_within(run, begin, end)
 
 
 def _gave_up_at(run: RunTables, stalled: float) -> float | None:

@@ -108,10 +108,7 @@ def _leading(case: Case, verdict: Finding, found: list[Earlier]) -> Earlier | No
     leading = [
         each
         for each in found
-        if _may_lead(each, lacking=lacking)
-        and not _lacks_another(case, each)
-        and not is_unrelated(case, each)
-        and not _was_repeated(case, each)
+        if _may_lead(each, lacking=lacking) and not _is_ruled_out(case, each)
     ]
     leading = [each for each in leading if each.grade == "proved"] or leading
     if not leading:
@@ -122,6 +119,15 @@ def _leading(case: Case, verdict: Finding, found: list[Earlier]) -> Earlier | No
         return first
     # A task that failed before may itself have met what its first attempt had begun.
     return next(attempts_of(case, first.root), first)
+
+
+def _is_ruled_out(case: Case, earlier: Earlier) -> bool:
+    """Return whether the run shows that something did not lead to its end."""
+    return (
+        _lacks_another(case, earlier)
+        or is_unrelated(case, earlier)
+        or _was_repeated(case, earlier)
+    )
 
 
 def _is_lacking(case: Case, verdict: Finding) -> bool:

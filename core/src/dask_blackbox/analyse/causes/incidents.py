@@ -208,22 +208,26 @@ def _outcome_text(case: Case) -> str:
     exits = then is None or then.exception.endswith("SystemExit")
     exits = exits and case.outcome.reason is not None
     if exception is not None and not exits:
-        # What a task raised comes out of the driver's wait; the wait itself did not end.
-        of_task = any(
-            (each.exception, each.message) == (exception.exception, exception.message)
-            for each in case.failures
-        )
-        last = case.outcome.passed_on or case.outcome.then or exception
-        name = class_of(last.exception)
-        failure = case.blame.failure
-        did = "raised"
-        if of_task and failure is not None and failure.killed:
-            did = "received"  # it may only have waited for that task
-        elif case.only_waited and not of_task and _TIME_WAS_UP.search(name):
-            did = "gave up waiting:"
-        return f"the driver {did} {name}"
+        return _raised_text(case, exception)
     if by is not None:
         return f"the driver was ended by {by}"
     if case.state == "aborted":
         return "the driver disappeared"
     return end_of_run(case)
+
+
+def _raised_text(case: Case, exception: DriverException) -> str:
+    # What a task raised comes out of the driver's wait; the wait itself did not end.
+    of_task = any(
+        (each.exception, each.message) == (exception.exception, exception.message)
+        for each in case.failures
+    )
+    last = case.outcome.passed_on or case.outcome.then or exception
+    name = class_of(last.exception)
+    failure = case.blame.failure
+    did = "raised"
+    if of_task and failure is not None and failure.killed:
+        did = "received"  # it may only have waited for that task
+    elif case.only_waited and not of_task and _TIME_WAS_UP.search(name):
+        did = "gave up waiting:"
+    return f"the driver {did} {name}"

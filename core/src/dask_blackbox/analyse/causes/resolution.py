@@ -57,20 +57,8 @@ class Resolution:
 
 def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     """Return the root among the candidates, and why each of the others is not."""
-    given = sorted(candidates, key=lambda each: (each.kind, each.text))
-    late = [each for each in given if _is_later(case, each)]
-    # What came too late to be the cause explains none of the others away.
-    known = [each for each in given if each not in late]
-    if not known:  # a run that failed has a verdict, whatever the clocks say
-        known, late = late, []
-    above = {
-        id(each): [
-            (other, how)
-            for other in known
-            if other is not each and (how := _comes_first(other, each)) is not None
-        ]
-        for each in known
-    }
+    known, late = _by_time(case, candidates)
+    above = {id(each): _above(each, known) for each in known}
     roots = [each for each in known if not above[id(each)]]
     too_late = [_rejected(each, "it happened after the outcome") for each in late]
     if not roots:
@@ -91,6 +79,26 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     if equal:
         verdict = msgspec.structs.replace(verdict, confidence=_lower(root.strength))
     return Resolution(verdict=_rooted(case, verdict), rejected=tuple(rejected))
+
+
+def _by_time(
+    case: Case, candidates: Iterable[Incident]
+) -> tuple[list[Incident], list[Incident]]:
+    """Return the candidates, and those that came too late to be the cause.
+
+    These explain none of the others away.
+    """
+    given = sorted(candidates, key=lambda each: (each.kind, each.text))
+    late = [each for each in given if _is_later(case, each)]
+    known = [each for each in given if each not in late]
+    # A run that failed has a verdict, whatever the clocks say.
+    return (known, late) if known else (late, [])
+
+
+def _above(effect: Incident, known: Iterable[Incident]) -> list[tuple[Incident, str]]:
+    """Return the candidates that explain another one, and how."""
+    ways = ((each, _comes_first(each, effect)) for each in known if each is not effect)
+    return [(each, how) for each, how in ways if how is not None]
 
 
 def _rooted(case: Case, verdict: Finding) -> Finding:

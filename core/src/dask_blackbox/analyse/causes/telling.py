@@ -40,7 +40,7 @@ def with_evidence(verdict: Finding, found: Sequence[Earlier]) -> Finding:
 
 def _evidence_of(found: Sequence[Earlier]) -> tuple[Evidence, ...]:
     return tuple(
-        Evidence(text=each.text, source=each.source, at=each.at)
+        Evidence(text=each.text, source=each.source, at=each.at, see=each.see)
         for each in found
         if each.source
     )

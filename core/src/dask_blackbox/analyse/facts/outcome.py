@@ -8,10 +8,10 @@ was decided can be its cause.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -358,22 +358,29 @@ def _by_its_code(
     run: RunTables, exit_call: DriverExit | None
 ) -> tuple[set[str], set[str], set[str]]:
     """Return which errors' handlers led to the end, which left something undone, and others."""
-    ending = run.ending
-    if ending is None or signal_of_driver(run) is not None:
-        return set(), set(), set()
-    ends: list[DriverException | DriverExit | PossibleExit] = []
-    if ending.exception is not None:
-        ends = [ending.exception]
-    elif exit_call is not None:
-        ends = [exit_call]
-    elif ending.exit_code:
-        lines = run.of(PossibleExit)
-        exact = [each for each in lines if each.code == ending.exit_code]
-        ends = [*(exact or [each for each in lines if each.code is None])]
+    ends = _possible_ends(run, exit_call)
     related = {each for end in ends for each in end.related_errors}
     missed = {each for end in ends for each in end.missed_results} - related
     apart = {each for end in ends for each in end.unrelated_errors} - related - missed
     return related, missed, apart
+
+
+def _possible_ends(
+    run: RunTables, exit_call: DriverExit | None
+) -> Sequence[DriverException | DriverExit | PossibleExit]:
+    """Return the places of the driver's code where it may have ended."""
+    ending = run.ending
+    if ending is None or signal_of_driver(run) is not None:
+        return ()
+    if ending.exception is not None:
+        return [ending.exception]
+    if exit_call is not None:
+        return [exit_call]
+    if not ending.exit_code:
+        return ()
+    lines = run.of(PossibleExit)
+    exact = [each for each in lines if each.code == ending.exit_code]
+    return exact or [each for each in lines if each.code is None]
 
 
 def _first_of_the_related(
@@ -449,15 +456,12 @@ def _raised_before_cleanup(
             return None
     if first is None:
         return None
-    frame = user_frame(before)
     return msgspec.structs.replace(
         exception,
         exception=first[0],
         message=first[1],
         traceback=before,
-        file=None if frame is None else frame.file,
-        line=None if frame is None else frame.line,
-        function=None if frame is None else frame.function,
+        **_place(before),
         chain=exception.chain[1:],
         handled=(),
         cleanup=False,
@@ -511,29 +515,14 @@ def _moments(
     exit_call: DriverExit | None,
 ) -> Iterator[tuple[float, Source]]:
     """Yield when the outcome was decided and what says so, the most exact one first."""
-    ending = run.ending
-    if (
-        ending is not None
-        and ending.stopped is not None
-        and ending.stopped.at is not None
-    ):
-        # Clusters may have been closed for the host's own exception before its report came.
-        # For no other of the chain: the driver may have been handling one when it was stopped.
-        hosts = () if ending.exception is None else ending.exception.chain_ids[:1]
-        first = [a.at for a in run.of(DriverClosing) if a.handling in hosts]
-        yield min([ending.stopped.at, *first]), "host"
+    for at in _stopped_by_host(run):
+        yield at, "host"
     for each in reversed(received):
         yield each.at, "dask-call"
     for test in run.of(TestFailed):
         yield test.at, "test"
-    handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
-    handled += [
-        action.at
-        for action in run.of(DriverClosing)
-        if action.handling in own or own & {*action.exiting}
-    ]
-    if handled:
-        yield min(handled), "handler"
+    for at in _acts_of_handlers(run, own):
+        yield at, "handler"
     if exit_call is not None:
         yield exit_call.at, "exit-call"
     # What a child process raised is not what a signal ended.
@@ -543,6 +532,30 @@ def _moments(
     if signal_of_driver(run) in ASKED:
         for sent in run.of(DriverGotSignal):
             yield sent.at, "signal"
+
+
+def _stopped_by_host(run: RunTables) -> Iterator[float]:
+    """Yield when a host stopped the run, if it did."""
+    ending = run.ending
+    stopped = None if ending is None else ending.stopped
+    if ending is None or stopped is None or stopped.at is None:
+        return
+    # Clusters may have been closed for the host's own exception before its report came.
+    # For no other of the chain: the driver may have been handling one when it was stopped.
+    hosts = () if ending.exception is None else ending.exception.chain_ids[:1]
+    first = [a.at for a in run.of(DriverClosing) if a.handling in hosts]
+    yield min([stopped.at, *first])
+
+
+def _acts_of_handlers(run: RunTables, own: frozenset[str]) -> list[float]:
+    """Return when the handlers of some exceptions ended parts of the cluster, by time."""
+    handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
+    handled += [
+        action.at
+        for action in run.of(DriverClosing)
+        if action.handling in own or own & {*action.exiting}
+    ]
+    return sorted(handled)
 
 
 def _exit_call(run: RunTables, code: int | None) -> DriverExit | None:
@@ -740,15 +753,18 @@ def _printed_at_the_end(
 
 
 def _as_printed(printed: PrintedFailure) -> DriverException:
-    frame = user_frame(printed.traceback)
     return DriverException(
         exception=printed.exception,
         message=printed.message,
         traceback=printed.traceback,
-        file=None if frame is None else frame.file,
-        line=None if frame is None else frame.line,
-        function=None if frame is None else frame.function,
+        **_place(printed.traceback),
     )
+
+
+def _place(traceback: str) -> dict[str, Any]:
+    """Return the last line of the user's in a traceback, as fields of an exception."""
+    frame = user_frame(traceback)
+    return {name: getattr(frame, name, None) for name in ("file", "line", "function")}
 
 
 def _as_exception(received: DriverCallFailed | DriverErrorLogged) -> DriverException:

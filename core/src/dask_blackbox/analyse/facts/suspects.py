@@ -129,17 +129,23 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
             tasks,
             {x.key for x in tasks if x.faulted is False or (found and not x.faulted)},
         )
-    if not of_memory:
-        if death.frozen_for is None:
-            return tasks
-        innocent = not_holding_the_lock(death.running, death.when_killed)
-        return _without_suspicion(tasks, innocent)
-    waited = {each.key for each in tasks if each.waited}
-    # One of them needed the memory: a source that exonerates all says nothing.
-    sources = [keys for keys in (waited, _quiet(tasks)) if len(keys) < len(tasks)]
-    innocent = set[str]().union(*sources)
-    # Sources that contradict each other exonerate no task, either.
+    if of_memory:
+        return _without_suspicion(tasks, _not_using_the_memory(tasks))
+    if death.frozen_for is None:
+        return tasks
+    innocent = not_holding_the_lock(death.running, death.when_killed)
     return _without_suspicion(tasks, innocent)
+
+
+def _not_using_the_memory(tasks: tuple[TaskAtExit, ...]) -> set[str]:
+    """Return the tasks that did not use the memory of which their worker died.
+
+    One of them did: a source that exonerates all says nothing, and sources that contradict each
+    other exonerate no task, either.
+    """
+    waited = {each.key for each in tasks if each.waited}
+    sources = [keys for keys in (waited, _quiet(tasks)) if len(keys) < len(tasks)]
+    return set[str]().union(*sources)
 
 
 def not_holding_the_lock(

@@ -53,7 +53,8 @@ class Earlier:
         name: Name of the exception's class; empty: not known.
         text: A sentence, without its end; with it where there is an `account`, or no headline.
         message: What was raised or printed.
-        source: Of the evidence.
+        source: Of the evidence; empty: it is none.
+        see: The command that shows it.
         headline: What it was, for a title; empty: no step, but it says more of the verdict.
         grade: How sure it is that it led to the verdict.
         advice: Whether a retry helps after it.
@@ -82,6 +83,7 @@ class Earlier:
     grade: Grade = "possible"
     advice: Advice = UNKNOWN
     line: str = ""
+    see: str | None = None
     root: TaskFailure | None = None
     subject: Subject | None = None
     then: tuple[ChainStep, ...] = ()

@@ -193,10 +193,11 @@ def _ends_of_trackers(case: Case, found: MissingFile) -> Iterator[Earlier]:
             text=line.text,
             message=row["message"],
             source=line.source,
+            see=line.see,
             headline=(
                 "A Python process that ended removed the shared memory that it had opened"
             ),
-            grade="certain",
+            grade="proved",
             advice=_OF_CODE,
             account=(
                 "A Python process that ended had removed the shared memory that it had "
