@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ from prefect import flow, task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import TaskRunFilter
 from prefect.client.schemas.objects import State
+from prefect.settings import get_current_settings
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask.utils import get_dask_client
 from prefect_dask_blackbox import BlackboxTaskRunner, LostTasksError, observed_flow
@@ -306,6 +309,47 @@ def test_result_raises_what_dask_raised_and_the_flow_reports_why(
     assert isinstance(caught.value, LostTasksError)
     assert seen.card.verdict.title in seen.message
     assert (seen.state, seen.tasks["die"].state) == ("FAILED", "CRASHED")
+
+
+_READS_A_STATE = """
+import sys
+from prefect.client.orchestration import get_client
+sys.modules.update(prefect_dask_blackbox=None, dask_blackbox=None)
+with get_client(sync_client=True) as client:
+    state = client.read_flow_run(sys.argv[1]).state
+error = state.result(raise_on_failure=False)
+print(type(error).__name__, *error.__notes__)
+"""
+
+
+@pytest.mark.nightly
+def test_a_parent_of_another_environment_reads_why_its_flow_run_failed(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="persists", persist_result=True, task_runner=tiny())
+    def persists() -> int:
+        return die.submit().result()
+
+    persists(return_state=True)
+
+    seen = prefect.newest("persists", store)
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(seen.id).state
+    assert state is not None
+    with pytest.raises(KilledWorker) as caught:
+        state.result()
+    assert isinstance(caught.value, LostTasksError)
+    done = subprocess.run(
+        [sys.executable, "-c", _READS_A_STATE, str(seen.id)],
+        env={
+            **os.environ,
+            **get_current_settings().to_environment_variables(exclude_unset=True),
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == f"KilledWorker {caught.value}\n"
 
 
 @pytest.mark.nightly

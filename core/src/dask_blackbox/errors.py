@@ -20,7 +20,10 @@ BlackboxError
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dask_blackbox.portable import Call, first_readable
 
 __all__ = [
     "AmbiguousRunError",
@@ -43,7 +46,27 @@ __all__ = [
 
 
 class BlackboxError(Exception):
-    """Base class of all exceptions that dask-blackbox raises."""
+    """Base class of all exceptions that dask-blackbox raises.
+
+    Pickled, it is read as a `RuntimeError` where its package is not installed.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self)
+        package = kind.__module__.partition(".")[0]
+        if package == "__main__":
+            return super().__reduce__()
+        ours = Call(_revived, kind, self.args, vars(self))
+        return first_readable((package, ours), otherwise=RuntimeError(str(self)))
+
+
+def _revived(
+    kind: type[BlackboxError], args: tuple[Any, ...], state: Mapping[str, Any]
+) -> BlackboxError:
+    # Without `__init__`: the arguments are those of the exception, not those of its class.
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigurationError(BlackboxError):

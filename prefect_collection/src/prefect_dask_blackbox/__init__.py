@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prefect_dask_blackbox.blocks import BlackboxStore
-    from prefect_dask_blackbox.errors import LostTasksError
+    from prefect_dask_blackbox.errors import LostTasksError, NeverRanError
     from prefect_dask_blackbox.flows import observed_flow
     from prefect_dask_blackbox.retries import dask_blackbox_says_retry
     from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
@@ -22,6 +22,7 @@ __all__ = [
     "BlackboxStore",
     "BlackboxTaskRunner",
     "LostTasksError",
+    "NeverRanError",
     "dask_blackbox_says_retry",
     "observed_flow",
 ]
@@ -30,6 +31,7 @@ _HOMES = {
     "BlackboxStore": "blocks",
     "BlackboxTaskRunner": "task_runners",
     "LostTasksError": "errors",
+    "NeverRanError": "errors",
     "dask_blackbox_says_retry": "retries",
     "observed_flow": "flows",
 }

@@ -7,19 +7,64 @@ BlackboxError (of dask_blackbox)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from typing import Any, TypeVar
 
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.portable import Call, first_readable
+from prefect.exceptions import FailedRun
 
 __all__ = ["LostTasksError", "NeverRanError", "also"]
 
 _MOST = 5
+_PACKAGE = "prefect_dask_blackbox"
 
-E = TypeVar("E", bound=BlackboxError)
+E = TypeVar("E", bound="_FlowRunError")
 
 
-class LostTasksError(BlackboxError):
+class _FlowRunError(BlackboxError):
+    """What a flow run failed of, often in the place of an exception of Dask or Prefect.
+
+    Pickled, as it is in the final state of a flow run with results, it is read as that
+    exception, with the text as a note, where this package is not installed; without one,
+    or where Dask is not installed either, as Prefect's `FailedRun`.
+
+    Attributes:
+        text: Why the flow run failed.
+    """
+
+    text: str
+    _replaces: BaseException | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        other = self._replaces
+        mine = type(self) if other is None else type(self).__bases__[0]
+        theirs = {"_replaces", *vars(other or FailedRun())}
+        state = {name: each for name, each in vars(self).items() if name not in theirs}
+        forms: list[tuple[str, object]] = [
+            (_PACKAGE, Call(_revived, mine, state, other))
+        ]
+        if other is not None:
+            forms.append((_PACKAGE, Call(_revived, mine, state, None)))
+            forms.append(
+                (type(other).__module__.partition(".")[0], self._as_note(other))
+            )
+        return first_readable(*forms, otherwise=FailedRun(self.text))
+
+    def _as_note(self, other: BaseException) -> object:
+        noted: BaseException | None = None
+        with suppress(Exception):
+            noted = copy(other)
+            noted.add_note(self.text)
+        return noted or other
+
+
+class LostTasksError(_FlowRunError):
     """Tasks of this flow run were lost with their workers.
 
     Raised where the flow did not notice, and in the place of what Dask raises where it
@@ -30,6 +75,10 @@ class LostTasksError(BlackboxError):
         never_ran: Names of those that needed them.
         cause: Why.
     """
+
+    tasks: tuple[str, ...]
+    never_ran: tuple[str, ...]
+    cause: str
 
     def __init__(
         self,
@@ -44,17 +93,13 @@ class LostTasksError(BlackboxError):
         if self.never_ran:
             text += f" and {_counted(self.never_ran, 'never ran', 'never ran')}"
         text = f"{text}. {cause} {advice}".rstrip()
-        self.text, self.advice, self.args = text, advice, (text,)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_lost, (self.tasks, self.cause, self.never_ran, self.advice))
+        self.text, self.args = text, (text,)
 
 
-class NeverRanError(BlackboxError):
+class NeverRanError(_FlowRunError):
     """A task never ran, because another one that it needs had failed.
+
+    It is an instance of Prefect's `UnfinishedRun`, too, in whose place it is raised.
 
     Attributes:
         text: Which one, and of what.
@@ -62,12 +107,6 @@ class NeverRanError(BlackboxError):
 
     def __init__(self, text: str) -> None:
         self.text, self.args = text, (text,)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (NeverRanError, (self.text,))
 
 
 def also(error: E, other: BaseException) -> E:
@@ -81,14 +120,17 @@ def also(error: E, other: BaseException) -> E:
     kind: Any = type(mine.__name__, (mine, theirs), {"__module__": mine.__module__})
     made: E = kind.__new__(kind)
     made.__dict__.update({**vars(other), **vars(error)})
-    made.args = error.args
+    made.args, made._replaces = error.args, other  # noqa: SLF001 - one of ours
     return made
 
 
-def _lost(
-    tasks: Sequence[str], cause: str, never_ran: Sequence[str], advice: str
-) -> LostTasksError:
-    return LostTasksError(tasks, cause, never_ran=never_ran, advice=advice)
+def _revived(
+    kind: type[_FlowRunError], state: Mapping[str, Any], other: BaseException | None
+) -> _FlowRunError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (error.text,)
+    return error if other is None else also(error, other)
 
 
 def _counted(names: Sequence[str], one: str, many: str) -> str:

@@ -1,0 +1,103 @@
+"""Exceptions of failed flow runs, read by others: by `except`, and in other environments."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from distributed import KilledWorker
+from distributed.client import FutureCancelledError
+from prefect.exceptions import FailedRun, UnfinishedRun
+from prefect_dask_blackbox import LostTasksError, NeverRanError
+from prefect_dask_blackbox.errors import also
+
+KILLED = KilledWorker("eat-1", None, 3)  # type: ignore[arg-type]
+
+
+def lost() -> LostTasksError:
+    return LostTasksError(["eat-afd"], "Workers died.", never_ran=["total-17f"])
+
+
+def never_ran() -> NeverRanError:
+    return NeverRanError("'total-17f' never ran, because 'score-7' failed: ValueError")
+
+
+CASES: dict[str, tuple[Any, tuple[type, ...]]] = {
+    "unnoticed": (lost(), (LostTasksError,)),
+    "killed": (also(lost(), KILLED), (LostTasksError, KilledWorker)),
+    "cancelled": (
+        also(lost(), FutureCancelledError("eat-1", "lost")),
+        (LostTasksError, FutureCancelledError),
+    ),
+    "unfinished": (
+        also(never_ran(), UnfinishedRun("Run is in PENDING state")),
+        (NeverRanError, UnfinishedRun),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_exception_keeps_its_classes_after_pickling(case: str) -> None:
+    error, kinds = CASES[case]
+
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert all(isinstance(copy, kind) for kind in kinds)
+    assert type(copy).__name__ == type(error).__name__
+    assert str(copy) == str(error)
+    assert copy.args == error.args
+    again = pickle.loads(pickle.dumps(copy))
+    assert all(isinstance(again, kind) for kind in kinds)
+
+
+def test_an_exception_is_read_without_the_one_it_replaces_that_cannot_be_pickled() -> (
+    None
+):
+    other = KilledWorker("eat-1", (each for each in "abc"), 3)  # type: ignore[arg-type]
+
+    copy = pickle.loads(pickle.dumps(also(lost(), other)))
+
+    assert type(copy) is LostTasksError
+    assert copy.never_ran == ("total-17f",)
+
+
+@pytest.mark.parametrize(
+    ("missing", "read"),
+    [
+        (
+            ["prefect_dask_blackbox"],
+            ["FailedRun", "KilledWorker", "FutureCancelledError", "UnfinishedRun"],
+        ),
+        (
+            ["prefect_dask_blackbox", "dask_blackbox", "distributed"],
+            ["FailedRun", "FailedRun", "FailedRun", "UnfinishedRun"],
+        ),
+    ],
+    ids=["without us", "without Dask"],
+)
+def test_an_exception_is_read_where_packages_are_missing(
+    missing: list[str], read: list[str]
+) -> None:
+    script = f"""
+import pickle, sys
+sys.modules.update(dict.fromkeys({missing!r}))
+for error in pickle.load(sys.stdin.buffer):
+    print(type(error).__name__, *getattr(error, "__notes__", [error]), sep="|")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=pickle.dumps([error for error, _ in CASES.values()]),
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr.decode()
+    lines = [each.split("|") for each in done.stdout.decode().splitlines()]
+    assert [name for name, *_ in lines] == read
+    texts = [str(error) for error, _ in CASES.values()]
+    # Its own pickling drops notes.
+    texts[2] = texts[2] if read[2] == FailedRun.__name__ else lines[2][1]
+    assert [text for _, text in lines] == texts
