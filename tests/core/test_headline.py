@@ -66,6 +66,46 @@ def test_the_card_of_a_failed_run_reports_the_hosts_name() -> None:
     assert "inflate-9" in card.verdict.cause
 
 
+def named_runs(*keys: str) -> list[Any]:
+    return [an_event("task-named", key, at=2.0, id=key) for key in keys]
+
+
+def failed_for_host(*keys: str) -> list[Any]:
+    return [an_event("task-failed", key, at=3.0) for key in keys]
+
+
+@pytest.mark.parametrize(
+    ("rows", "how"),
+    [
+        ([*named_runs("a", "b", "c"), *failed_for_host("b", "b")], "1 of 3 task runs"),
+        ([*named_runs("a"), *failed_for_host("a")], "1 of 1 task run"),
+        # Of a subflow's, whose task runs nobody named.
+        ([*named_runs("a", "b"), *failed_for_host("c")], "1 task run"),
+        (failed_for_host("b", "c"), "2 task runs"),
+    ],
+    ids=["one", "all", "another", "unnamed"],
+)
+def test_the_headline_of_a_completed_run_counts_the_task_runs_that_failed(
+    rows: list[Any], how: str
+) -> None:
+    run = a_run(*rows, succeeded())
+
+    card = card_of(run, findings_in(run))
+
+    assert card.headline.startswith(f"Completed, but {how} failed, in ")
+    assert card.numbers["task_failures"] == len(
+        {row[2] for _, row in rows if row[1] == "task-failed"}
+    )
+
+
+def test_a_task_that_failed_for_its_host_and_for_dask_counts_once() -> None:
+    run = a_run(
+        a_failed_task("load-1"), *failed_for_host("load-1", "load-2"), succeeded()
+    )
+
+    assert card_of(run, findings_in(run)).numbers["task_failures"] == 2
+
+
 def test_a_run_that_gave_up_nothing_has_no_such_warning() -> None:
     assert with_killed_tasks(a_run(succeeded()), ()) == ()
 

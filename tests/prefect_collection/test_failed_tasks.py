@@ -11,10 +11,11 @@ from typing import Any
 import cloudpickle
 import pytest
 from flow_clusters import shared_cluster, shared_runner
-from prefect import flow, pause_flow_run, task
+from prefect import allow_failure, flow, pause_flow_run, task
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
+from prefect.utilities.annotations import opaque, quote
 from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
 
 # Workers can't import this file.
@@ -62,6 +63,66 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert "ValueError: part 2 has no header" in verdict.cause
     assert verdict.subject.prefix == "cleaned"
     assert verdict.retry_advice == "code"
+
+
+@task
+def told(given: Any = None) -> str:
+    return repr(given)
+
+
+def test_annotations_work_and_a_completed_flow_counts_the_task_runs_that_failed(
+    prefect: Any, store: Path
+) -> None:
+    answers: dict[str, str] = {}
+
+    @observed_flow(name="allows", task_runner=shared_runner())
+    def allows() -> None:
+        bad, good = cleaned.submit(2), cleaned.submit(1)
+        futures: dict[str, Any] = {
+            "one": told.submit(allow_failure(bad)),
+            "list": told.submit(allow_failure([bad, good])),
+            "nested": told.submit({"part": [allow_failure(bad)]}),
+            "waited for": told.submit(7, wait_for=[allow_failure([bad, good])]),
+            "mapped": told.map(allow_failure([good, bad]))[1],
+            "never ran": told.submit(allow_failure(told.submit(bad))),  # type: ignore[arg-type]
+            "fine": told.submit(allow_failure(good)),
+            "quoted": told.submit(quote([1, 2])),
+            "opaque": told.submit(opaque(good)),
+        }
+        answers.update({name: each.result() for name, each in futures.items()})
+
+    allows()
+
+    error = "ValueError('part 2 has no header')"
+    assert answers == {
+        "one": error,
+        "list": f"[{error}, 1]",
+        "nested": f"{{'part': [{error}]}}",
+        "waited for": "7",
+        "mapped": error,
+        "never ran": "None",
+        "fine": "1",
+        "quoted": "[1, 2]",
+        "opaque": "1",
+    }
+    run = prefect.newest("allows", store)
+    assert run.state == "COMPLETED"
+    failed = "Completed, but 1 of 13 task runs failed, in "
+    assert run.card.headline.startswith(failed)
+    numbers = run.card.numbers
+    counted = ("task_failures", "host_failures", "not_run")
+    assert [numbers[name] for name in counted] == [1, 1, 1]
+    page = run.artifacts["dask-run-allows"]
+    assert page.startswith(f"## ⚠ {failed}")
+    [bad_run] = [
+        name for name in run.names if f"- [{name}](" in page and "cleaned" in name
+    ]
+    assert f"given=<{bad_run}>" in page
+    assert [each.startswith(failed) for each in prefect.descriptions(run.id)] == [True]
+    assert prefect.tags(run.id) == ["dask:failed-task-runs"]
+    event = "dask.run.degraded"
+    assert prefect.labels(event, "dask.failed_task_runs", run.id) == ["1"]
+    assert prefect.payloads(event, run.id)[0]["reasons"] == [run.card.headline]
 
 
 @pytest.mark.nightly

@@ -289,6 +289,7 @@ def _headline(
     unrecorded: str | None,
     now: CurrentState | None,
 ) -> str:
+    from dask_blackbox.analyse.facts.executions import failed_task_runs_of
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
     from dask_blackbox.analyse.run_state import is_clusterless, silent_for
 
@@ -303,4 +304,5 @@ def _headline(
         clusterless=is_clusterless(run),
         silent=silent_for(run) if state == "running" else 0.0,
         now=now,
+        failed=failed_task_runs_of(run),
     )

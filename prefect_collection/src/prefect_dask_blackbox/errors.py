@@ -7,9 +7,9 @@ BlackboxError (of dask_blackbox)
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from typing import Any, TypeVar
 
 from dask_blackbox.errors import BlackboxError
@@ -51,17 +51,16 @@ class _FlowRunError(BlackboxError):
         ]
         if other is not None:
             forms.append((_PACKAGE, Call(_revived, mine, state, None)))
-            forms.append(
-                (type(other).__module__.partition(".")[0], self._as_note(other))
-            )
+            with suppress(Exception):  # it cannot be pickled
+                package = type(other).__module__.partition(".")[0]
+                forms.append((package, self._as_note(other)))
         return first_readable(*forms, otherwise=FailedRun(self.text))
 
     def _as_note(self, other: BaseException) -> object:
-        noted: BaseException | None = None
-        with suppress(Exception):
-            noted = copy(other)
-            noted.add_note(self.text)
-        return noted or other
+        # Not `copy`: tblib, which Dask installs, has copies share their attributes.
+        noted: BaseException = pickle.loads(pickle.dumps(other))  # noqa: S301 - our own
+        noted.add_note(self.text)
+        return noted
 
 
 class LostTasksError(_FlowRunError):

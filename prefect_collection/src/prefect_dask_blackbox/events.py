@@ -19,13 +19,26 @@ from prefect_dask_blackbox.identity import client_or_new
 from prefect_dask_blackbox.outgoing import outgoing_in
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
-__all__ = ["DIAGNOSED", "STALLED", "STALL_OVER", "emit", "emit_diagnosed", "tag_cause"]
+__all__ = [
+    "DEGRADED",
+    "DIAGNOSED",
+    "STALLED",
+    "STALL_OVER",
+    "emit",
+    "emit_diagnosed",
+    "failed_task_runs",
+    "tag_cause",
+]
 
 DIAGNOSED = "dask.run.diagnosed"
+DEGRADED = "dask.run.degraded"
 STALLED = "dask.run.stalled"
 STALL_OVER = "dask.run.stall-over"
 _MOST_TASK_RUNS = 50
 """Prefect takes at most 100 related resources, tags included."""
+_FAILED_TASK_RUNS = "failed-task-runs"
+_WORSE = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
+"""Rules whose findings say that a run that completed got worse."""
 
 
 def emit_diagnosed(
@@ -35,7 +48,7 @@ def emit_diagnosed(
     *,
     task_runs: Mapping[UUID, str],
 ) -> None:
-    """Tell Prefect the verdict of a run, if there is one.
+    """Tell Prefect the verdict of a run; of one that completed, what got worse, if anything.
 
     Telling it twice is telling it once: the event's id follows from run and attempt.
 
@@ -46,6 +59,7 @@ def emit_diagnosed(
         task_runs: Names of the task runs that were hit, by id, the most important first.
     """
     if card.verdict is None:
+        _emit_degraded(card, flow_run_id, client, task_runs=task_runs)
         return
     verdict = card.verdict
     emit(
@@ -65,6 +79,40 @@ def emit_diagnosed(
         client=client,
         task_runs=task_runs,
     )
+
+
+def _emit_degraded(
+    card: RunCard,
+    flow_run_id: UUID,
+    client: SyncPrefectClient | None,
+    *,
+    task_runs: Mapping[UUID, str],
+) -> None:
+    failed = failed_task_runs(card)
+    reasons = {_FAILED_TASK_RUNS: card.headline} if failed else {}
+    reasons |= {each.rule: each.title for each in card.findings if each.rule in _WORSE}
+    if card.state != "succeeded" or not reasons:
+        return
+    emit(
+        DEGRADED,
+        card,
+        flow_run_id,
+        labels={
+            **{f"dask.{reason}": "true" for reason in reasons},
+            "dask.failed_task_runs": str(failed),
+            "dask.report_uri": card.links.get("report", ""),
+        },
+        payload={"headline": card.headline, "reasons": list(reasons.values())},
+        mark=DEGRADED,
+        client=client,
+        task_runs=task_runs,
+    )
+
+
+def failed_task_runs(card: RunCard) -> int:
+    """Return how many task runs of a completed run failed."""
+    failed = card.numbers.get("host_failures", 0)
+    return int(failed) if card.state == "succeeded" else 0
 
 
 def _memory_label(verdict: Finding) -> dict[str, str]:
@@ -92,6 +140,8 @@ def tag_cause(
     if not DaskBlackboxSettings().tags:
         return
     cause = card.verdict.rule if card.verdict is not None else None
+    if failed_task_runs(card):
+        cause = _FAILED_TASK_RUNS
     if cause is None and not before:
         return
     old = {_tag_of(each) for each in before}

@@ -45,7 +45,11 @@ from prefect_dask_blackbox.endings import (
 )
 from prefect_dask_blackbox.environment import host_environment, secrets_of_prefect
 from prefect_dask_blackbox.errors import LostTasksError, NeverRanError, also
-from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
+from prefect_dask_blackbox.events import (
+    emit_diagnosed,
+    failed_task_runs,
+    tag_cause,
+)
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
@@ -342,6 +346,8 @@ class ObservedRun:
                 self.card = self.recording.finish(exception=exception, state=state)
             if self.card is not None:
                 self._log_if_unrecorded(self.card)
+                if failed_task_runs(self.card):  # of a flow run that completed
+                    ask_for_failed(self.ledger, self._client, of_completed=True)
             own_clients.end_with(self)
             self._live.finish()
             if self._failed:

@@ -24,6 +24,7 @@ from prefect.client.schemas.objects import State
 from prefect.tasks import Task
 from pydantic import SecretStr
 
+from prefect_dask_blackbox.annotations import bare
 from prefect_dask_blackbox.outgoing import learn
 
 __all__ = [
@@ -202,6 +203,7 @@ def in_short(
 
 
 def _value(value: object, redacted: Callable[[str], str]) -> str | SomeTasks:
+    value = bare(value)
     if (entry := _entry_of(value)) is not None:
         return SomeTasks(shown=(entry,))
     if isinstance(value, (list, tuple)):
@@ -217,7 +219,7 @@ def _value(value: object, redacted: Callable[[str], str]) -> str | SomeTasks:
 
 
 def _inputs_in(values: Iterable[object]) -> Iterator[SubmittedTask]:
-    for value in values:
+    for value in map(bare, values):
         for each in value if isinstance(value, (list, tuple)) else (value,):
             if (found := _entry_of(each)) is not None:
                 yield found
@@ -225,7 +227,7 @@ def _inputs_in(values: Iterable[object]) -> Iterator[SubmittedTask]:
 
 def _entry_of(value: object) -> SubmittedTask | None:
     """Return the task of a future of ours."""
-    found = getattr(value, "_entry", None)
+    found = getattr(bare(value), "_entry", None)
     return found if isinstance(found, SubmittedTask) else None
 
 

@@ -18,6 +18,7 @@ from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
+from prefect_dask_blackbox.annotations import dask_futures_in, inputs_of_annotated
 from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
@@ -136,6 +137,8 @@ class RecordedRunner(DaskTaskRunner):
         if self._observed is not None:
             with guard("secrets among the parameters of a task"):
                 self._observed.ledger.mask_secrets(parameters)
+        if annotated := inputs_of_annotated(parameters):
+            dependencies = {**annotated, **(dependencies or {})}
         fast = self._fast
         if fast is None:
             future = super().submit(task, parameters, wait_for, dependencies)
@@ -148,6 +151,9 @@ class RecordedRunner(DaskTaskRunner):
             with guard("following a submitted task"):
                 future = self._observed.follow(task, parameters, future, wait_for)
         return future
+
+    def _optimize_futures(self, expr: Any) -> Any:
+        return dask_futures_in(lambda: self.client, expr)
 
     def _submit_with_key(
         self,

@@ -66,15 +66,25 @@ def is_unfinished_run(error: BaseException | None) -> bool:
     return isinstance(error, UnfinishedRun)
 
 
-def ask_for_failed(ledger: Ledger, client: Client | None, *, wait: bool = True) -> None:
+def ask_for_failed(
+    ledger: Ledger,
+    client: Client | None,
+    *,
+    wait: bool = True,
+    of_completed: bool = False,
+) -> None:
     """Fill in the states of tasks that failed and that the flow did not request.
 
     Args:
         ledger: What the flow submitted.
         client: Of the cluster that holds their results.
         wait: One has failed, which the server may not know yet.
+        of_completed: The flow run completed although some failed: of all of them, and
+            from the server alone.
     """
     settling = _SETTLING if wait else 0.0
+    if of_completed:
+        settling = _SOON
     entries = {
         entry.task_run_id: entry
         for entry in ledger
@@ -93,10 +103,10 @@ def ask_for_failed(ledger: Ledger, client: Client | None, *, wait: bool = True) 
                 task_run_filter=TaskRunFilter.model_validate(wanted),
             )
         first = sorted(failed.items(), key=lambda each: each[1].timestamp)
-        for identity, state in first[:_MOST_STATES]:
+        for identity, state in first[: _MOST if of_completed else _MOST_STATES]:
             entry = entries[identity]
             # Where workers died, it may have been lost with one of them.
-            there = wait and entry.status in _ENDED
+            there = wait and not of_completed and entry.status in _ENDED
             entry.state = (_result_of(entry, client) if there else None) or state
         if failed:
             _ask_for_waiting(ledger, entries, settling)

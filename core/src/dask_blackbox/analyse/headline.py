@@ -40,6 +40,7 @@ def headline_of(
     clusterless: bool = False,
     silent: float = 0.0,
     now: CurrentState | None = None,
+    failed: str | None = None,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -50,6 +51,7 @@ def headline_of(
         clusterless: The driver was recorded and no cluster was: there was no client.
         silent: Seconds since the last sign of life of a run that has not ended.
         now: What such a run is doing.
+        failed: How many of its host's task runs failed: `1 of 3 task runs`.
     """
     if verdict is not None:
         return short_with_paths(verdict.title, _LONGEST)
@@ -65,7 +67,8 @@ def headline_of(
     if state != "succeeded":
         return f"{state.capitalize()} after {took}: {_work(numbers)}"
     warnings = [each for each in findings if each.severity == "warning"]
-    return _of_success(warnings, f"Succeeded in {took}: {_work(numbers)}")
+    how = "Succeeded" if failed is None else f"Completed, but {failed} failed,"
+    return _of_success(warnings, f"{how} in {took}: {_work(numbers)}")
 
 
 def _of_success(warnings: Sequence[Finding], text: str) -> str:

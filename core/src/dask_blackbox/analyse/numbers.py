@@ -9,6 +9,7 @@ from dask_blackbox.analyse.facts.executions import (
     cached_keys_of,
     counts_of,
     executions_of,
+    failed_keys_of,
     not_run_keys_of,
 )
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
@@ -30,7 +31,8 @@ NUMBERS = {
     "cached": "finished tasks whose result came from the host's cache; left out if "
     "there are none",
     "not_run": "tasks that the host did not run, because their inputs had failed; left out if there are none",
-    "task_failures": "tasks that raised",
+    "task_failures": "tasks that raised, or whose host says that they failed",
+    "host_failures": "those of them that failed for their host, and not for Dask; left out if there are none",
     "retried": "attempts that failed and were retried",
     "killed": "task executions that ended with their worker",
     "workers": "most workers at once",
@@ -59,7 +61,8 @@ def numbers_of(case: Case) -> dict[str, float]:
     run = case.run
     found: dict[str, float | None] = {
         "duration": seconds_of(run),
-        "task_failures": len(case.failures),
+        "task_failures": len(case.failures)
+        + len(failed_keys_of(run) - {each.key for each in case.failures}),
         "deaths": len(case.deaths),
         **_task_numbers(case),
         **_worker_numbers(run),
@@ -82,6 +85,7 @@ def _task_numbers(case: Case) -> dict[str, float | None]:
         "tasks": _tasks(case, finished),
         "cached": len(cached_keys_of(run)) or None,
         "not_run": len(not_run_keys_of(run)) or None,
+        "host_failures": len(failed_keys_of(run)) or None,
         "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
         "result_bytes": float(finished["nbytes"].sum() or 0),
@@ -100,7 +104,8 @@ def _tasks(case: Case, finished: pl.DataFrame) -> int:
     and to Dask, it finishes where its host says that it failed, or did not run it.
     """
     run = case.run
-    others = [each.key for each in case.failures] + list(not_run_keys_of(run))
+    failed = {each.key for each in case.failures} | failed_keys_of(run)
+    others = [*failed, *not_run_keys_of(run)]
     finished = finished.filter(~pl.col("key").is_in(others))
     schedulers = schedulers_of(run)
     cluster_of = {

@@ -469,6 +469,15 @@ class TaskNotRun(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "task-not-run"
 
 
+class TaskFailedForHost(Event, frozen=True, kw_only=True):
+    """A task's function raised, which its host returned as a state; its key is the subject.
+
+    To Dask it was executed like any other, and finished.
+    """
+
+    kind: ClassVar[str] = "task-failed"
+
+
 class ResultSize(Event, frozen=True, kw_only=True):
     """How large a result is that its host wraps; the task's key is the subject.
 

@@ -17,7 +17,6 @@ from dask_blackbox.job_history import Past
 from dask_blackbox.patterns import bounded
 from dask_blackbox.report.wording import (
     CONFIDENCE,
-    STATE_SIGN,
     blame_text,
     chain_beyond_headline,
     chain_text,
@@ -37,6 +36,7 @@ from dask_blackbox.report.wording import (
     recurrence_text,
     relevant_numbers,
     retry_text,
+    sign_of,
     subject_text,
 )
 
@@ -98,7 +98,7 @@ def markdown_parts(card: CardData) -> MarkdownParts:
     missing, verdict = missing_data(card), card.verdict
     lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
     return MarkdownParts(
-        head=f"## {STATE_SIGN[card.state]} {escaped(full_headline(card))}",
+        head=f"## {sign_of(card)} {escaped(full_headline(card))}",
         identity=(
             f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
             f" · attempt {card.attempt}"

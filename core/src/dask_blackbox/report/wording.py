@@ -48,6 +48,14 @@ STATE_SIGN = {
     "stopped": "⊘",  # by its host or a person, in a job's history
 }
 
+
+def sign_of(card: CardData) -> str:
+    """Return the sign of a card: of a run that completed although task runs failed, a warning."""
+    if card.state == "succeeded" and card.numbers.get("host_failures"):
+        return "⚠"
+    return STATE_SIGN[card.state]
+
+
 _ONE_PERCENT = 0.01
 _MOST_EXPLAINED = 3
 _MOST_DAMAGED = 5

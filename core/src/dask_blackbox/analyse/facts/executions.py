@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of, worker_exits_of
-from dask_blackbox.events import COLUMNS, ExecutingTask, ResultCached, TaskNotRun
-from dask_blackbox.formatting import prefix_of
+from dask_blackbox.events import (
+    COLUMNS,
+    ExecutingTask,
+    ResultCached,
+    TaskFailedForHost,
+    TaskNamed,
+    TaskNotRun,
+)
+from dask_blackbox.formatting import counted, prefix_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
 
@@ -79,6 +86,22 @@ def cached_keys_of(run: RunTables) -> frozenset[str]:
 def not_run_keys_of(run: RunTables) -> frozenset[str]:
     """Return the keys of tasks that their host did not run, because their inputs had failed."""
     return frozenset(each.subject for each in run.of(TaskNotRun))
+
+
+def failed_keys_of(run: RunTables) -> frozenset[str]:
+    """Return the keys of tasks whose host says that they failed, which Dask does not."""
+    return frozenset(each.subject for each in run.of(TaskFailedForHost))
+
+
+def failed_task_runs_of(run: RunTables) -> str | None:
+    """Return how many of the host's task runs failed: `1 of 3 task runs`; None: none did."""
+    failed = failed_keys_of(run)
+    if not failed:
+        return None
+    known = {each.subject for each in run.of(TaskNamed) if each.id}
+    if not failed <= known:
+        return counted(len(failed), "task run")
+    return f"{len(failed):,} of {counted(len(known), 'task run')}"
 
 
 def _counts(run: RunTables) -> Counts:

@@ -2,8 +2,8 @@
 
 A Prefect task returns its state, which Dask measures as a few hundred bytes, whatever it holds.
 Dask's own figure is not changed, because it decides where tasks run and what is spilled.
-For Dask, a task whose result came from the host's cache, or which the host did not run because
-its inputs had failed, was executed like any other.
+For Dask, a task whose result came from the host's cache, which the host did not run because
+its inputs had failed, or whose function raised, was executed like any other.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _NOT_COMPUTED = {
     }
 }
 """The kind of row for a result that nobody computed, by its attribute `name`, likewise."""
+_FAILED = {("prefect.client.schemas.objects", "State"): {"FAILED", "CRASHED"}}
+"""The values of a result's `type` that say that its task failed, likewise."""
 _MODULES = frozenset(module for module, _ in _HOLDERS)
 _SMALLEST = 2**16
 _WAITING = 100
@@ -42,8 +44,9 @@ class WrappedResults:
 
     Args:
         keep: Takes a row `result-cached` for each result from a cache, a row
-            `task-not-run` for each task whose inputs had failed, and a row `result-size`
-            for each large result, the latter in that thread.
+            `task-not-run` for each task whose inputs had failed, a row `task-failed` for
+            each that failed for its host, and a row `result-size` for each large result,
+            the latter in that thread.
     """
 
     def __init__(self, worker: Worker, keep: Callable[[list[object]], None]) -> None:
@@ -59,7 +62,7 @@ class WrappedResults:
             return
         # Not `data[key]`: it would read what is on disk, here on the event loop.
         value = getattr(self._worker.data, "memory", self._worker.data).get(key)
-        if (kind := _not_computed(value)) is not None:
+        if (kind := _no_result(value)) is not None:
             self._keep([time.time(), kind, str(key), "{}"])
         if self._finished.qsize() >= _WAITING:
             self._unmeasured += 1
@@ -91,9 +94,12 @@ def _attribute_path(kind: type) -> tuple[str, ...]:
     return _HOLDERS.get(_name(kind), ()) if kind.__module__ in _MODULES else ()
 
 
-def _not_computed(value: object) -> str | None:
-    kinds = _NOT_COMPUTED.get(_name(type(value)))
-    return None if kinds is None else kinds.get(getattr(value, "name", None) or "")
+def _no_result(value: object) -> str | None:
+    name = _name(type(value))
+    state = getattr(getattr(value, "type", None), "value", None)
+    if state in _FAILED.get(name, ()):
+        return "task-failed"
+    return _NOT_COMPUTED.get(name, {}).get(getattr(value, "name", None) or "")
 
 
 def _name(kind: type) -> tuple[str, str]:

@@ -1,0 +1,54 @@
+"""`allow_failure` and Prefect's other annotations, which Dask does not keep.
+
+They are tuples: Dask puts the state in the place of a future within one, and makes a plain
+tuple of it, so that a task that allows a failed input never runs, and one with a quoted
+argument gets a tuple. Here a Dask task makes the annotation, on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from prefect.utilities.annotations import BaseAnnotation
+from prefect.utilities.collections import visit_collection
+from prefect.utilities.engine import collect_task_run_inputs_sync
+from prefect_dask.client import PrefectDaskClient
+from prefect_dask.task_runners import PrefectDaskFuture
+
+__all__ = ["bare", "dask_futures_in", "inputs_of_annotated"]
+
+
+def dask_futures_in(client: Callable[[], PrefectDaskClient], expression: Any) -> Any:
+    """Return what a task is given, with futures of Dask for futures and annotations of Prefect.
+
+    Args:
+        client: Returns the client of the cluster that the task runs on.
+        expression: What the task is given.
+    """
+
+    def visit(part: Any) -> Any:
+        if isinstance(part, PrefectDaskFuture):
+            return part.wrapped_future
+        if isinstance(part, BaseAnnotation):
+            value = dask_futures_in(client, part.unwrap())
+            return client().submit(type(part), value, pure=False)
+        return part
+
+    return visit_collection(expression, visit_fn=visit, return_data=True)
+
+
+def inputs_of_annotated(parameters: Mapping[str, Any]) -> dict[str, set[Any]]:
+    """Return the task runs in annotated parameters: on the cluster, Prefect finds them no more."""
+    return {
+        name: collect_task_run_inputs_sync(value)
+        for name, value in parameters.items()
+        if isinstance(value, BaseAnnotation)
+    }
+
+
+def bare(value: Any) -> Any:
+    """Return a value without the annotations around it."""
+    while isinstance(value, BaseAnnotation):
+        value = value.unwrap()
+    return value
