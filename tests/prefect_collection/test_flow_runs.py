@@ -9,11 +9,14 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import cloudpickle
 import dask
 import pytest
 from conditions import scaled
+from dask_blackbox import RunCard
+from dask_blackbox.errors import RunNotFoundError
 from distributed import KilledWorker
 from flow_clusters import shared_runner
 from prefect import flow, task
@@ -23,7 +26,13 @@ from prefect.client.schemas.objects import State
 from prefect.settings import get_current_settings
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask.utils import get_dask_client
-from prefect_dask_blackbox import BlackboxTaskRunner, LostTasksError, observed_flow
+from prefect_dask_blackbox import (
+    BlackboxTaskRunner,
+    LostTasksError,
+    card_of_flow_run,
+    cards,
+    observed_flow,
+)
 from pydantic import BaseModel, model_serializer
 
 # Workers can't import this file.
@@ -129,8 +138,13 @@ def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
 
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
+    alerts: list[RunCard] = []
+
+    def alert(flow: Any, flow_run: Any, state: Any) -> None:
+        alerts.append(card_of_flow_run(flow_run, flow=flow))
+
     @observed_flow
-    @flow(name="fails", task_runner=shared_runner())
+    @flow(name="fails", task_runner=shared_runner(), on_failure=[alert])
     def fails() -> float:
         return divide.submit(0).result()
 
@@ -143,6 +157,13 @@ def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
     assert seen.card.state == "failed"
     assert seen.card.verdict.rule == "task-exception"
     assert "ZeroDivisionError" in seen.artifacts["dask-run-fails"]
+    assert [each.headline for each in alerts] == [seen.card.headline]
+    assert card_of_flow_run(str(seen.id)) == alerts[0]
+    keep = cards._kept.pop(seen.id)  # as in another process
+    elsewhere = card_of_flow_run(seen.id, timeout=60)
+    assert elsewhere.verdict == keep.verdict
+    with pytest.raises(RunNotFoundError, match="no recording of flow run"):
+        card_of_flow_run(uuid4())
 
 
 @pytest.mark.nightly

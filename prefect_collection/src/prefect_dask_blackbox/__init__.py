@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prefect_dask_blackbox.blocks import BlackboxStore
+    from prefect_dask_blackbox.cards import card_of_flow_run
     from prefect_dask_blackbox.errors import LostTasksError, NeverRanError
     from prefect_dask_blackbox.flows import observed_flow
     from prefect_dask_blackbox.retries import dask_blackbox_says_retry
@@ -23,6 +24,7 @@ __all__ = [
     "BlackboxTaskRunner",
     "LostTasksError",
     "NeverRanError",
+    "card_of_flow_run",
     "dask_blackbox_says_retry",
     "observed_flow",
 ]
@@ -32,6 +34,7 @@ _HOMES = {
     "BlackboxTaskRunner": "task_runners",
     "LostTasksError": "errors",
     "NeverRanError": "errors",
+    "card_of_flow_run": "cards",
     "dask_blackbox_says_retry": "retries",
     "observed_flow": "flows",
 }

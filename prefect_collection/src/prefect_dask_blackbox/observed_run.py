@@ -36,6 +36,7 @@ from prefect_dask.task_runners import PrefectDaskFuture
 
 from prefect_dask_blackbox import own_clients
 from prefect_dask_blackbox.artifacts import FlowRunPage
+from prefect_dask_blackbox.cards import keep_card
 from prefect_dask_blackbox.endings import (
     HostStop,
     dies_unreported,
@@ -345,6 +346,7 @@ class ObservedRun:
             with guard("the card of the flow run"), _short_timeouts(dying):
                 self.card = self.recording.finish(exception=exception, state=state)
             if self.card is not None:
+                keep_card(self.flow_run.id, self.card)
                 self._log_if_unrecorded(self.card)
                 if failed_task_runs(self.card):  # of a flow run that completed
                     ask_for_failed(self.ledger, self._client, of_completed=True)
