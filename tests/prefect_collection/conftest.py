@@ -109,6 +109,7 @@ def run_story(name: str, folder: Path, api: str) -> Path:
                 "FLAG": str(folder / "began"),
                 # Elsewhere, what a busy machine is slow at is no stall.
                 "DASK_BLACKBOX__STALL__AFTER": "2s" if name in STALLING else "60s",
+                "PREFECT_INTEGRATIONS_DASK_BLACKBOX_LONG_TASK": "2",
             },
             check=False,  # most of them fail, each in its own way
             stdout=output,

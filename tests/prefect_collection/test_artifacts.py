@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -15,8 +17,12 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
 from msgspec.structs import replace
+from prefect.settings import PREFECT_API_URL, PREFECT_UI_URL, temporary_settings
+from prefect_dask_blackbox import live_artifacts
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
-from prefect_dask_blackbox.live_artifacts import until_next
+from prefect_dask_blackbox.identity import for_reader
+from prefect_dask_blackbox.live_artifacts import Live, until_next, without_short_stall
+from prefect_dask_blackbox.lost_tasks import LostTasks
 from prefect_dask_blackbox.page import (
     Ended,
     TaskLine,
@@ -26,6 +32,7 @@ from prefect_dask_blackbox.page import (
     live_page,
 )
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text
+from prefect_dask_blackbox.submitted_tasks import Ledger
 
 
 def updates(seconds: float) -> Iterator[float]:
@@ -79,6 +86,91 @@ def test_links_stand_at_the_top_and_only_what_a_browser_opens_is_one() -> None:
     ]
     assert f"In the log of this flow run: 4 lines of Dask's {WHO}." in page
     assert page.endswith("\n\nRecording: `s3://bucket/runs/r1/`\n")
+
+
+def test_a_report_in_a_folder_has_its_path_on_the_card() -> None:
+    folder = "/store/runs/job=etl/run=r1/attempt=2/"
+    links = {"recording": folder, "report": f"file://{folder}report.html"}
+
+    page = card_page(replace(CARD, links=links))
+
+    assert f"Report: `file://{folder}report.html`, in a browser on a machine" in page
+    assert "](<file:" not in page
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "</runs/task-run/1>"),
+        (
+            {PREFECT_UI_URL: "https://prefect.example"},
+            "<http://api.internal:4200/runs/task-run/1>",
+        ),
+        (
+            {PREFECT_API_URL: "https://api.prefect.cloud/api/accounts/a/workspaces/w"},
+            "<https://app.prefect.cloud/account/a/workspace/w/runs/task-run/1>",
+        ),
+    ],
+    ids=["inferred", "given", "cloud"],
+)
+def test_links_to_pages_of_prefect_open_for_the_reader(
+    given: dict[Any, str], expected: str
+) -> None:
+    api = {PREFECT_API_URL: "http://api.internal:4200/api"}
+    address = expected[1:-1]
+    if address.startswith("/"):
+        address = f"http://api.internal:4200{address}"
+    with temporary_settings({**api, **given}):
+        assert for_reader(f"[load-1](<{address}>)") == f"[load-1]({expected})"
+
+
+def test_a_server_that_does_not_answer_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = threading.Semaphore(0)
+
+    def card() -> RunCard:
+        looked.release()
+        return CARD
+
+    flow_run_id, ledger = uuid4(), Ledger()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}/api"
+        monkeypatch.setattr(live_artifacts, "_INTERVAL", 0.01)
+        with temporary_settings({PREFECT_API_URL: closed}):
+            live = Live(
+                flow_run_id,
+                page=FlowRunPage(flow_run_id, "etl"),
+                ledger=ledger,
+                lost_tasks=LostTasks(flow_run_id, ledger),
+                card=card,
+                dashboard=lambda: None,
+                read_names=lambda _: None,
+                begun=lambda: None,
+            )
+            live.update(Progress(at=0.0, finished=1))
+            live.start()
+            for _ in range(9):  # of which each look takes two
+                looked.acquire()
+            live.finish()
+
+    lines = [each.message for each in caplog.records if each.name == "dask_blackbox"]
+    assert len(lines) == 1
+    assert "while Prefect's server does not answer: ConnectError: " in lines[0]
+
+
+def test_running_tasks_are_no_stall_until_they_take_long() -> None:
+    running = (ProcessingTask(key="a-1", executing_for=60.0),)
+    progress = Progress(
+        at=0.0, finished=0, failed=0, rate=0.0, workers=1, memory=0.0,
+        stall=Stall(lasted=60.0, workers=1, processing=running),
+    )  # fmt: skip
+    waiting = replace(progress, stall=Stall(lasted=60.0, workers=0))
+
+    assert without_short_stall(progress, 300.0).stall is None
+    assert without_short_stall(progress, 60.0).stall == progress.stall
+    assert without_short_stall(waiting, 300.0).stall == waiting.stall
 
 
 def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:

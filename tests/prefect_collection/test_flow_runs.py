@@ -68,6 +68,11 @@ def tiny(**more: Any) -> Any:
     return DaskTaskRunner(cluster_kwargs=TINY, **more)
 
 
+def here() -> Any:
+    """Return a task runner whose cluster is in this process."""
+    return DaskTaskRunner(cluster_kwargs={**TINY, "processes": False})
+
+
 def until_ended(client: Any, task_run_id: Any) -> None:
     """Wait until the server has heard that a task run has ended."""
     wanted = TaskRunFilter.model_validate({"id": {"any_": [task_run_id]}})
@@ -135,6 +140,22 @@ def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
     page = seen.artifacts["dask-run-chained"]
     assert f"number=<{first}>" in page
     assert f"numbers=[<{first}>, <{first}>, <{first}>, 2 more]" in page
+
+
+def test_recording_can_be_switched_off_for_an_environment(
+    prefect: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_DASK_BLACKBOX_ENABLED", "false")
+
+    @observed_flow(name="off", required=True, task_runner=here())
+    def off() -> int:
+        return inc.submit(1).result()
+
+    assert off() == 2
+
+    assert not store.exists()
+    seen = prefect.newest("off", store)
+    assert (seen.state, seen.artifacts, seen.card) == ("COMPLETED", {}, None)
 
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:

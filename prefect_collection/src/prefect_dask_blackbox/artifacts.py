@@ -23,7 +23,11 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.objects import Artifact
 
-from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
+from prefect_dask_blackbox.identity import (
+    client_or_new,
+    for_reader,
+    page_of_artifact,
+)
 from prefect_dask_blackbox.lost_tasks import cause_of
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import (
@@ -238,7 +242,8 @@ class FlowRunPage:
     ) -> None:
         known = self._known.get((item.key, task_run_id))
         # Both UIs render the description as Markdown, too.
-        text, data = outgoing(escaped(item.description)), outgoing(item.data)
+        text = outgoing(escaped(item.description))
+        data = for_reader(outgoing(item.data))
         facts = {name: outgoing(each) for name, each in facts.items()}
         if known is not None:
             change = ArtifactUpdate(data=data, description=text, metadata_=facts)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "client_or_new",
+    "for_reader",
     "identity_of",
     "page_of",
     "page_of_artifact",
@@ -93,6 +94,22 @@ def page_of_artifact(flow_run_id: UUID, artifact_id: UUID) -> str:
     """
     base, found, _ = page_of("flow-run", flow_run_id).partition("/runs/flow-run/")
     return f"{base}/artifacts/artifact/{artifact_id}" if found else ""
+
+
+def for_reader(page: str) -> str:
+    """Return Markdown whose links to Prefect's pages open for whoever reads it.
+
+    The address of the UI that is inferred from the API's is right where the flow runs,
+    which may be in a cluster; on a page of the UI itself, links need none.
+    """
+    known = get_current_settings()
+    base = (known.ui_url or "").rstrip("/")
+    given = "ui_url" in known.model_fields_set
+    if given or not base or base.startswith(known.cloud.ui_url or base):
+        return page
+    for kind in ("runs", "artifacts"):
+        page = page.replace(f"](<{base}/{kind}/", f"](</{kind}/")
+    return page
 
 
 def identity_of(flow_run: FlowRun, flow_name: str, job: str | None) -> Identity:

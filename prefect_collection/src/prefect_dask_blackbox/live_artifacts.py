@@ -11,11 +11,13 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
+import httpx
 from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import LogLine, Progress
@@ -25,6 +27,7 @@ from prefect_dask_blackbox.events import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import Ended, ended_text, live_page
+from prefect_dask_blackbox.settings import DaskBlackboxSettings
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text, stalled_keys
 from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from prefect_dask_blackbox.lost_tasks import LostTasks
     from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
-__all__ = ["Live", "ended_by_task", "until_next"]
+__all__ = ["Live", "ended_by_task", "until_next", "without_short_stall"]
 
 _INTERVAL = 5.0
 """Seconds between two checks; a stall, or its end, is shown at once."""
@@ -45,6 +48,7 @@ seconds.  So a run of ten hours updates its card about 650 times, not 7,200."""
 _MOST_SAMPLES = 240
 _WAITING_LINES = 500
 _LOGGER = "dask"
+_own_logger = logging.getLogger("dask_blackbox")
 _ENDING = 5.0
 
 
@@ -89,8 +93,9 @@ class Live(threading.Thread):
         self._memory: list[float] = []
         self._every, self._count = 1, 0
         self._due = 0.0
-        self._shown_stall = False
+        self._shown_stall = self._away = False
         self._stall_seen: tuple[Stall, float] | None = None
+        self._long_task = DaskBlackboxSettings().long_task
         self.lines_sent = 0
         """How many lines were put into the flow run's log."""
 
@@ -112,8 +117,25 @@ class Live(threading.Thread):
         with guard("the card of the running flow"):
             self._show_running()
         while not self._stopped.wait(_INTERVAL):
-            with guard("showing the progress of the flow run"):
+            with guard("showing the progress of the flow run"), self._away_said_once():
                 self._look()
+
+    @contextmanager
+    def _away_said_once(self) -> Iterator[None]:
+        """Say once that Prefect's server does not answer, until it does again."""
+        try:
+            yield
+        except httpx.TransportError as error:
+            if not self._away:
+                _own_logger.warning(
+                    "dask-blackbox does not show the progress of the flow run while "
+                    "Prefect's server does not answer: %s: %s",
+                    type(error).__name__,
+                    error,
+                )
+            self._away = True
+        else:
+            self._away = False
 
     def finish(self) -> None:
         """Stop, and write the last reported lines into the log."""
@@ -131,8 +153,9 @@ class Live(threading.Thread):
         self._lost_tasks.report(early=True)
         if progress is None:
             return
-        self._note_stall(progress)
         progress = self._with_stall_until_now(progress)
+        progress = without_short_stall(progress, self._long_task)
+        self._note_stall(progress)
         now, stalled = time.monotonic(), progress.stall is not None
         if now < self._due and stalled == self._shown_stall:
             return
@@ -232,6 +255,16 @@ class Live(threading.Thread):
         with prefect_client() as client:
             client.create_logs(list(_as_logs(lines, self._flow_run_id, runs, names)))
         self.lines_sent += len(lines)
+
+
+def without_short_stall(progress: Progress, long_task: float) -> Progress:
+    """Return progress without a stall of running tasks that has not lasted so many seconds."""
+    import msgspec
+
+    stall = progress.stall
+    if stall is None or stall_kind(stall) != "running" or stall.lasted >= long_task:
+        return progress
+    return msgspec.structs.replace(progress, stall=None)
 
 
 def until_next(seconds: float) -> float:

@@ -392,7 +392,14 @@ def _place(links: Mapping[str, str]) -> str:
     address = links.get("recording", "")
     if not address or _OPENS.fullmatch(address):
         return ""
-    return f"Recording: `{address.replace('`', '')}`"
+    text = f"Recording: `{address.replace('`', '')}`"
+    report = links.get("report", "").replace("`", "")
+    if report.startswith("file:"):
+        text += (
+            f"\n\nReport: `{report}`, in a browser on a machine that has this folder; with "
+            "the setting `blackbox.viewer`, cards have links"
+        )
+    return text
 
 
 def _failed_subflow(card: RunCard) -> str:

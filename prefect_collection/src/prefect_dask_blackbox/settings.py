@@ -22,6 +22,10 @@ class DaskBlackboxSettings(PrefectBaseSettings):
         ("integrations", "dask_blackbox")
     )
 
+    enabled: bool = Field(
+        default=True,
+        description="Record flow runs; if not, decorated flows run as plain ones.",
+    )
     store: str | None = Field(
         default=None,
         description="Store of recordings: s3://bucket/prefix, a folder, or block:NAME.",
@@ -54,6 +58,11 @@ class DaskBlackboxSettings(PrefectBaseSettings):
             "prefect_integrations_dask_blackbox_parameters",
         ),
         description="Show on the card with which arguments tasks were called.",
+    )
+    long_task: float = Field(
+        default=300.0,
+        ge=0,
+        description="Seconds after which running tasks, of which none finishes, are a stall.",
     )
     tags: bool = Field(
         default=True, description="Tag failed flow runs with their cause."

@@ -394,7 +394,7 @@ def observed_here(
     Raises:
         BlackboxError: if the run can't be recorded and that is required.
     """
-    if not _is_ours(context):
+    if not _is_ours(context) or not _is_enabled():
         return None
     from prefect_dask_blackbox.observed_run import ObservedRun
 
@@ -413,6 +413,15 @@ def observed_here(
     if observed is not None:
         observed.begin()
     return observed
+
+
+def _is_enabled() -> bool:
+    found = True
+    with guard("the setting `enabled`"):
+        from prefect_dask_blackbox.settings import DaskBlackboxSettings
+
+        found = DaskBlackboxSettings().enabled
+    return found  # noqa: RET504 - the guard swallows errors
 
 
 def _is_required(options: RecordingOptions) -> bool:
