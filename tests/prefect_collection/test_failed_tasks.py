@@ -82,9 +82,9 @@ def test_annotations_work_and_a_completed_flow_counts_the_task_runs_that_failed(
             "one": told.submit(allow_failure(bad)),
             "list": told.submit(allow_failure([bad, good])),
             "nested": told.submit({"part": [allow_failure(bad)]}),
-            "waited for": told.submit(7, wait_for=[allow_failure([bad, good])]),
+            "waited for": told.submit(7, wait_for=[allow_failure([bad, good])]),  # type: ignore[call-overload]
             "mapped": told.map(allow_failure([good, bad]))[1],
-            "never ran": told.submit(allow_failure(told.submit(bad))),  # type: ignore[arg-type]
+            "never ran": told.submit(allow_failure(told.submit(bad))),
             "fine": told.submit(allow_failure(good)),
             "quoted": told.submit(quote([1, 2])),
             "opaque": told.submit(opaque(good)),

@@ -51,7 +51,7 @@ class BlackboxError(Exception):
     Pickled, it is read as a `RuntimeError` where its package is not installed.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         kind = type(self)
         package = kind.__module__.partition(".")[0]
         if package == "__main__":

@@ -13,13 +13,12 @@ from typing import Any
 from prefect.utilities.annotations import BaseAnnotation
 from prefect.utilities.collections import visit_collection
 from prefect.utilities.engine import collect_task_run_inputs_sync
-from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import PrefectDaskFuture
 
 __all__ = ["bare", "dask_futures_in", "inputs_of_annotated"]
 
 
-def dask_futures_in(client: Callable[[], PrefectDaskClient], expression: Any) -> Any:
+def dask_futures_in(client: Callable[[], Any], expression: Any) -> Any:
     """Return what a task is given, with futures of Dask for futures and annotations of Prefect.
 
     Args:
