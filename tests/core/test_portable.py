@@ -14,7 +14,7 @@ ALL = [
     kind
     for name in errors.__all__
     if isinstance(kind := getattr(errors, name), type)
-    and issubclass(kind, BaseException)
+    and issubclass(kind, BlackboxError)
 ]
 OWN_ARGUMENTS: dict[type, BlackboxError] = {
     errors.AmbiguousRunError: errors.AmbiguousRunError("etl", ["etl/1", "etl/2"]),

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,6 +157,7 @@ class SeenRun(NamedTuple):
     all_tasks: tuple[SeenTask, ...] = ()
     names: tuple[str, ...] = ()
     task_pages: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple copies nothing
+    ended: Any = None
 
 
 class Prefect:
@@ -184,6 +186,7 @@ class Prefect:
                 all_tasks=_all_tasks_of(client, run.id),
                 names=tuple(each.name for each in _runs_of(client, run.id)),
                 task_pages=_task_pages_of(client, run.id),
+                ended=run.state and run.state.timestamp,
             )
 
     def newest_id(self, flow_name: str) -> Any:
@@ -256,6 +259,11 @@ class Prefect:
     def payloads(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
         """Return what events of a kind say to people, of those related to a run."""
         return [each["payload"] for each in self._events(kind, flow_run_id)]
+
+    def moments(self, kind: str, flow_run_id: Any) -> list[datetime]:
+        """Return when events of a kind occurred, of those related to a run."""
+        found = self._events(kind, flow_run_id)
+        return [datetime.fromisoformat(each["occurred"]) for each in found]
 
     def related(self, kind: str, flow_run_id: Any) -> dict[str, list[str]]:
         """Return the ids of what the events of a kind are related to, by role."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import yaml
+from conditions import scaled
 from prefect.client.orchestration import get_client
+from prefect.events import Event
 from prefect.events.schemas.automations import AutomationCore
 
 FILE = Path(__file__).parents[2] / "prefect_collection" / "automations.yaml"
@@ -27,15 +30,93 @@ def test_each_automation_is_accepted_with_its_trigger_and_action() -> None:
             # Other tests use this server: a flow run of theirs must not be cancelled.
             client.delete_automation(UUID(made.json()["id"]))
 
-    assert [sorted(each.trigger.expect) for each in found[:2]] == [  # type: ignore[union-attr]
-        ["dask.run.diagnosed"],
-        ["dask.run.stall-over"],
+    assert [
+        (each.actions[0].type, *sorted(each.trigger.expect)[:1])  # type: ignore[union-attr]
+        for each in found
+    ] == [
+        ("run-deployment", "dask.run.diagnosed"),
+        ("pause-deployment", "dask.run.diagnosed"),
+        ("send-notification", "dask.run.diagnosed"),
+        ("call-webhook", "dask.run.diagnosed"),
+        ("cancel-flow-run", "dask.run.stall-over"),
+        ("change-flow-run-state", "prefect.flow-run.Cancelled"),
     ]
-    assert [each.actions[0].type for each in found] == [
-        "run-deployment",
-        "cancel-flow-run",
-        "change-flow-run-state",
+
+
+def test_an_automation_loaded_unchanged_acts_on_no_deployment_and_asks_no_block() -> (
+    None
+):
+    """Its ids are of nothing, and without a block it is off."""
+    for each in yaml.safe_load(FILE.read_text())["automations"]:
+        acts_on = each["trigger"].get("match_related", {}).get("prefect.resource.id")
+        kinds = {action["type"] for action in each["actions"]}
+        if kinds & {"run-deployment", "pause-deployment"}:
+            assert acts_on == [f"prefect.deployment.{UUID(int=0)}"]
+        if kinds & {"send-notification", "call-webhook"}:
+            assert each["enabled"] is False
+
+
+def test_only_the_deployment_that_failed_three_times_alike_is_paused() -> None:
+    [pausing] = [
+        each
+        for each in yaml.safe_load(FILE.read_text())["automations"]
+        if each["actions"][0]["type"] == "pause-deployment"
     ]
+    with get_client(sync_client=True) as client:
+
+        def ask(path: str, body: object) -> Any:
+            return client.request("POST", path, json=body).raise_for_status().json()
+
+        flow_id = ask("/flows/", {"name": "nightly"})["id"]
+        failing, other, twice = (
+            ask("/deployments/", {"name": f"{name}-{uuid4()}", "flow_id": flow_id})[
+                "id"
+            ]
+            for name in ("failing", "other", "twice")
+        )
+        only = pausing["trigger"]["match_related"]
+        made = []
+        for deployment in (failing, twice):
+            only["prefect.resource.id"] = [f"prefect.deployment.{deployment}"]
+            body = AutomationCore.model_validate(pausing).model_dump(mode="json")
+            made.append(UUID(ask("/automations/", body)["id"]))
+        # In order: what the last one leads to comes last.
+        rows = [(other, 3), (twice, 2), (failing, 2), (failing, 3)]
+        for deployment, number in rows:
+            event = diagnosed(deployment, number).model_dump(mode="json")
+            client.request("POST", "/events", json=[event]).raise_for_status()
+
+        def is_paused(deployment: str) -> bool:
+            found = client.request("GET", f"/deployments/{deployment}")
+            return bool(found.raise_for_status().json()["paused"])
+
+        deadline = time.monotonic() + scaled(60)
+        while not is_paused(failing):
+            assert time.monotonic() < deadline, "the automation has not acted"
+            time.sleep(0.2)
+
+        assert [is_paused(each) for each in (other, twice)] == [False, False]
+        for each in made:
+            client.delete_automation(each)
+
+
+def diagnosed(deployment: str, failures: int) -> Event:
+    """Return an event as a run of a deployment emits it that failed."""
+    return Event.model_validate(
+        {
+            "event": "dask.run.diagnosed",
+            "resource": {
+                "prefect.resource.id": f"dask.run.{uuid4()}.1",
+                "dask.failures_in_a_row": str(failures),
+            },
+            "related": [
+                {
+                    "prefect.resource.id": f"prefect.deployment.{deployment}",
+                    "prefect.resource.role": "deployment",
+                }
+            ],
+        }
+    )
 
 
 def test_no_automation_that_starts_runs_can_start_itself() -> None:

@@ -178,6 +178,18 @@ def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
     assert seen.card.state == "failed"
     assert seen.card.verdict.rule == "task-exception"
     assert "ZeroDivisionError" in seen.artifacts["dask-run-fails"]
+    kind, verdict = "dask.run.diagnosed", seen.card.verdict
+    [payload] = prefect.payloads(kind, seen.id)
+    assert payload["headline"] == seen.card.headline
+    assert (payload["cause"], payload["remedy"]) == (verdict.cause, verdict.remedy)
+    assert payload["changes"] == []
+    [(artifact, _)] = prefect.attempts("fails").values()
+    assert payload["card_url"].endswith(f"/artifacts/artifact/{artifact}")
+    assert prefect.labels(kind, "dask.new_failure", seen.id) == ["true"]
+    assert prefect.labels(kind, "dask.failures_in_a_row", seen.id) == ["1"]
+    # Templates of automations read the state.
+    [emitted] = prefect.moments(kind, seen.id)
+    assert emitted > seen.ended
     assert [each.headline for each in alerts] == [seen.card.headline]
     assert card_of_flow_run(str(seen.id)) == alerts[0]
     keep = cards._kept.pop(seen.id)  # as in another process

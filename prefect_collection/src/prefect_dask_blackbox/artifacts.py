@@ -189,6 +189,12 @@ class FlowRunPage:
             item = PageItem(key_of(self._flow_name), data, text)
             self._put(client, item, card, None)
 
+    @property
+    def card_url(self) -> str:
+        """Address of the page of the card; empty: it was not shown."""
+        found = self._known.get((key_of(self._flow_name), None))
+        return "" if found is None else page_of_artifact(self._flow_run_id, found)
+
     def show_live(self, card: RunCard, data: str, text: str) -> None:
         """Show how a run gets on.
 

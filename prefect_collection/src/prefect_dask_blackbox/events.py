@@ -11,11 +11,12 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import need
 from dask_blackbox.guard import guard
+from dask_blackbox.report.wording import change_text
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.events import Event, emit_event
 
-from prefect_dask_blackbox.identity import client_or_new
+from prefect_dask_blackbox.identity import client_or_new, page_of
 from prefect_dask_blackbox.outgoing import outgoing_in
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
@@ -36,6 +37,7 @@ STALLED = "dask.run.stalled"
 STALL_OVER = "dask.run.stall-over"
 _MOST_TASK_RUNS = 50
 """Prefect takes at most 100 related resources, tags included."""
+_MOST_CHANGES = 5
 _FAILED_TASK_RUNS = "failed-task-runs"
 _WORSE = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 """Rules whose findings say that a run that completed got worse."""
@@ -47,6 +49,7 @@ def emit_diagnosed(
     client: SyncPrefectClient | None = None,
     *,
     task_runs: Mapping[UUID, str],
+    card_url: str = "",
 ) -> None:
     """Tell Prefect the verdict of a run; of one that completed, what got worse, if anything.
 
@@ -57,9 +60,11 @@ def emit_diagnosed(
         flow_run_id: Of the flow run.
         client: For the requests; None: one of its own.
         task_runs: Names of the task runs that were hit, by id, the most important first.
+        card_url: Of the card's page; empty: of the flow run's.
     """
+    url = card_url or page_of("flow-run", flow_run_id)
     if card.verdict is None:
-        _emit_degraded(card, flow_run_id, client, task_runs=task_runs)
+        _emit_degraded(card, flow_run_id, url, client, task_runs=task_runs)
         return
     verdict = card.verdict
     emit(
@@ -73,8 +78,15 @@ def emit_diagnosed(
             "dask.retry_confidence": verdict.retry_confidence,
             "dask.report_uri": card.links.get("report", ""),
             **_memory_label(verdict),
+            **_history_labels(card),
         },
-        payload={"headline": card.headline, "cause": verdict.cause},
+        payload={
+            "headline": card.headline,
+            "cause": verdict.cause,
+            "remedy": verdict.remedy,
+            "changes": [change_text(each) for each in card.changes[:_MOST_CHANGES]],
+            "card_url": url,
+        },
         mark=verdict.rule,
         client=client,
         task_runs=task_runs,
@@ -84,6 +96,7 @@ def emit_diagnosed(
 def _emit_degraded(
     card: RunCard,
     flow_run_id: UUID,
+    url: str,
     client: SyncPrefectClient | None,
     *,
     task_runs: Mapping[UUID, str],
@@ -102,7 +115,11 @@ def _emit_degraded(
             "dask.failed_task_runs": str(failed),
             "dask.report_uri": card.links.get("report", ""),
         },
-        payload={"headline": card.headline, "reasons": list(reasons.values())},
+        payload={
+            "headline": card.headline,
+            "reasons": list(reasons.values()),
+            "card_url": url,
+        },
         mark=DEGRADED,
         client=client,
         task_runs=task_runs,
@@ -120,6 +137,18 @@ def _memory_label(verdict: Finding) -> dict[str, str]:
     if verdict.retry_advice != "memory" or verdict.worker_memory is None:
         return {}
     return {"dask.worker_memory": need(verdict.worker_memory)}
+
+
+def _history_labels(card: RunCard) -> dict[str, str]:
+    """Return which failure it is of those of its kind; empty: the history was not read."""
+    found = card.past.recurrence if card.past is not None else None
+    if found is None:
+        return {}
+    return {
+        "dask.fingerprint": found.fingerprint,
+        "dask.new_failure": str(found.last is None).lower(),
+        "dask.failures_in_a_row": str(found.in_a_row),
+    }
 
 
 def tag_cause(

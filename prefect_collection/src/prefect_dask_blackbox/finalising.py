@@ -74,7 +74,8 @@ def finalise_run(
     Prefect's runner by its hook, and `dask blackbox prefect finalise`.  What has a final
     state keeps it, so that whoever comes second finds nothing to do.
 
-    The state of the flow run comes last: who is notified of it finds all the rest.
+    The state of the flow run comes after these: who is notified of it finds them. The
+    event with the verdict comes last, so that automations find the state.
 
     Args:
         host: Of the run's manifest.
@@ -106,12 +107,12 @@ def finalise_run(
         if again:  # the newer attempt has task runs of its own
             mine = {UUID(each.id) for each in tasks if each.id}
             there = {i: each for i, each in there.items() if i in mine}
-        changed = False
+        changed, shown, named = False, False, list(tasks)
         with guard("the card of a flow run that was killed", on_error=note):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
             named = _with_names(tasks, there)
-            changed = _show(
-                client, run, page, card, overview=overview, tasks=named, there=there
+            changed = shown = _show(
+                client, run, page, card, overview=overview, tasks=named
             )
         with guard("the task runs of a flow run that was killed", on_error=note):
             if again or run.state is None or not run.state.is_completed():
@@ -119,6 +120,12 @@ def finalise_run(
                 changed = settled or changed
         if not again:  # else its state is the newer attempt's
             changed = _end(client, flow_run_id, card) or changed
+        if shown:
+            # After the state, which automations read, and the tag, which it is related to.
+            with guard("the event with the verdict", on_error=note):
+                hit = _hit(card, named, there)
+                url = page.card_url
+                emit_diagnosed(card, run.id, client, task_runs=hit, card_url=url)
     if failures:
         raise failures[0]
     return changed
@@ -143,9 +150,8 @@ def _show(
     *,
     overview: Overview | None,
     tasks: Sequence[TaskNamed],
-    there: Mapping[UUID, TaskRun],
 ) -> bool:
-    """Show the card, tag the flow run and emit the event, unless somebody has."""
+    """Show the card and tag the flow run, unless somebody has."""
     noted = page.find(card.attempt)
     if noted is not None and noted.get("state") != "running":
         return False
@@ -161,8 +167,6 @@ def _show(
     if run.run_count <= card.attempt:  # else the newer attempt may not have failed
         with guard("the tag that names the cause"):
             tag_cause(card, run, client, before=page.causes)
-    with guard("the event with the verdict"):  # after the tag, which it is related to
-        emit_diagnosed(card, run.id, client, task_runs=_hit(card, tasks, there))
     return True
 
 

@@ -122,6 +122,7 @@ class ObservedRun:
         lost_tasks: Tells Prefect of those that were lost.
         recording: Of this attempt.
         card: The final card, once there is one.
+        settled_later: A task runner calls `settle` when the flow run has its state.
     """
 
     recording: Recording
@@ -151,6 +152,7 @@ class ObservedRun:
         self._began = time.monotonic() if began is None else began
         self._stop: HostStop | None = None
         self._failed = False
+        self.settled_later = False
         self._reported_unrecorded = False
         identity = identity_of(self.flow_run, self._flow_name, options.job)
         self._attempt = identity.attempt
@@ -542,7 +544,14 @@ class ObservedRun:
             flow_run_logger(self.flow_run).warning("Not retried, %s", outgoing(why))
 
     def settle(self, *, cluster_gone: bool) -> None:
-        """Give every unfinished task run a final state; call it last."""
+        """Give every unfinished task run a final state, and emit the event; call it last."""
+        try:
+            self._settle(cluster_gone=cluster_gone)
+        finally:
+            if self.settled_later:  # the flow run has its state, which automations read
+                self._emit()
+
+    def _settle(self, *, cluster_gone: bool) -> None:
         self._retries.restore_policy()
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
         self.lost_tasks.report_rest(
@@ -734,9 +743,21 @@ class ObservedRun:
             return  # it goes on later: there is no cause to look for, nor to act upon
         with guard("the tag that names the cause"):
             tag_cause(self.card, self.flow_run, before=self._page.causes)
+        if not self.settled_later:
+            self._emit()
+
+    def _emit(self) -> None:
+        suspended = self._stop is not None and self._stop.reason == "suspended"
+        if self.card is None or suspended:
+            return
         with guard("the event with the verdict"):
             hit = {each.task_run_id: each.name for each in self._hit_tasks()}
-            emit_diagnosed(self.card, self.flow_run.id, task_runs=hit)
+            emit_diagnosed(
+                self.card,
+                self.flow_run.id,
+                task_runs=hit,
+                card_url=self._page.card_url,
+            )
 
     def _show_card(
         self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None

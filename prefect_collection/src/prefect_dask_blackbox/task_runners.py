@@ -113,6 +113,7 @@ class RecordedRunner(DaskTaskRunner):
             if self._observed is not None:
                 from prefect_dask_blackbox.own_clients import entered
 
+                self._observed.settled_later = True
                 self._before = entered(self._observed)
         return self._observed
 
