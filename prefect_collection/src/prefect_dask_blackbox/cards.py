@@ -11,7 +11,6 @@ def etl(): ...
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -19,6 +18,7 @@ from uuid import UUID
 from dask_blackbox.errors import BlackboxError, RunNotFoundError
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
+from prefect_dask_blackbox.kept_cards import kept_card
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.task_runners import RecordedRunner
 
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
     from prefect.flows import Flow
 
-__all__ = ["card_of_flow_run", "keep_card", "options_of", "run_ended_at"]
+__all__ = ["card_of_flow_run", "options_of", "run_ended_at"]
 
-_MOST = 20
 _INTERVAL = 0.5
-_kept: OrderedDict[UUID, RunCard] = OrderedDict()
 
 
 def card_of_flow_run(
@@ -65,7 +63,7 @@ def card_of_flow_run(
         StoreError: if its recording cannot be read.
     """
     identity = _id_of(flow_run)
-    if (known := _kept.get(identity)) is not None:
+    if (known := kept_card(identity)) is not None:
         return known
     noted = FlowRunPage(identity, "").find(None)
     options = RecordingOptions() if flow is None else options_of(flow)
@@ -76,14 +74,6 @@ def card_of_flow_run(
             str(identity), place or "Prefect", what="recording of flow run"
         )
     return run_ended_at(noted["recording"], settings, timeout)[1]
-
-
-def keep_card(flow_run_id: UUID, card: RunCard) -> None:
-    """Keep the final card of a flow run of this process, for its hooks and its parents."""
-    _kept[flow_run_id] = card
-    _kept.move_to_end(flow_run_id)
-    while len(_kept) > _MOST:
-        _kept.popitem(last=False)
 
 
 def options_of(flow: Flow[..., Any]) -> RecordingOptions:

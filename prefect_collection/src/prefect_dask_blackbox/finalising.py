@@ -103,10 +103,7 @@ def finalise_run(
         again = run.run_count > card.attempt
         there: dict[UUID, TaskRun] = {}
         with guard("the task runs of a flow run that was killed", on_error=note):
-            there = {each.id: each for each in _task_runs(client, run.id)}
-        if again:  # the newer attempt has task runs of its own
-            mine = {UUID(each.id) for each in tasks if each.id}
-            there = {i: each for i, each in there.items() if i in mine}
+            there = _runs_of_attempt(client, run, tasks, again=again)
         changed, shown, named = False, False, list(tasks)
         with guard("the card of a flow run that was killed", on_error=note):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
@@ -129,6 +126,21 @@ def finalise_run(
     if failures:
         raise failures[0]
     return changed
+
+
+def _runs_of_attempt(
+    client: SyncPrefectClient,
+    run: FlowRun,
+    tasks: Sequence[TaskNamed],
+    *,
+    again: bool,
+) -> dict[UUID, TaskRun]:
+    there = {each.id: each for each in _task_runs(client, run.id)}
+    if not again:
+        return there
+    # The newer attempt has task runs of its own.
+    mine = {UUID(each.id) for each in tasks if each.id}
+    return {i: each for i, each in there.items() if i in mine}
 
 
 def _end(client: SyncPrefectClient, flow_run_id: UUID, card: RunCard) -> bool:

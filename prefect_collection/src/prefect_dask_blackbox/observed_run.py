@@ -36,7 +36,6 @@ from prefect_dask.task_runners import PrefectDaskFuture
 
 from prefect_dask_blackbox import own_clients
 from prefect_dask_blackbox.artifacts import FlowRunPage
-from prefect_dask_blackbox.cards import keep_card
 from prefect_dask_blackbox.endings import (
     HostStop,
     dies_unreported,
@@ -55,6 +54,7 @@ from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
+from prefect_dask_blackbox.kept_cards import keep_card
 from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
