@@ -63,44 +63,35 @@ def test_only_the_deployment_that_failed_three_times_alike_is_paused() -> None:
         if each["actions"][0]["type"] == "pause-deployment"
     ]
     with get_client(sync_client=True) as client:
-
-        def ask(path: str, body: object) -> Any:
-            return client.request("POST", path, json=body).raise_for_status().json()
-
-        flow_id = ask("/flows/", {"name": "nightly"})["id"]
+        flow_id = client.create_flow_from_name("nightly")
         failing, other, twice = (
-            ask("/deployments/", {"name": f"{name}-{uuid4()}", "flow_id": flow_id})[
-                "id"
-            ]
+            client.create_deployment(flow_id, f"{name}-{uuid4()}")
             for name in ("failing", "other", "twice")
         )
         only = pausing["trigger"]["match_related"]
         made = []
         for deployment in (failing, twice):
             only["prefect.resource.id"] = [f"prefect.deployment.{deployment}"]
-            body = AutomationCore.model_validate(pausing).model_dump(mode="json")
-            made.append(UUID(ask("/automations/", body)["id"]))
+            made.append(
+                client.create_automation(AutomationCore.model_validate(pausing))
+            )
         # In order: what the last one leads to comes last.
         rows = [(other, 3), (twice, 2), (failing, 2), (failing, 3)]
         for deployment, number in rows:
             event = diagnosed(deployment, number).model_dump(mode="json")
             client.request("POST", "/events", json=[event]).raise_for_status()
 
-        def is_paused(deployment: str) -> bool:
-            found = client.request("GET", f"/deployments/{deployment}")
-            return bool(found.raise_for_status().json()["paused"])
-
         deadline = time.monotonic() + scaled(60)
-        while not is_paused(failing):
+        while not client.read_deployment(failing).paused:
             assert time.monotonic() < deadline, "the automation has not acted"
             time.sleep(0.2)
 
-        assert [is_paused(each) for each in (other, twice)] == [False, False]
+        assert not any(client.read_deployment(each).paused for each in (other, twice))
         for each in made:
             client.delete_automation(each)
 
 
-def diagnosed(deployment: str, failures: int) -> Event:
+def diagnosed(deployment: UUID, failures: int) -> Event:
     """Return an event as a run of a deployment emits it that failed."""
     return Event.model_validate(
         {
