@@ -85,7 +85,8 @@ SUITES = (
     # Airflow runs as processes of its own environment; the tests only ask its API.
     Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "airflow"),
     Suite("prefect", "prefect", "tests/prefect_collection", "prefect"),
-    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "prefect"),
+    # At night, Prefect's own tests take the longest of all.
+    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "airflow"),
 )
 
 

@@ -132,6 +132,7 @@ def test_a_report_in_a_tab_of_a_host_leaves_out_what_the_page_around_it_says(
         page.close()
 
 
+@pytest.mark.nightly
 def test_a_report_whose_frame_may_open_nothing_asks_the_page_around_to(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -164,7 +165,7 @@ def test_a_report_whose_frame_may_open_nothing_asks_the_page_around_to(
     page.close()
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_report_draws_filters_and_zooms(
     browser: Browser, tmp_path: Path, *, dark: bool
 ) -> None:
@@ -211,6 +212,7 @@ def test_the_report_draws_filters_and_zooms(
     shown.assert_harmless()
 
 
+@pytest.mark.nightly
 def test_the_report_is_legible_on_a_narrow_screen(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -250,7 +252,14 @@ def a_run_that_is_busy(share: float, *, tasks: int, threads: int) -> RunTables:
 
 
 @pytest.mark.parametrize(
-    ("share", "tasks"), [(0.007, 20_000), (0.17, 9_000), (0.5, 12), (0.83, 30_000)]
+    ("share", "tasks"),
+    [
+        (0.17, 9_000),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((0.007, 20_000), (0.5, 12), (0.83, 30_000))
+        ),
+    ],
 )
 def test_the_picture_is_as_busy_as_the_threads_were(
     browser: Browser, tmp_path: Path, share: float, tasks: int
@@ -367,6 +376,7 @@ def test_the_tabs_are_about_the_part_that_is_shown_or_selected(
     shown.assert_harmless()
 
 
+@pytest.mark.nightly
 def test_on_paper_there_are_four_pages_at_most_with_a_picture(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -416,6 +426,7 @@ def test_the_performance_report_opens_behind_a_firewall(
     shown.assert_harmless()
 
 
+@pytest.mark.nightly
 def test_many_workers_are_a_band_with_the_remarkable_ones_as_lines(
     browser: Browser, tmp_path: Path
 ) -> None:
