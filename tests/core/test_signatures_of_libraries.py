@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import traceback
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -17,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import dask
+import dask.array as da
+import fsspec
+import msgpack
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +65,20 @@ def _iterated(coroutine: Any) -> None:
         list(coroutine)
     finally:
         coroutine.close()
+
+
+def _positive() -> Any:
+    numbers = da.arange(4, chunks=2)
+    return numbers[numbers > 1]
+
+
+def _deep() -> int:
+    return 1 + _deep()
+
+
+def _closed_pool() -> ThreadPoolExecutor:
+    with ThreadPoolExecutor(1) as pool:
+        return pool
 
 
 def locked(folder: Path) -> None:
@@ -114,6 +133,20 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "NAME_NOT_IN_MODULE": lambda _: exec("from json import no_such_name"),
     "CANNOT_PICKLE": lambda _: pickle.dumps(sys._getframe()),
     "NOT_ALLOCATED": lambda _: np.ones((10**7, 10**7)),
+    "CHUNK_SIZES_UNKNOWN": lambda _: _positive()[0],
+    "DELAYED_USED_AS_TRUTH": lambda _: bool(dask.delayed(1)),
+    "DELAYED_ITERATED": lambda _: list(dask.delayed([1])),
+    "RECURSION_TOO_DEEP": lambda _: _deep(),
+    "POOL_SHUT_DOWN": lambda _: _closed_pool().submit(len, ""),
+    "MESSAGE_TOO_LARGE": lambda _: msgpack.unpackb(b"\xc4\x02ab", max_bin_len=1),
+    "FILE_SYSTEM_NOT_INSTALLED": lambda _: fsspec.filesystem("gcs"),
+    "INDEX_HAS_DUPLICATES": lambda _: pd.Series([1, 2], index=[0, 0]).reindex([0, 1]),
+    "CATEGORY_IS_NEW": lambda _: pd.Categorical(["a"]).__setitem__(0, "b"),
+    "DATE_OUT_OF_BOUNDS": lambda _: pd.to_datetime(["4998-01-01"]).as_unit("ns"),
+    "ARROW_WOULD_LOSE_DATA": lambda _: pa.array([1], pa.timestamp("ns")).cast(
+        pa.timestamp("us")
+    ),
+    "NOT_COMPRESSED_SO": lambda _: zlib.decompress(b"a,b"),
 }
 """What raises a row's message, in a folder of its own."""
 
@@ -351,6 +384,35 @@ REPORTED = {
     "HDF5_FILE_LOCKED": ("dask/dask#7926", "one file for each task"),
     "XARRAY_HAS_NO_ENGINE": ("pydata/xarray#6335", "exists where the workers run"),
     "GPU_MEMORY_EXHAUSTED": ("NVIDIA/cudf#6087", "threads_per_worker=1"),
+    "COROUTINE_NOT_AWAITED": ("dask/dask#8840", "`await` it"),
+    "NOT_AN_HDF5_FILE": ("pydata/xarray#4004", "cut off"),
+    "NO_GPU": ("NVIDIA/cudf#8948", "nvidia-smi"),
+    "GOOGLE_WITHOUT_CREDENTIALS": (
+        "dask/dask-cloudprovider#211",
+        "not only the driver",
+    ),
+    "AZURE_WITHOUT_CREDENTIALS": ("dask/dask-cloudprovider#340", "AZURE_CLIENT_ID"),
+    "CHUNK_SIZES_UNKNOWN": ("dask/dask#3293", "compute_chunk_sizes()"),
+    "DELAYED_USED_AS_TRUTH": ("dask/dask#2329", "dask.delayed("),
+    "DELAYED_ITERATED": ("dask/dask#6060", "nout="),
+    "ZARR_CHUNKS_OVERLAP": ("pydata/xarray#4380", "encoding['chunks']"),
+    "XARRAY_CHUNKS_INCONSISTENT": ("pydata/xarray#9267", "unify_chunks()"),
+    "CORE_DIMENSION_IN_CHUNKS": ("PyPSA/atlite#324", "=-1"),
+    "ZARR_ARRAY_EXISTS": ("pangeo-data/rechunker#78", "delete the target"),
+    "RECURSION_TOO_DEEP": ("dask/distributed#7188", "combine many at once"),
+    "THREADS_EXHAUSTED": ("dask/dask#1780", "ulimit -u"),
+    "POOL_SHUT_DOWN": ("dask/distributed#6087", "with LocalCluster()"),
+    "MESSAGE_TOO_LARGE": ("dask/distributed#5581", "client.scatter"),
+    "FILE_SYSTEM_NOT_INSTALLED": ("dask/dask#6325", "on the workers"),
+    "INDEX_HAS_DUPLICATES": ("dask/dask#8800", "unique index"),
+    "CATEGORY_IS_NEW": ("shakedzy/dython#140", "add_categories"),
+    "DATE_OUT_OF_BOUNDS": ("dask/dask#2845", "errors='coerce'"),
+    "ARROW_WOULD_LOSE_DATA": ("dask/dask#7977", "allow_truncated_timestamps"),
+    "NETCDF_READ_FAILED": ("pydata/xarray#7990", "threads_per_worker=1"),
+    "NOT_COMPRESSED_SO": ("Incapsula/logs-downloader#34", "compression=None"),
+    "CONNECTION_USED_TWICE": ("spotify/luigi#3313", "in the task"),
+    "TOO_MANY_DATABASE_CONNECTIONS": ("spotify/luigi#3313", "Semaphore"),
+    "S3_TOKEN_EXPIRED": ("fsspec/s3fs#632", "each worker"),
 }
 """Threads in which people met a message, and what of the fix helped there."""
 

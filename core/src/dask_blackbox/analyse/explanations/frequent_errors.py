@@ -100,5 +100,190 @@ EXPLANATIONS = (
             "`AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET` in their environment.",
         ),
     ),
+    (
+        lines.CHUNK_SIZES_UNKNOWN,
+        says(
+            "the chunk sizes of an array are not known",
+            "They depend on values (a filter `x[x > 0]`, a dataframe): call "
+            "`x.compute_chunk_sizes()` before you slice or reshape it, or "
+            "`ddf.to_dask_array(lengths=True)`.",
+        ),
+    ),
+    (
+        lines.DELAYED_USED_AS_TRUTH,
+        says(
+            "a condition was asked of a delayed object, which has no value yet",
+            "Put the `if` into a function of its own, `dask.delayed(choose)(x)`, or "
+            "compute the condition first (`x.compute()`).",
+        ),
+    ),
+    (
+        lines.DELAYED_ITERATED,
+        says(
+            "a delayed object of unknown length was iterated",
+            "Say how many values the function returns, `dask.delayed(function, nout=2)`, "
+            "or iterate inside a delayed function.",
+        ),
+    ),
+    (
+        lines.ZARR_CHUNKS_OVERLAP,
+        says(
+            "the chunks of an array do not fit those of the Zarr store",
+            "Two tasks would write one chunk of the store. Rechunk before you write "
+            "(`ds.chunk(time=100)`, with multiples of the store's chunks), or drop the "
+            "chunks that were read with the data: `del ds[name].encoding['chunks']`.",
+        ),
+    ),
+    (
+        lines.XARRAY_CHUNKS_INCONSISTENT,
+        says(
+            "the variables of a dataset have different chunks along '{dimension}'",
+            "Call `ds.unify_chunks()` after combining or subtracting datasets, or chunk "
+            "both alike before.",
+        ),
+    ),
+    (
+        lines.CORE_DIMENSION_IN_CHUNKS,
+        says(
+            "dimension '{dimension}' has several chunks, but the function needs it whole",
+            "Make it one chunk before `apply_ufunc`, `ds.chunk({dimension}=-1)`, with "
+            "smaller chunks along the other dimensions to keep blocks as small.",
+        ),
+    ),
+    (
+        lines.ZARR_ARRAY_EXISTS,
+        says(
+            "the Zarr store already has an array of that name",
+            "An earlier run, or an earlier attempt, has written it: delete the target "
+            "first, write to a new path, or overwrite it (`overwrite=True` in "
+            "`da.to_zarr`, `mode='w'` in xarray).",
+        ),
+    ),
+    (
+        lines.RECURSION_TOO_DEEP,
+        says(
+            "Python's limit of recursion was exceeded",
+            "A loop that adds to one result a thousand times (`total += x`) makes a graph "
+            "as deep: combine many at once (`da.stack(parts).sum(axis=0)`, "
+            "`dask.delayed(sum)(parts)`), or `persist` in between. Of a class with "
+            "`__getattr__`, have that raise AttributeError for names with underscores: "
+            "copies and pickles ask for them.",
+        ),
+    ),
+    (
+        lines.THREADS_EXHAUSTED,
+        says(
+            "the limit of threads of the user or the container was reached",
+            "Set `OMP_NUM_THREADS=1` (`OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`) for the "
+            "workers, start fewer of them on a machine, or raise the limit: `ulimit -u`, "
+            "the container's pids limit.",
+        ),
+    ),
+    (
+        lines.POOL_SHUT_DOWN,
+        says(
+            "work was sent after its pool had been shut down",
+            "The client outlived its cluster, or the program was ending: use both in "
+            "`with` blocks (`with LocalCluster() as cluster, Client(cluster) as client:`), "
+            "and wait for results before they end.",
+        ),
+    ),
+    (
+        lines.MESSAGE_TOO_LARGE,
+        says(
+            "a message of Dask's exceeded its limit of 2 to 4 GiB",
+            "The graph, or one argument in it, is that large: load data in the tasks "
+            "(`dd.read_parquet`, not `dd.from_pandas` of a large frame), and give a large "
+            "object to many tasks by `client.scatter` once.",
+        ),
+    ),
+    (
+        lines.FILE_SYSTEM_NOT_INSTALLED,
+        says(
+            "'{package}', which reads {kind}, is not installed where this ran",
+            "Install `{package}` on the workers as well as for the driver (in their image "
+            "or environment, or `distributed.PipInstall(packages=['{package}'])`), then "
+            "restart them.",
+        ),
+    ),
+    (
+        lines.INDEX_HAS_DUPLICATES,
+        says(
+            "an index has duplicate labels",
+            "`dd.read_csv` and others number the rows of each partition from 0: give the "
+            "frame a unique index (`set_index`), or combine columns by a join on a key "
+            "instead of by assignment.",
+        ),
+    ),
+    (
+        lines.CATEGORY_IS_NEW,
+        says(
+            "a value is none of the column's categories",
+            "Add it before you fill or assign: `column.cat.add_categories([value])`; with "
+            "Dask, make the categories known first (`ddf.categorize()`).",
+        ),
+    ),
+    (
+        lines.DATE_OUT_OF_BOUNDS,
+        says(
+            "the date {value} does not fit nanoseconds (1677 to 2262){place}",
+            "Dates such as 9999-12-31 stand for none: `dd.to_datetime(column, "
+            "errors='coerce')` makes them missing; to keep them, use another unit "
+            "(`astype('datetime64[s]')`).",
+        ),
+    ),
+    (
+        lines.ARROW_WOULD_LOSE_DATA,
+        says(
+            "times are {found}, and as {expected} would lose digits",
+            "Round them before (`column.dt.floor('us')`), or write with "
+            "`coerce_timestamps='us', allow_truncated_timestamps=True`.",
+        ),
+    ),
+    (
+        lines.NETCDF_READ_FAILED,
+        says(
+            "the netCDF library could not read or write a file{place}",
+            "Since netCDF4 1.6.1, threads of one process may disturb each other in it: try "
+            "workers with one thread (`threads_per_worker=1`) or `engine='h5netcdf'`. If "
+            "it fails alone, too, the file is incomplete, or another process writes it.",
+        ),
+    ),
+    (
+        lines.NOT_COMPRESSED_SO,
+        says(
+            "{name} is not compressed as was expected",
+            "Compare its name with its content (`file part.csv.gz`): pass "
+            "`compression=None` for plain text. If only some files fail, they were cut off "
+            "or are error pages that were downloaded.",
+        ),
+    ),
+    (
+        lines.CONNECTION_USED_TWICE,
+        says(
+            "a database connection was used by two processes, or the server closed it",
+            "Open the connection in the task, and close it there; do not send an engine to "
+            "tasks or keep it over a fork (`engine.dispose(close=False)` in the child, "
+            "`poolclass=NullPool`).",
+        ),
+    ),
+    (
+        lines.TOO_MANY_DATABASE_CONNECTIONS,
+        says(
+            "the database server has no connection left",
+            "Each thread of each worker opens its own: limit how many tasks use the "
+            "database at a time (`distributed.Semaphore`, worker resources), close "
+            "connections in the task, or put a pooler (PgBouncer) before the server.",
+        ),
+    ),
+    (
+        lines.S3_TOKEN_EXPIRED,
+        says(
+            "the temporary credentials for {file} have expired",
+            "They were taken when the graph was built, and travel with its tasks: let each "
+            "worker get its own from its role (`AWS_ROLE_ARN`, instance profile), which "
+            "renews them, or send the work in parts that end within their lifetime.",
+        ),
+    ),
 )
 """Rows of the catalogue, each with what makes an explanation of it."""

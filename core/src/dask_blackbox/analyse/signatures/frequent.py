@@ -17,7 +17,7 @@ COROUTINE_NOT_AWAITED = Signature(
 ARRAY_IS_READ_ONLY = Signature(
     (
         r"(?:assignment destination|buffer source array|output array|underlying array) "
-        r"is read-only"
+        r"is read-only|cannot set WRITEABLE flag to True"
     ),
     "assignment destination is read-only",
     source="numpy",
@@ -75,4 +75,109 @@ AZURE_WITHOUT_CREDENTIALS = Signature(
         "DefaultAzureCredential failed to retrieve a token from the included credentials."
     ),
     source="network",
+)
+CHUNK_SIZES_UNKNOWN = Signature(
+    r"Arrays chunk sizes are unknown|(?:with|have) unknown chunk ?sizes?",
+    "Arrays chunk sizes are unknown. \n\nA possible solution: https://docs.dask.org/en/latest/array-chunks.html#unknown-chunks",
+    source="dask",
+)
+DELAYED_USED_AS_TRUTH = Signature(
+    r"Truth of Delayed objects is not supported",
+    "Truth of Delayed objects is not supported",
+    source="dask",
+)
+DELAYED_ITERATED = Signature(
+    r"Delayed objects of unspecified length (?:are not iterable|have no len)",
+    "Delayed objects of unspecified length are not iterable",
+    source="dask",
+)
+ZARR_CHUNKS_OVERLAP = Signature(
+    r"(?:would overlap multiple [Dd]ask chunks|Final chunk of Zarr array must be the same size)",
+    "Specified zarr chunks encoding['chunks']=(5, 10) for variable named 'x' would overlap multiple dask chunks ((1, 1), (10,)).",
+    source="xarray",
+)
+XARRAY_CHUNKS_INCONSISTENT = Signature(
+    r"Object has inconsistent chunks along dimension (?P<dimension>\w+)",
+    "Object has inconsistent chunks along dimension lead. This can be fixed by calling unify_chunks().",
+    source="xarray",
+)
+CORE_DIMENSION_IN_CHUNKS = Signature(
+    r"dimension (?P<dimension>\w+) on \d+\w\w function argument to apply_ufunc with dask='parallelized' consists of multiple chunks",
+    "dimension spatial on 0th function argument to apply_ufunc with dask='parallelized' consists of multiple chunks, but is also a core dimension.",
+    source="xarray",
+)
+ZARR_ARRAY_EXISTS = Signature(
+    r"path '(?P<path>[^'\n]{0,200})' contains an array|An array exists in store",
+    "path 'lon' contains an array",
+    source="zarr",
+)
+RECURSION_TOO_DEEP = Signature(
+    r"maximum recursion depth exceeded",
+    "maximum recursion depth exceeded while calling a Python object",
+    source="python",
+)
+THREADS_EXHAUSTED = Signature(
+    r"can't start new thread",
+    "can't start new thread",
+    source="python",
+)
+POOL_SHUT_DOWN = Signature(
+    r"cannot schedule new futures after (?:interpreter )?shutdown",
+    "cannot schedule new futures after shutdown",
+    source="python",
+)
+MESSAGE_TOO_LARGE = Signature(
+    r"exceeds max_(?:bin|str|buffer|map|array|ext)_len|bytes object is too large",
+    "2369781118 exceeds max_bin_len(2147483647)",
+    source="python",
+)
+FILE_SYSTEM_NOT_INSTALLED = Signature(
+    r"(?:Please )?[Ii]nstall (?P<package>[\w.-]+) to (?:access|use) (?:the )?(?P<kind>[^\n]{1,60})",
+    "Install s3fs to access S3",
+    source="fsspec",
+)
+INDEX_HAS_DUPLICATES = Signature(
+    r"cannot reindex (?:on an axis with duplicate labels|from a duplicate axis)",
+    "cannot reindex on an axis with duplicate labels",
+    source="pandas",
+)
+CATEGORY_IS_NEW = Signature(
+    r"Cannot setitem on a Categorical with a new category(?: \((?P<value>[^)\n]{1,100})\))?",
+    "Cannot setitem on a Categorical with a new category (0.0), set the categories first",
+    source="pandas",
+)
+DATE_OUT_OF_BOUNDS = Signature(
+    r"Out of bounds nanosecond timestamp: (?P<value>[^\n,]{1,60})",
+    "Out of bounds nanosecond timestamp: 4998-01-01 00:00:00",
+    source="pandas",
+)
+ARROW_WOULD_LOSE_DATA = Signature(
+    r"Casting from (?P<found>timestamp\[\w+[^\n\]]{0,40}\]) to (?P<expected>timestamp\[\w+[^\n\]]{0,40}\]) would lose data",
+    "Casting from timestamp[ns] to timestamp[us] would lose data: 1641064458517034068",
+    source="pyarrow",
+)
+NETCDF_READ_FAILED = Signature(
+    r"NetCDF: HDF error",
+    "[Errno -101] NetCDF: HDF error: 'test4.nc'",
+    source="hdf5",
+)
+NOT_COMPRESSED_SO = Signature(
+    r"Error -3 while decompressing|Not a gzipped file",
+    "Error -3 while decompressing data: incorrect header check",
+    source="python",
+)
+CONNECTION_USED_TWICE = Signature(
+    r"decryption failed or bad record mac|SSL SYSCALL error: EOF detected",
+    "SSL SYSCALL error: EOF detected",
+    source="databases",
+)
+TOO_MANY_DATABASE_CONNECTIONS = Signature(
+    r"sorry, too many clients already|remaining connection slots are reserved|Too many connections",
+    "FATAL:  sorry, too many clients already",
+    source="databases",
+)
+S3_TOKEN_EXPIRED = Signature(
+    r"\A(?:\[Errno \d+\] )?The provided token has expired",
+    "The provided token has expired.",
+    source="s3",
 )

@@ -19,6 +19,7 @@ Source = Literal[
     "dask",
     "databases",
     "distributed",
+    "fsspec",
     "hdf5",
     "kernel",
     "mpi",
@@ -31,6 +32,7 @@ Source = Literal[
     "tls",
     "xarray",
     "xgboost",
+    "zarr",
 ]
 
 
