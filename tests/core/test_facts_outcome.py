@@ -518,3 +518,54 @@ def test_a_result_that_was_not_set_promotes_no_error() -> None:
     assert found.reason is None
     assert found.exception is None
     assert [each.id for each in found.missed] == ["1.1"]
+
+
+def to_itself(number: str, received: str | None, *, at: float = 30.0) -> Piece:
+    """Return that the driver's own code sent a signal to its process."""
+    return an_event(
+        "driver-signalled", "driver", at=at, pid=1, target=1, signal=number,
+        received=received,
+    )  # fmt: skip
+
+
+ASKED_BY_A_CALLBACK = an_event(
+    "driver-call-failed", "driver", at=29, pid=1, call="Future.status",
+    exception="builtins.ValueError", message="no rows", key="read-7", id="1.4",
+)  # fmt: skip
+INTERRUPTED = failed_with(an_exception("KeyboardInterrupt", ""), at=31)
+
+
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [
+        ("SIGTERM", aborted(exit_code=-15, at=31)),
+        ("SIGKILL", aborted(exit_code=-9, at=31)),
+        ("SIGINT", INTERRUPTED),
+    ],
+)
+def test_a_driver_that_signals_itself_for_an_error_ended_of_that_error(
+    number: str, end: Piece
+) -> None:
+    found = outcome(a_run(HERE, ASKED_BY_A_CALLBACK, to_itself(number, "1.4"), end))
+
+    assert found.exception is not None
+    assert (found.kind, found.exception.message) == ("exception", "no rows")
+    assert not found.stopped_after
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [to_itself("SIGTERM", None)],
+        [to_itself("SIGTERM", "1.4"), a_graph(at=40)],
+        [to_itself("SIGUSR1", "1.4")],
+        [to_itself("SIGTERM", "1.4"), to_itself("SIGTERM", None, at=40)],
+    ],
+    ids=["another function", "went on", "another signal", "another reason"],
+)
+def test_a_signal_that_was_not_sent_for_an_error_hides_none(
+    pieces: list[Piece],
+) -> None:
+    end = aborted(exit_code=-15, at=60)
+
+    assert outcome(a_run(HERE, ASKED_BY_A_CALLBACK, *pieces, end)).kind == "signal"

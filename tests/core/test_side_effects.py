@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from dask_blackbox.capture.programs import note_ends
 from dask_blackbox.events import (
     ActorMethod,
     ClientDisconnected,
+    DriverCallFailed,
     DriverCancel,
     DriverRaised,
     DriverSignalled,
@@ -265,12 +267,37 @@ def test_a_client_that_loses_its_scheduler_reports_the_work_that_was_left(
         seen = as_completed(left, with_results=True)
         cluster.scheduler.client_comms[client.id].abort()
         assert len([future for future, _ in seen]) == len(left)  # it raises nothing
-        cluster.loop.add_callback(cluster.scheduler.remove_client, client.id)
 
     found = [decoded(*row) for row in rows if row[1] == "client-disconnected"]  # type: ignore[arg-type]
     lost = [each for each in found if isinstance(each, ClientDisconnected)]
-    assert [(each.pending, each.futures) for each in lost] == [(3, 8)]
+    assert (lost[0].pending, lost[0].futures) == (3, 8)
     assert lost[0].scheduler == cluster.scheduler_address
+
+
+def test_a_signal_to_itself_is_sent_for_the_error_that_its_function_received(
+    rows: list[list[object]],
+) -> None:
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        future = client.submit(raises_on_odd, 1)
+
+        def ask() -> None:
+            assert isinstance(future.exception(), ValueError)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        ask()
+        os.kill(os.getpid(), signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+
+    found = [decoded(*row) for row in rows]  # type: ignore[arg-type]
+    received = [each.id for each in found if isinstance(each, DriverCallFailed)]
+    sent = [each.received for each in found if isinstance(each, DriverSignalled)]
+    assert sent == [received[0], None]
 
 
 def wait_for_go(number: int) -> int:
@@ -682,6 +709,7 @@ MORE_COMMANDS = [
     ("closed_cluster", 1, ["The driver could not connect to ", ": it had closed that cluster"], "high"),
     ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
     ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
+    ("stops_from_a_callback", 143, ["LookupError in 'refuse'", "no price for A"], "high"),
     ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
     ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
     ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),

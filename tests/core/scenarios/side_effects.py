@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask.distributed import Client, LocalCluster, wait
+from dask.distributed import Client, Future, LocalCluster, wait
 
 log = logging.getLogger("orders")
 
@@ -448,6 +448,20 @@ def interrupts_itself(folder: str) -> None:
         assert c.submit(len, "abc").result() == 3
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         c.submit(time.sleep, 60).result()
+
+
+def stop_driver(future: Future) -> None:
+    if future.status == "error":
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def stops_from_a_callback(folder: str) -> None:
+    """Have a callback end the driver by a signal, because a task has failed."""
+    assert folder
+    with client() as c:
+        for each in c.map(refuse, ["A7", "A8"]):
+            each.add_done_callback(stop_driver)
+        threading.Event().wait(60)
 
 
 def asks_for_exceptions(folder: str) -> None:

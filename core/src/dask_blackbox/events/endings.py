@@ -199,6 +199,8 @@ class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
         signal: Its name.
         scheduler: The address of a scheduler that it was started with, if it is a `dask worker`.
         handling: Identity of the exception that was being handled; null: none was.
+        received: Id of the newest error of a call to Dask that a function on the stack had
+            received; null: none had.
     """
 
     kind: ClassVar[str] = "driver-signalled"
@@ -209,6 +211,7 @@ class DriverSignalled(UserCodeEvent, frozen=True, kw_only=True):
     signal: str = ""
     scheduler: str | None = None
     handling: str | None = None
+    received: str | None = None
 
 
 class TaskSignalled(UserCodeEvent, frozen=True, kw_only=True):

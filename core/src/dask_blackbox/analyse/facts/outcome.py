@@ -196,7 +196,8 @@ def _outcome_of_ended(run: RunTables) -> Outcome:
         source=end.moment[1],
         stopped_after=end.handled is not None
         and ending.exception is None
-        and signal_of_driver(run) is not None,
+        and signal_of_driver(run) is not None
+        and _signalled_for(run, end.received) is None,
         clocks=_clocks(run),
         exception=end.exception,
         passed_on=ending.exception if end.of_program is not None else None,
@@ -228,6 +229,8 @@ class _End:
     def handled(self) -> DriverCallFailed | None:
         """What a call had raised and the driver handled, and that ended it all the same."""
         run, received = self._run, self.received
+        if (error := _signalled_for(run, received)) is not None:
+            return error
         if self._ending.exception is not None:
             return _replaced_while_closing(run, received, self._ending.exception)
         return (
@@ -613,6 +616,30 @@ def _handled_at_the_end(
         return next(
             (r for r in received if action.handling in {r.identity} - {None}), None
         )
+    return None
+
+
+def _signalled_for(
+    run: RunTables, received: tuple[DriverCallFailed, ...]
+) -> DriverCallFailed | None:
+    """Return the error for which a function of the driver's sent a signal to its own process.
+
+    A callback has no other way to end a driver that waits elsewhere.
+    """
+    ending = run.ending
+    exception = None if ending is None else ending.exception
+    if exception is not None and class_of(exception.exception) != _INTERRUPT:
+        return None
+    sent = [
+        each
+        for each in run.of(DriverSignalled)
+        if each.target in {each.pid, 0} and each.signal in {*ASKED, "SIGKILL"}
+    ]
+    for last in sent[-1:]:
+        names = {signal_of_driver(run), "SIGINT" if exception is not None else None}
+        continued = any(graph.at > last.at for graph in run.of(GraphUpdated))
+        if last.signal in names and not continued:
+            return next((r for r in received if r.id and r.id == last.received), None)
     return None
 
 

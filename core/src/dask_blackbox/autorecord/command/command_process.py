@@ -279,7 +279,7 @@ def listen() -> None:
     """Report what calls to Dask raise in this process, and what it ends."""
     with guard("the driver's calls to Dask"):
         if _calls.own is None:
-            _calls.set(DriverCalls(_row, _report_raised_exit)).start()
+            _calls.set(DriverCalls(_row, _report_raised_exit, _send_all)).start()
             if not _is_a_worker():
                 _listen_to_tests()
 
@@ -460,6 +460,20 @@ def report_immediate_exit(code: int, frame: FrameType) -> None:
         if handled is None:
             _drain_all()
     leave()
+
+
+def _send_all() -> None:
+    """Send all that is known before a signal of the job's own ends this process at once."""
+    if _is_a_worker():
+        return
+    with guard("a signal of the driver's own"):
+        if _calls.newest is not None:
+            _calls.newest.flush_held()
+        if _tap.newest is not None:
+            _tap.newest.flush()
+        _drain_all()
+        if not _attached:
+            _drain("")
 
 
 def _send_exit(

@@ -38,7 +38,7 @@ from ..files import (
 from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
-from .handled_errors import forget, remember
+from .handled_errors import forget, received_below, remember
 from .ordered_ends import OrderedEnds, scheduler_that_ends
 from .patches import Patches
 from .reused_keys import ReusedKeys
@@ -84,12 +84,16 @@ class DriverCalls:
         sink: Takes a kind and a row; must not block.
         exits: Takes the `SystemExit` for which the main thread closes a client or a cluster,
             before that is closed; must not raise.
+        ends: Called before a signal of the driver's own ends its process at once; must not raise.
     """
 
     def __init__(
-        self, sink: Sink, exits: Callable[[SystemExit], None] | None = None
+        self,
+        sink: Sink,
+        exits: Callable[[SystemExit], None] | None = None,
+        ends: Callable[[], None] | None = None,
     ) -> None:
-        self._sink, self._exits = sink, exits
+        self._sink, self._exits, self._ends = sink, exits, ends
         self._exiting: str | None = None  # what has been handed to `exits`
         self._reported = Counter[str]()
         self._held: deque[list[object]] = deque(maxlen=_KEPT)
@@ -133,6 +137,11 @@ class DriverCalls:
             return
         self._exiting = identity
         self._exits(error)
+
+    def ending(self) -> None:
+        """Report that the process is about to be ended by a signal of its own."""
+        if self._ends is not None and os.getpid() == self._pid:
+            self._ends()
 
     def take_row(self, row: list[object]) -> None:
         """Take an event; of very many of a kind, only the newest are reported, at the end."""
@@ -420,9 +429,21 @@ def _signalled(event: str, args: tuple[Any, ...], own: FrameType) -> None:
             "signal": signal.Signals(number).name,
             "scheduler": _scheduler_of(target),
             "handling": identity_of(sys.exception()),
+            "received": received_below(own),
             **place_of(frame),
         },
     )
+    if target in {os.getpid(), 0, -1, os.getpgrp(), -os.getpgrp()} and _ends(number):
+        for listener in tuple(_listeners):
+            listener.ending()
+
+
+def _ends(number: int) -> bool:
+    """Return whether a signal ends this process at once: no handler, no hook learns of it."""
+    harmless = (signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT)
+    stops = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+    by_default = signal.getsignal(number) is signal.SIG_DFL
+    return by_default and number not in {*harmless, *stops}
 
 
 def _forked() -> None:

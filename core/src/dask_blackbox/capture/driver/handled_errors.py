@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
-from ..user_frames import is_foreign, is_ours
+from ..user_frames import innermost_user_frame, is_foreign, is_ours
 from .awaiting_tasks import frames_of_waiting, is_event_loop
 
 _FIRST, _NEWEST = 40, 60  # errors that are remembered
@@ -34,12 +34,14 @@ class Handled(NamedTuple):
         classes: Names of its class and of the bases of that.
         returned: Whether a call returned it (`Future.exception`) instead of raising it.
         stack: The user's lines that were being executed, the innermost first.
+        function: File and first line of the user's function that received it.
     """
 
     id: str
     classes: tuple[str, ...]
     returned: bool
     stack: tuple[Place, ...]
+    function: tuple[str, int] | None = None
 
 
 _first: list[Handled] = []
@@ -55,7 +57,9 @@ def remember(error: BaseException, frame: FrameType | None, *, returned: bool) -
         frame: The innermost frame that it has not left.
         returned: Whether a call returned it (`Future.exception`) instead of raising it.
     """
-    return _remember(error, stack_of(frame), returned=returned)
+    user = innermost_user_frame(frame)
+    function = None if user is None else _function_of(user)
+    return _remember(error, stack_of(frame), returned=returned, function=function)
 
 
 def remember_raised(error: BaseException) -> str:
@@ -66,12 +70,18 @@ def remember_raised(error: BaseException) -> str:
     return _remember(error, stack, returned=False)
 
 
-def _remember(error: BaseException, stack: tuple[Place, ...], *, returned: bool) -> str:
+def _remember(
+    error: BaseException,
+    stack: tuple[Place, ...],
+    *,
+    returned: bool,
+    function: tuple[str, int] | None = None,
+) -> str:
     global _number  # noqa: PLW0603 - one count for the process
     _number += 1
     classes = tuple(each.__name__ for each in type(error).__mro__)
     identity = f"{os.getpid():x}.{_number}"
-    handled = Handled(identity, classes, returned, stack)
+    handled = Handled(identity, classes, returned, stack, function)
     if len(_first) < _FIRST:
         _first.append(handled)
     else:
@@ -88,6 +98,23 @@ def forget() -> None:
 def remembered() -> Iterator[Handled]:
     """Yield the errors that are remembered, the oldest first."""
     yield from (*_first, *_newest)
+
+
+def received_below(frame: FrameType | None) -> str | None:
+    """Return the newest error that a function which has not returned yet had received.
+
+    Args:
+        frame: The innermost one.
+    """
+    now = {
+        _function_of(each) for each in itertools.islice(_frames_from(frame), _DEEPEST)
+    }
+    newest_first = (*reversed(_newest), *reversed(_first))
+    return next((each.id for each in newest_first if each.function in now), None)
+
+
+def _function_of(frame: FrameType) -> tuple[str, int]:
+    return frame.f_code.co_filename, frame.f_code.co_firstlineno
 
 
 def stack_of(frame: FrameType | None) -> tuple[Place, ...]:
