@@ -175,7 +175,6 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
     if death.exit_code not in (0, None) or (death.closing and not broken):
         return None
     lines = [line for line in death.last_lines if any_of(line, *_NOT_READ)]
-    lines = lines or (_lines_near(run, death.at) if broken else [])
     if not lines:
         because = (
             "it closed its connection to the scheduler, as workers do when they cannot "
@@ -193,12 +192,6 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
         return None
     sure: Confidence = "high" if broken or len(lines) > 1 else "medium"
     return ExitCause("environment-mismatch", sure, because)
-
-
-def _lines_near(run: RunTables, at: float) -> list[str]:
-    lines = lines_of(run, *_NOT_READ, by=["worker", "nanny"])
-    near = lines.filter(epoch("at").is_between(at - WINDOW, at + WINDOW))
-    return near["message"].head(20).to_list()
 
 
 def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause | None:

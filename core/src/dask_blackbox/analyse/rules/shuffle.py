@@ -39,10 +39,7 @@ from dask_blackbox.formatting import (
     prefix_of,
     short,
 )
-from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
-
-_TRANSFER = bounded(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +109,7 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
             | pl.col("message").str.contains(own or "", literal=True)
         )
     )
-    prefix = _transfer_prefix(logs, own) or _known_prefix(case)
+    prefix = _transfer_prefix(logs, own)
     at = restarts["at"].max() if len(restarts) else None
     graphs = [
         g for g in case.run.of(GraphUpdated) if g.prefixes.get(prefix or "", 0) > 1
@@ -136,14 +133,6 @@ def _transfer_prefix(logs: pl.DataFrame, own: str | None) -> str | None:
         begun = SHUFFLE_INITIALIZED.search(message)
         if begun and own in (None, begun["id"]):
             return prefix_of(begun["key"])
-    return None
-
-
-def _known_prefix(case: Case) -> str | None:
-    for graph in reversed(case.run.of(GraphUpdated)):
-        for prefix in graph.prefixes:
-            if _TRANSFER.search(prefix):
-                return prefix
     return None
 
 
@@ -189,10 +178,7 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
     deaths = _relevant_deaths(case, root)
     yield P2P_FAILED.found(
         f"A shuffle failed{title}: {words}" if root else f"A shuffle failed{title}",
-        cause=(
-            f"{shuffle.named} failed{during}. {began}{_deaths_text(case, root)}"
-            f"{shuffle.progress()}"
-        ),
+        cause=f"{shuffle.named} failed{during}. {began}{shuffle.progress()}",
         remedy=_remedy_p2p_failed(case, root, shuffle),
         confidence="high" if phase or named else "medium",
         retry_advice=advice,
@@ -245,16 +231,6 @@ def _relevant_deaths(
     """Return the deaths that may be why it failed: not if it has another cause."""
     own = root is not None and not root[0].endswith(_UNREACHED)
     return () if own and root is not None and root[0] not in _CLASSES else case.deaths
-
-
-def _deaths_text(case: Case, root: tuple[str, str] | None) -> str:
-    deaths = _relevant_deaths(case, root)
-    if not deaths:
-        return ""
-    return (
-        f"In this run {counted(len(deaths), 'worker')} died{how_died(case, deaths)}. "
-        "The shuffle restarts each time. "
-    )
 
 
 def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
