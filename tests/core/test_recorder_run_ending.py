@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 from dask_blackbox.manifest import Stopped
@@ -101,3 +102,29 @@ def test_why_a_host_stopped_a_run_may_become_known_while_it_ends(
 
     assert end.stopped is not None
     assert end.stopped.reason == named
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "seconds", "limit"),
+    [
+        ("timeout 15 python job.py", 124, 15.4, 15.0),
+        ("nohup timeout -k 5 2m uv run job.py", 137, 121.0, 120.0),
+        ("bash -c 'timeout --preserve-status 30 python job.py'", 143, 30.1, 30.0),
+        ("timeout 15 python job.py", 124, 3.0, None),
+        ("timeout 15 python job.py", 1, 15.4, None),
+        ("python job.py", 124, 15.4, None),
+        ("timeout 0 python job.py", 124, 15.4, None),
+    ],
+)
+def test_a_command_that_timeout_ended_has_reached_its_limit(
+    command: str, code: int, seconds: float, limit: float | None
+) -> None:
+    argv = json.dumps({"pid": 7, "argv": shlex.split(command)})
+    started = (1.0, "command-started", "driver", argv)
+
+    end = judged(End(state="failed", exit_code=code, lasted=seconds), started)
+
+    assert (None if end.stopped is None else end.stopped.limit) == limit
+    assert limit is None or end.stopped == Stopped(
+        by="timeout", reason="run-timeout", limit=limit, setting="timeout"
+    )

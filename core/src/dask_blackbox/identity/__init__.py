@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from dask_blackbox.guard import guard
-from dask_blackbox.identity.commands import argv_of, started_as
+from dask_blackbox.identity.commands import argv_of, started_as, time_limit_of
 from dask_blackbox.identity.scheduler import Seen, identity_of, number, seen
 from dask_blackbox.identity.schedulers import SCHEDULERS
 from dask_blackbox.identity.tools import script_of
@@ -30,6 +30,7 @@ __all__ = [
     "fresh_run_id",
     "identity_from_environment",
     "started_as",
+    "time_limit_of",
 ]
 
 _GROUP: Final = "dask_blackbox.identities"

@@ -12,6 +12,8 @@ from dask_blackbox.patterns import bounded
 _ASSIGNMENT = bounded(r"[A-Za-z_]\w*=")
 _PYTHON = bounded(r"(?:python|pypy)[\d.]*w?(?:\.exe)?")
 _SHELLS = frozenset(("bash", "dash", "ksh", "sh", "zsh"))
+_DURATION = bounded(r"(\d{1,9}(?:\.\d{1,9})?)([smhd]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DEEPEST = 12  # wrappers in each other
 
 
@@ -168,6 +170,30 @@ def started_as(command: Sequence[str]) -> list[str]:
         return argv
     path = argv[0].removesuffix(".__main__").replace(".", "/")
     return [f"{path}.py", *argv[1:]]
+
+
+def time_limit_of(command: Sequence[str]) -> float | None:
+    """Return the seconds after which `timeout` ends what a command runs; None: it has no limit.
+
+    Of several, the shortest one.
+    """
+    words: list[str] | None = list(command)
+    found: list[float] = []
+    for _ in range(_DEEPEST):
+        if not words:
+            break
+        inner = _inside(words)
+        if PurePath(words[0]).name == "timeout" and inner:
+            found += _seconds(words[-len(inner) - 1])
+        words = inner
+    return min(found, default=None)
+
+
+def _seconds(word: str) -> list[float]:
+    """Return the duration that a word is for `timeout`, if it is one; 0 is no limit."""
+    found = _DURATION.fullmatch(word)
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    return [seconds] if seconds else []
 
 
 def _program(command: Sequence[str]) -> tuple[list[str], bool]:

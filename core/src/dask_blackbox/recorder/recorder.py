@@ -795,11 +795,11 @@ class Recorder:
             # Only now: the last pulls may have brought values to mask.
             clean = self._redactor.exception(end.exception)
             end = msgspec.structs.replace(end, exception=clean)
+        end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         end = self._run_end.resolve(end)
         if end.exception is not None:
             clean = self._left_out.exception(end.exception)
             end = msgspec.structs.replace(end, exception=clean)
-        end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take_own_event(end_row(end))
         self._report_unchecked()
         sources = {p.source: p.account for p in self._pullers.values()}

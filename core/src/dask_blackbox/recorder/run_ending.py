@@ -16,6 +16,7 @@ import msgspec
 from dask_blackbox.decoding import checked
 from dask_blackbox.errors import BlackboxError, MalformedRecordingError
 from dask_blackbox.events import COLUMNS, Rows, event_rows
+from dask_blackbox.identity import time_limit_of
 from dask_blackbox.manifest import (
     DriverException,
     SourceAccount,
@@ -26,6 +27,8 @@ from dask_blackbox.manifest import (
 from dask_blackbox.protocol.messages import LEFT, End
 
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
+_OF_TIMEOUT = (124, 137, 143)
+"""What `timeout` exits with: by itself, with `-s KILL` or `-k`, with `--preserve-status`."""
 _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
 
@@ -37,6 +40,13 @@ class _Process(msgspec.Struct):
     parents: tuple[int, ...] = ()
 
 
+class _Command(msgspec.Struct):
+    """What `dask blackbox run` started."""
+
+    argv: tuple[str, ...] = ()
+
+
+_decode_command = checked(msgspec.json.Decoder(_Command).decode)
 _decode_process = checked(msgspec.json.Decoder(_Process).decode)
 
 
@@ -50,6 +60,7 @@ class RunEndResolver:
         self._of_child = False
         self._test: DriverException | None = None
         self._stopped: Stopped | None = None
+        self._limit: float | None = None
         self._lost_at = math.inf
         self._failed, self._last_success = False, 0.0
 
@@ -68,6 +79,9 @@ class RunEndResolver:
         for at, kind, _, detail in event_rows(rows):
             if kind == "graph-failed" and at > self._last_success:
                 self._failed = True
+            elif kind == "command-started":
+                with contextlib.suppress(MalformedRecordingError):
+                    self._limit = time_limit_of(_decode_command(detail).argv)
             elif kind == "driver-lost":
                 self._lost_at = at
             elif kind in _REPORTED and at <= self._lost_at:
@@ -98,7 +112,7 @@ class RunEndResolver:
             end = msgspec.structs.replace(
                 end, state="failed" if failed else "succeeded"
             )
-        known = self._stopped
+        known = self._stopped or self._by_its_command(end)
         # A host's answer may come while the run ends, when it has been reported that it
         # was stopped and not yet why.
         if end.stopped is None or (known is not None and end.stopped.reason == "other"):
@@ -110,6 +124,17 @@ class RunEndResolver:
                 exception = None  # its parent had survived that, and ended of a signal
             end = msgspec.structs.replace(end, exception=exception)
         return end
+
+    def _by_its_command(self, end: End) -> Stopped | None:
+        """Return that `timeout`, which the command was given to, ended it, if it did."""
+        limit, seconds = self._limit, end.lasted
+        if limit is None or end.exit_code not in _OF_TIMEOUT:
+            return None
+        if seconds is not None and seconds < limit:
+            return None  # a code of the job's own
+        return Stopped(
+            by="timeout", reason="run-timeout", limit=limit, setting="timeout"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

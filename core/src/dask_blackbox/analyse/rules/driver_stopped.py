@@ -1078,7 +1078,12 @@ def _moment(case: Case) -> float:
 
 
 def _host(stopped: Stopped) -> str:
-    names = {"person": "A person", "host": "The host", _LOOP: "The event loop"}
+    names = {
+        "person": "A person",
+        "host": "The host",
+        "timeout": "`timeout`, with which the command was started,",
+        _LOOP: "The event loop",
+    }
     return names.get(stopped.by, stopped.by.capitalize())
 
 
