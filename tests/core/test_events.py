@@ -34,7 +34,7 @@ from stored_runs import Shelf
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "core" / "src" / "dask_blackbox"
-WRITERS = ("error_flow", "capture", "driver", "recorder", "autorecord")
+WRITERS = ("error_flow", "capture", "driver", "recorder", "autorecord", "managers")
 COMMON = {field.name for field in msgspec.structs.fields(Event)}
 
 

@@ -52,6 +52,10 @@ _WITHOUT_A_RECORDING = frozenset(
         "silent-empty-input",
         "slower-than-usual",
         "stopped-by-host",
+        "worker-cancelled",
+        "worker-job-memory",
+        "worker-node-failed",
+        "worker-time-limit",
     }
 )
 

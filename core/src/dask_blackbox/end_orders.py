@@ -101,10 +101,15 @@ class EndOrders:
     def _naming(self, address: str, name: str | None, at: float) -> Iterator[EndOrder]:
         for event in self._named.get(address, ()):
             soon = at <= event.at + _GRACE
-            if soon and name and any(_is_of(name, unit) for unit in event.workers):
+            if soon and name and any(is_of_unit(name, unit) for unit in event.workers):
                 yield EndOrder(event.at, f"the driver's {event.cluster}")
 
 
-def _is_of(name: str, unit: str) -> bool:
-    """Return whether a worker is that of a cluster object's unit, or one of several."""
+def is_of_unit(name: str, unit: str) -> bool:
+    """Return whether a worker is that of a cluster object's unit, or one of several.
+
+    Args:
+        name: Of the worker.
+        unit: What the cluster object calls the unit.
+    """
     return name == unit or name.startswith(f"{unit}-")

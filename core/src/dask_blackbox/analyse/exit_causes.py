@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.facts.managers import manager_of
+from dask_blackbox.analyse.facts.units import UnitEnding, unit_at_exit, units_of
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import different_pythons
@@ -44,6 +45,10 @@ DIED = {
     "worker-abort": "because of a call to abort()",
     "worker-signalled": "because of a signal from outside Dask",
     "worker-preempted": "because of a signal to stop `dask worker`",
+    "worker-time-limit": "at the time limit of the job",
+    "worker-job-memory": "because the job used too much memory",
+    "worker-cancelled": "because the job was cancelled",
+    "worker-node-failed": "because the node failed",
     "worker-lifetime": "at the end of the worker's lifetime",
     "worker-exit": "because a task's code exited the process",
     "worker-heartbeat-timeout": "after missing heartbeats",
@@ -87,6 +92,7 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
     """Return the cause of a worker's exit."""
     return (
         _cause_from_nanny(death, run)
+        or _cause_from_manager(death, run)
         or _cause_from_host(death, run)
         or _cause_from_environment(death, run)
         or _cause_from_python_version(death, run)
@@ -136,6 +142,37 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
     return None
 
 
+_ENDED_BY_MANAGER: dict[UnitEnding, tuple[str, str]] = {
+    "time-limit": ("worker-time-limit", "ended its job {job} at its time limit"),
+    "memory": ("worker-job-memory", "killed its job {job} for its use of memory"),
+    "preempted": ("worker-preempted", "preempted its job {job}"),
+    "node-failed": (
+        "worker-node-failed",
+        "ended its job {job} because its node failed",
+    ),
+    "cancelled": ("worker-cancelled", "reports that its job {job} was cancelled"),
+}
+"""The slug of a death, and what the manager did, by why it ended the unit."""
+_OF_ITSELF = ("script", "crash", "itself", "lifetime", "orderly")
+
+
+def _cause_from_manager(death: WorkerExit, run: RunTables) -> ExitCause | None:
+    """What a cluster manager says of the end of a unit is more than what its processes saw."""
+    unit = None if death.ended_by in _OF_ITSELF else unit_at_exit(run, death)
+    if unit is None or unit.ending is None:
+        return None
+    slug, did = _ENDED_BY_MANAGER[unit.ending]
+    because = f"{unit.manager} {did.format(job=unit.id)}"
+    if unit.ending == "cancelled" and unit.state is not None and unit.state.by:
+        because += f" by {unit.state.by}"
+    if unit.line:
+        because += f" (its log: “{short(unit.line.strip(), 160)}”)"
+    elif unit.state is not None:
+        reason = f", reason {unit.state.reason}" if unit.state.reason else ""
+        because += f" (state {unit.state.state}{reason})"
+    return ExitCause(slug, "high", because)
+
+
 def lifetime_of(run: RunTables, address: str) -> str:
     """Return the lifetime that a worker was given, in brackets; nothing if it is unknown."""
     known = [p.lifetime for p in run.of(ProcessAncestors) if p.subject == address]
@@ -150,7 +187,7 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
         if death.sent_from is not None:
             because += f"; {death.sender} sent it (at {death.sent_from})"
             return ExitCause("worker-preempted", "high", because)
-        return _unless_managed("worker-preempted", because, run)
+        return _unless_managed("worker-preempted", because, death, run)
     if closing.startswith("worker-lifetime"):
         lasted = lifetime_of(run, death.address)
         because = (
@@ -160,12 +197,19 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     return None
 
 
-def _unless_managed(slug: str, because: str, run: RunTables) -> ExitCause:
+def _unless_managed(
+    slug: str, because: str, death: WorkerExit, run: RunTables
+) -> ExitCause:
     """Return a cause that is sure only where no cluster manager can have another reason."""
-    manager = manager_of(run)
+    manager = manager_of(run, death.address)
     if manager is None:
         return ExitCause(slug, "high", because)
-    because += f"; why is unknown, because {manager} was not asked"
+    silence = units_of(run).silence(manager)
+    unit = units_of(run).of_worker(death.address, death.name)
+    if not silence and unit is not None and unit.state is not None:
+        silence = f"{manager} reports its job {unit.id} as {unit.state.state}"
+    silence = silence or f"{manager} knows nothing of its job"
+    because += f"; why is unknown, because {silence}"
     return ExitCause(slug, "medium", because)
 
 
@@ -304,7 +348,7 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     lost = "its nanny disappeared with it and"
     if death.ended_by == "with-its-nanny":
         because = f"{lost} does not answer at its address{full}"
-        return _unless_managed("worker-host-lost", because, run)
+        return _unless_managed("worker-host-lost", because, death, run)
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny and death.was_full:

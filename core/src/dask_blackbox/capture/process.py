@@ -98,6 +98,20 @@ def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
+UNIT_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID", "JOB_ID")
+"""Environment variables in which cluster managers name the unit that a process runs in."""
+_LONGEST_UNIT = 64
+
+
+def named_units(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what cluster managers name in an environment: ids by variable."""
+    return {
+        name: environ[name][:_LONGEST_UNIT]
+        for name in UNIT_VARIABLES
+        if environ.get(name)
+    }
+
+
 _MOST_ANCESTORS = 12
 
 

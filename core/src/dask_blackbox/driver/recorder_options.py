@@ -84,6 +84,7 @@ def config_of(
         viewer=setting("viewer"),
         overview=overview,
         limits=limits_set(),
+        ask_managers=bool(setting("recorder.ask-manager")),
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
         bundles=0

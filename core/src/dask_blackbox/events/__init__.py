@@ -112,6 +112,12 @@ from dask_blackbox.events.scheduler import (
     SchedulerResponded,
     SchedulerUnresponsive,
 )
+from dask_blackbox.events.units import (
+    ManagerAsked,
+    UnitLog,
+    UnitsNamed,
+    UnitState,
+)
 from dask_blackbox.events.workers import (
     ActorLost,
     ActorMethod,
@@ -215,6 +221,7 @@ __all__ = [
     "LinesLeftOut",
     "LogRow",
     "Machine",
+    "ManagerAsked",
     "MemorySample",
     "MissingFile",
     "NannyLost",
@@ -262,6 +269,9 @@ __all__ = [
     "TasksRunnable",
     "TasksUnrunnable",
     "TestFailed",
+    "UnitLog",
+    "UnitState",
+    "UnitsNamed",
     "Unrecognised",
     "UserEvent",
     "WaitingTask",

@@ -14,6 +14,7 @@ from dask_blackbox.events import (
     endings,
     graphs,
     scheduler,
+    units,
     workers,
 )
 from dask_blackbox.events.base import Event, Unrecognised
@@ -29,7 +30,7 @@ LogRow = tuple[float, str, str, int, int, str, int | None, str, str | None]
 
 KINDS: dict[str, type[Event]] = {
     each.kind: each
-    for module in (workers, graphs, driver, endings, scheduler)
+    for module in (workers, graphs, driver, endings, scheduler, units)
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, Event) and each.kind
 }

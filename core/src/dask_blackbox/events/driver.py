@@ -47,6 +47,8 @@ class ClusterKind(Part, frozen=True, kw_only=True):
         owned: Id of that scheduler; empty: another process closes the cluster.
         gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
         name: The gateway's name of it.
+        units: Ids of the units (jobs of a queue) that it had requested, by its own names.
+        folder: Where the manager writes the logs of these, if the cluster object says it.
     """
 
     kind: str | None = None
@@ -55,6 +57,8 @@ class ClusterKind(Part, frozen=True, kw_only=True):
     owned: str = ""
     gateway: str = ""
     name: str = ""
+    units: dict[str, str] = {}
+    folder: str | None = None
 
 
 class DriverAttached(Event, frozen=True, kw_only=True):

@@ -559,6 +559,8 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
         ancestors: Process ids with their start times, the parent first.
         boot: Names the running kernel and the space of process ids.
         lifetime: Seconds after its start at which it leaves (`--lifetime`); null: never.
+        units: Environment variables in which cluster managers name the unit (job) that a
+            process runs in: `{"SLURM_JOB_ID": "12"}`.
     """
 
     kind: ClassVar[str] = "process-ancestors"
@@ -567,3 +569,4 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
     ancestors: tuple[tuple[int, str | None], ...] = ()
     boot: str | None = None
     lifetime: float | None = None
+    units: dict[str, str] = {}

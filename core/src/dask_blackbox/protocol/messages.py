@@ -77,6 +77,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         rules_problem: What is wrong with the settings of the rules, or null.
         overview: Whether the host's page shows more than the card.
         limits: What the process that finalises may use.
+        ask_managers: Whether cluster managers are asked what became of workers.
     """
 
     manifest: Manifest
@@ -104,6 +105,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     rules_problem: str | None = None
     overview: bool = False
     limits: Limits = Limits()
+    ask_managers: bool = True
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

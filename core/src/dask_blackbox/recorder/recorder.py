@@ -96,6 +96,7 @@ from dask_blackbox.recorder.spool_folder import (
     note_beginning,
 )
 from dask_blackbox.recorder.task_bundles import TaskBundles
+from dask_blackbox.recorder.units import UnitWatch
 from dask_blackbox.recorder.unread_rings import last_lines
 from dask_blackbox.recorder.uploading import Uploader
 
@@ -205,6 +206,11 @@ class Recorder:
         self._host_tasks = HostTasks()
         self._pauses: PauseWatch | None = None
         self._at_gateways = GatewayClusters()
+        self._units = (
+            UnitWatch(self._take_own_event, manifest.host)
+            if config.ask_managers
+            else None
+        )
         self._owned: dict[str, OwnedScheduler] = {}
         self._orphaned = self._wrapper_lost = False
         self._updates = (
@@ -524,6 +530,8 @@ class Recorder:
         self._count(source, seq, rows)
         self._host_tasks.add_rows(rows)
         self._at_gateways.add_rows(rows)
+        if self._units is not None:
+            self._units.add_rows(rows)
         self._exits.add_rows(rows)
         abnormal = bool(rows.get("error"))
         for _, kind, subject, detail in event_rows(rows):
@@ -589,6 +597,10 @@ class Recorder:
         for asking in self._asking_git:
             asking.cancel()
 
+    async def _settle_units(self) -> None:
+        if self._units is not None:
+            await self._units.finish()
+
     async def _tick(self) -> None:
         kept = Progress()
         pauses = PauseWatch(self._ring_folder_of_host())
@@ -597,6 +609,8 @@ class Recorder:
             await asyncio.sleep(_TICK)
             self._spool.close_if_due()
             self._acknowledge()
+            if self._units is not None and self._end is None:
+                self._units.look()
             for row in pauses.look(self._driver_processes()):
                 self._take_own_event(list(row))
             if tick % _TICKS_PER_PROGRESS == 0:
@@ -779,7 +793,9 @@ class Recorder:
         await asyncio.gather(*self._pulling.values(), return_exceptions=True)
         for address in self._pullers:
             await self._drain(address, final=True)
-        await asyncio.gather(self._bundles.settle(_BUNDLES), self._settle_code())
+        await asyncio.gather(
+            self._bundles.settle(_BUNDLES), self._settle_code(), self._settle_units()
+        )
         self._report_pauses()
         self._report_exits_from_rings()
         for puller in self._pullers.values():

@@ -17,14 +17,18 @@ DEATHS = frozenset(
         "module-not-shipped",
         "task-memory-error",
         "worker-abort",
+        "worker-cancelled",
         "worker-exit",
         "worker-heartbeat-timeout",
         "worker-host-lost",
+        "worker-job-memory",
         "worker-lifetime",
         "worker-memory-limit",
+        "worker-node-failed",
         "worker-preempted",
         "worker-segfault",
         "worker-signalled",
+        "worker-time-limit",
     }
 )
 """What worker processes end of."""

@@ -11,6 +11,7 @@ from dask_blackbox.analyse.rules import (
     environment,
     hangs,
     history,
+    job_ends,
     memory,
     performance_scheduler,
     performance_waiting,
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = tuple(
     each
     for module in (
         worker_deaths,
+        job_ends,
         memory,
         serialization,
         environment,

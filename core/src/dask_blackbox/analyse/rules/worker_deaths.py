@@ -20,6 +20,7 @@ from dask_blackbox.analyse.death_texts import (
 from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.managers import manager_of
+from dask_blackbox.analyse.facts.units import unit_at_exit
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.frozen_workers import (
@@ -548,8 +549,9 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     # Hosts send SIGTERM; what else there is comes from people and their tools.
     others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
     by_script = last.sent_from is not None
-    manager = None if by_script else manager_of(case.run)
-    if manager:
+    manager = None if by_script else manager_of(case.run, last.address)
+    preempted = unit_at_exit(case.run, last)
+    if manager and preempted is None:
         yield from _stopped_under(manager, case, deaths)
         return
     how = "by its host" if one else "by their hosts"
@@ -560,7 +562,11 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
         case,
         WORKER_PREEMPTED,
         did=f"{'was' if one else 'were'} {stopped}",
-        how=f"by {last.sender}" if by_script else how,
+        how=f"by {last.sender}"
+        if by_script
+        else f"by {preempted.manager}"
+        if preempted is not None
+        else how,
         retry_advice="unknown" if by_script else None,
         remedy=_change_sender(last)
         if by_script
@@ -633,7 +639,7 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
         return
     full = [death for death in deaths if death.was_full]
     of_memory = 2 * len(full) > len(deaths)
-    manager = manager_of(case.run)
+    manager = manager_of(case.run, deaths[-1].address)
     hosts = sorted({death.host for death in deaths if death.host})
     yield from verdict_on_deaths(
         case,
@@ -808,6 +814,9 @@ _ADVICE: dict[str, RetryAdvice] = {
     "kernel-oom": "memory",
     "worker-preempted": "transient",
     "worker-host-lost": "transient",
+    "worker-job-memory": "memory",
+    "worker-node-failed": "transient",
+    "worker-time-limit": "environment",
 }
 
 

@@ -44,7 +44,8 @@ from .patches import Patches
 from .reused_keys import ReusedKeys
 
 _MOST, _KEPT = 100, 20
-_MOST_OF = {"workers-ended-by-cluster": 5_000}  # each is a fact about other workers
+_MOST_OF = {"workers-ended-by-cluster": 5_000, "units-named": 5_000}
+"""Each of these is a fact about other workers."""
 _LONGEST, _LONGEST_TRACE = 2_000, 10_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
 _MOST_FUTURES = 100_000

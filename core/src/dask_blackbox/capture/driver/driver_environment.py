@@ -32,6 +32,7 @@ from ..files import working_directory
 from ..own_modules import own_modules
 from ..redaction import is_secret_name
 from ..user_frames import is_foreign
+from .ordered_ends import units_of
 
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
@@ -40,6 +41,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 """What names of environment variables look like; one word may be any constant of the code."""
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 _MOST_VARIABLES = 100
+_MOST_UNITS = 1_000
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
 
@@ -175,6 +177,11 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
     }
     if (found := gateway_cluster(cluster)) is not None:
         facts |= {"gateway": found[0].address, "name": found[1]}
+    if isinstance(held.get("workers"), dict):
+        units, folder = units_of(cluster)
+        if units:
+            some = dict(list(units.items())[:_MOST_UNITS])
+            facts |= {"units": some, "folder": folder}
     return facts
 
 

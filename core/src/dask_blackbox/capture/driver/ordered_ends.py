@@ -1,15 +1,17 @@
-"""Which workers a cluster object of the driver ends: by `scale`, `adapt` or `close`.
+"""Which workers a cluster object of the driver requests, and which it ends.
 
 Most cluster managers end a worker by a signal or by deleting it.  The scheduler takes that for a
-death; only the cluster object knows that it was ordered.
+death; only the cluster object knows that it was ordered by `scale`, `adapt` or `close`.  It also
+knows by which id the manager has each (a job of a queue).
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from .patches import Patches
@@ -20,7 +22,7 @@ Note = Callable[[str, dict[str, object]], None]
 
 
 class OrderedEnds:
-    """Reports the workers that cluster objects no longer want, before these are ended.
+    """Reports the units that cluster objects request, and the workers that they end, before that.
 
     Args:
         note: Takes a kind of event and its particulars; must not block.
@@ -29,6 +31,9 @@ class OrderedEnds:
     def __init__(self, note: Note) -> None:
         self._note = note
         self._noted: weakref.WeakKeyDictionary[object, set[str]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._named: weakref.WeakKeyDictionary[object, set[str]] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -46,9 +51,33 @@ class OrderedEnds:
                 self._note_ended(cluster)
             except Exception:  # a failure of ours must not keep a cluster from closing
                 pass
-            return await inner(cluster, *args, **kwargs)
+            try:
+                return await inner(cluster, *args, **kwargs)
+            finally:
+                try:
+                    self._note_units(cluster)
+                except Exception:  # nor from starting
+                    pass
 
         return correct
+
+    def _note_units(self, cluster: Any) -> None:
+        """Report the ids that a manager has given to what the cluster object requested."""
+        known = self._named.setdefault(cluster, set())
+        units, folder = units_of(cluster, known)
+        if not units:
+            return
+        known.update(units.values())
+        self._note(
+            "units-named",
+            {
+                "cluster": type(cluster).__name__,
+                "scheduler": cluster.scheduler_address,
+                "units": dict(list(units.items())[:_MOST_NAMES]),
+                "folder": folder,
+                "more": max(len(units) - _MOST_NAMES, 0),
+            },
+        )
 
     def _note_ended(self, cluster: Any) -> None:
         wanted = {
@@ -75,6 +104,28 @@ class OrderedEnds:
                 "more": max(len(names) - _MOST_NAMES, 0),
             },
         )
+
+
+def units_of(
+    cluster: Any, known: Container[str] = ()
+) -> tuple[dict[str, str], str | None]:
+    """Return the ids that a manager gave to what a cluster object requested, by name.
+
+    Args:
+        cluster: A cluster object that knows its workers by name.
+        known: Ids that are left out.
+
+    Returns:
+        They, and the folder of their logs, if the cluster object says it.
+    """
+    units: dict[str, str] = {}
+    folder = None
+    for name, worker in list(cluster.workers.items()):
+        unit = getattr(worker, "job_id", None)
+        if unit is not None and str(unit) not in known:
+            units[str(name)] = str(unit)
+            folder = folder or getattr(worker, "log_directory", None)
+    return units, None if folder is None else os.path.abspath(str(folder))
 
 
 def _names(key: object, spec: Any) -> tuple[str, ...]:

@@ -38,7 +38,13 @@ from ..nanny.worker_exit import (
 from ..nanny.worker_watcher import Watcher
 from ..own_modules import worker_code
 from ..printed_lines import WorkerPrintedLines
-from ..process import ProcessState, ancestry, environment, settings_and_image
+from ..process import (
+    ProcessState,
+    ancestry,
+    environment,
+    named_units,
+    settings_and_image,
+)
 from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .actor_methods import ActorMethods
@@ -684,4 +690,5 @@ def _is_the_drivers_process() -> bool:
 
 
 def _process_of(worker: Worker) -> dict[str, object]:
-    return {**ancestry(), "lifetime": getattr(worker, "lifetime", None)}
+    lifetime = getattr(worker, "lifetime", None)
+    return {**ancestry(), "lifetime": lifetime, "units": named_units(os.environ)}

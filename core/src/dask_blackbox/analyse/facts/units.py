@@ -1,0 +1,253 @@
+"""What became of the units (jobs of a queue) of a run's workers, as their manager said it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.end_orders import is_of_unit
+from dask_blackbox.events import (
+    DriverAttached,
+    ManagerAsked,
+    ProcessAncestors,
+    UnitLog,
+    UnitsNamed,
+    UnitState,
+)
+from dask_blackbox.managers import (
+    manager_named,
+    manager_of_cluster,
+    unit_named_in,
+    unit_of_host,
+)
+from dask_blackbox.patterns import bounded
+from dask_blackbox.run_tables import RunTables
+
+UnitEnding = Literal["time-limit", "memory", "preempted", "node-failed", "cancelled"]
+"""Why a manager ended a unit."""
+
+_STATES: tuple[tuple[UnitEnding, str], ...] = (
+    ("time-limit", r"\b(?:TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT)\b"),
+    ("memory", r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT)\b"),
+    ("preempted", r"\b(?:PREEMPTED|TERM_PREEMPT)\b"),
+    ("node-failed", r"\b(?:NODE_FAIL|BOOT_FAIL|NodeDown)\b"),
+)
+_LINES: tuple[tuple[UnitEnding, str], ...] = (
+    ("time-limit", r"CANCELLED AT \S+ DUE TO TIME LIMIT|job killed: walltime \d+ exceeded"),
+    ("memory", r"exceeded (?:job |step )?memory limit|[Dd]etected \d+ oom.kill event"),
+    ("preempted", r"CANCELLED AT \S+ DUE TO (?:PREEMPTION|JOB REQUEUE)"),
+    ("node-failed", r"CANCELLED AT \S+ DUE TO NODE FAIL"),
+)  # fmt: skip
+_CANCELLED = (
+    r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN)\b"
+)
+_APART = 120.0
+"""Seconds between the end of a worker and that of its unit, which may have to be killed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit of the run, and what its manager said of it.
+
+    Attributes:
+        id: As the manager calls it.
+        manager: Name of the manager.
+        names: Of its workers, as the cluster object calls them.
+        states: What the manager said of it, by time.
+        log: The end of its own log, if it was read.
+        of_driver: Whether the driver itself runs in it.
+        over: Whether it has ended for good.
+        arrived: Whether a worker of it has joined.
+        pending: What the manager said of it while it waited, if it never started; what ended it
+            then is the end of the run.
+    """
+
+    id: str
+    manager: str
+    names: tuple[str, ...] = ()
+    states: tuple[UnitState, ...] = ()
+    log: UnitLog | None = None
+    of_driver: bool = False
+    over: bool = False
+    arrived: bool = False
+    pending: UnitState | None = None
+
+    @property
+    def state(self) -> UnitState | None:
+        """What the manager said of it last."""
+        return self.states[-1] if self.states else None
+
+    @property
+    def node(self) -> str:
+        """Where it ran last; empty: not known."""
+        return next((x.node for x in reversed(self.states) if x.node), "")
+
+    @property
+    def ending(self) -> UnitEnding | None:
+        """Why its manager ended it; None: it did not, or it is not known."""
+        said = f"{self.state.state} {self.state.reason}" if self.state else ""
+        for ending, pattern in _STATES if self.over else ():
+            if bounded(pattern).search(said):
+                return ending
+        for ending, pattern in _LINES:
+            if self._line_of(pattern):
+                return ending
+        return "cancelled" if self.over and bounded(_CANCELLED).search(said) else None
+
+    @property
+    def line(self) -> str:
+        """The line of its log that says why it ended; empty: there is none."""
+        for ending, pattern in (*_LINES, ("cancelled", "CANCELLED AT")):
+            if ending == self.ending:
+                return self._line_of(pattern)
+        return ""
+
+    def _line_of(self, pattern: str) -> str:
+        lines = self.log.lines if self.log is not None else ()
+        return next((x for x in reversed(lines) if bounded(pattern).search(x)), "")
+
+    @property
+    def lasted(self) -> float | None:
+        """Seconds from its start to its end; None: not known."""
+        state = self.state
+        if state is None or not state.started or not state.ended or not self.over:
+            return None
+        return state.ended - state.started
+
+
+class Units:
+    """The units of a run.
+
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: RunTables) -> None:
+        managers, names = _requested(run)
+        self._by_address: dict[str, str] = {}
+        for process in run.of(ProcessAncestors):
+            if found := unit_named_in(process.units):
+                managers[found[1]] = found[0].name
+                self._by_address[process.subject] = found[1]
+        own = unit_of_host(run.manifest.host)
+        if own is not None:
+            managers[own[1]] = own[0].name
+        states: dict[str, list[UnitState]] = defaultdict(list)
+        for state in run.of(UnitState):
+            states[state.subject].append(state)
+        joined = {str(name) for name in run.workers["name"].drop_nulls()}
+        logs = {each.subject: each for each in run.of(UnitLog) if not each.error}
+
+        def has_joined(unit: str) -> bool:
+            called = names[unit]
+            by_name = any(is_of_unit(w, name) for w in joined for name in called)
+            return by_name or unit in self._by_address.values()
+
+        self.all = tuple(
+            Unit(
+                id=unit,
+                manager=manager,
+                names=tuple(names[unit]),
+                states=tuple(states[unit]),
+                log=logs.get(unit),
+                of_driver=own is not None and own[1] == unit,
+                over=_is_over(manager, states[unit]),
+                arrived=has_joined(unit),
+                pending=_pending(manager, states[unit]),
+            )
+            for unit, manager in managers.items()
+        )
+        self._asked = run.of(ManagerAsked)
+
+    def of_worker(self, address: str, name: str | None) -> Unit | None:
+        """Return the unit that a worker ran in; None: not known.
+
+        Args:
+            address: Of the worker.
+            name: As its cluster calls it.
+        """
+        unit = self._by_address.get(address)
+        for each in self.all:
+            if each.id == unit:
+                return each
+        for each in reversed(self.all):
+            if unit is None and name and any(is_of_unit(name, n) for n in each.names):
+                return each
+        return None
+
+    @property
+    def missing(self) -> tuple[Unit, ...]:
+        """The units of which no worker has joined."""
+        return tuple(u for u in self.all if not u.arrived and not u.of_driver)
+
+    @property
+    def of_driver(self) -> Unit | None:
+        """The unit that the driver itself runs in; None: in none, as far as is known."""
+        return next((each for each in self.all if each.of_driver), None)
+
+    def silence(self, manager: str) -> str:
+        """Return why a manager said nothing, as a clause; empty: it was asked, and answered."""
+        asked = [each for each in self._asked if each.manager == manager]
+        if not asked:
+            return f"{manager} was not asked"
+        if not asked[-1].error or any(not each.error for each in asked):
+            return ""
+        errors = dict.fromkeys(each.error for each in asked)
+        return next(iter(errors))
+
+
+def units_of(run: RunTables) -> Units:
+    """Return the units of a run."""
+    return run.once(Units)
+
+
+def unit_at_exit(run: RunTables, death: WorkerExit) -> Unit | None:
+    """Return the unit whose end was that of a worker; None: it continued, or is not known."""
+    unit = units_of(run).of_worker(death.address, death.name)
+    if unit is None or unit.ending is None:
+        return None
+    ended = unit.state.ended if unit.over and unit.state is not None else None
+    apart = abs(ended - death.at) if ended is not None else 0.0
+    return unit if apart <= _APART else None
+
+
+def _requested(run: RunTables) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return the units that cluster objects requested: the manager and the names of each."""
+    managers: dict[str, str] = {}
+    names: dict[str, list[str]] = defaultdict(list)
+    for named in _named(run):
+        manager = manager_of_cluster(named.cluster)
+        for name, unit in named.units.items():
+            if manager is not None:
+                managers[unit] = manager.name
+                names[unit].append(name)
+    return managers, names
+
+
+def _named(run: RunTables) -> Sequence[UnitsNamed]:
+    """Return what cluster objects requested: before a client was recorded, and since."""
+    before = [
+        UnitsNamed(
+            at=each.at, cluster=each.cluster.kind or "", units=each.cluster.units
+        )
+        for each in run.of(DriverAttached)
+        if each.cluster is not None and each.cluster.units
+    ]
+    return (*before, *run.of(UnitsNamed))
+
+
+def _pending(manager: str, states: Sequence[UnitState]) -> UnitState | None:
+    """Return the last state of a unit that waited, if it never started."""
+    found = manager_named(manager)
+    lasting = [each for each in states if found and not found.is_over(each.state)]
+    if not found or not lasting or not lasting[-1].state.startswith(found.pending):
+        return None
+    return lasting[-1]
+
+
+def _is_over(manager: str, states: Sequence[UnitState]) -> bool:
+    found = manager_named(manager)
+    return bool(found and states) and found.is_over(states[-1].state)

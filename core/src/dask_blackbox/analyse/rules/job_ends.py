@@ -1,0 +1,240 @@
+"""Deaths of workers whose job (or other unit) a cluster manager ended, as the manager says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.facts.units import Unit, unit_at_exit
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.rule import Rule, documented
+from dask_blackbox.analyse.worker_memory import memory_need
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+from dask_blackbox.formatting import duration, listed, need, short, size
+from dask_blackbox.patterns import bounded
+from dask_blackbox.run_tables import FINISHED
+
+_MOST_OF_LIMIT = 0.7
+"""Share of a time limit; a task that had run for longer than this is longer than the limit."""
+_AMPLE = 1.5
+
+
+def _units(case: Case, deaths: Sequence[WorkerExit]) -> list[Unit]:
+    """Return the units that ended with some workers, each once, the last one last."""
+    found = (unit_at_exit(case.run, death) for death in deaths)
+    return list({unit.id: unit for unit in found if unit is not None}.values())
+
+
+def _verdict(
+    case: Case,
+    rule: Rule,
+    deaths: tuple[WorkerExit, ...],
+    *,
+    how: str,
+    remedy: str,
+    more: str = "",
+    retry_advice: RetryAdvice | None = None,
+    retry_confidence: Confidence | None = None,
+    worker_memory: int | None = None,
+) -> Iterator[Finding]:
+    """Yield the verdict that a manager ended the units of workers, with what it says of them."""
+    for finding in verdict_on_deaths(
+        case,
+        rule,
+        did="was ended" if len(deaths) == 1 else "were ended",
+        how=how,
+        more=more,
+        remedy=remedy,
+        retry_advice=retry_advice,
+        retry_confidence=retry_confidence,
+        worker_memory=worker_memory,
+    ):
+        said = tuple(map(evidence_of_unit, _units(case, deaths)[-2:]))
+        yield msgspec.structs.replace(finding, evidence=(*said, *finding.evidence))
+
+
+def evidence_of_unit(unit: Unit) -> Evidence:
+    """Return what a manager said of a unit, as evidence."""
+    state = unit.state
+    if state is None:
+        return Evidence(text=f"The log of job {unit.id}: {unit.line}", source="events")
+    facts = [
+        f"on {unit.node}" if unit.node else "",
+        f"after {duration(unit.lasted)}" if unit.lasted is not None else "",
+        f"time limit {duration(state.time_limit)}" if state.time_limit else "",
+        f"memory limit {size(state.memory_limit)}" if state.memory_limit else "",
+        f"it used {size(state.memory)}" if state.memory else "",
+        f"reason {state.reason}" if state.reason else "",
+        f"by {state.by}" if state.by else "",
+    ]
+    said = ", ".join(filter(None, facts))
+    line = f". Its log: {short(unit.line.strip(), 240)}" if unit.line else ""
+    return Evidence(
+        text=f"{unit.manager}: job {unit.id} {state.state}{f' ({said})' if said else ''}"
+        + (line or "."),
+        source="events",
+        at=state.ended if unit.over else state.at,
+    )
+
+
+def _jobs(units: Sequence[Unit]) -> str:
+    """Return units as they are called: `Slurm job 12`."""
+    if not units:
+        return "its job"
+    many = "jobs" if len(units) > 1 else "job"
+    return f"{units[-1].manager} {many} {listed([unit.id for unit in units], most=3)}"
+
+
+# worker-time-limit
+
+
+@documented("worker-time-limit")
+def WORKER_TIME_LIMIT(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_TIME_LIMIT.slug)
+    if not deaths:
+        return
+    units = _units(case, deaths)
+    limits = [unit.state.time_limit for unit in units if unit.state]
+    limit = next((each for each in reversed(limits) if each), None)
+    more, remedy = _time_needed(case, deaths, limit)
+    yield from _verdict(
+        case,
+        WORKER_TIME_LIMIT,
+        deaths,
+        how=f"at the time limit{f' of {duration(limit)}' if limit else ''} of "
+        f"{_jobs(units)}",
+        more=more,
+        remedy=remedy,
+    )
+
+
+def _time_needed(
+    case: Case, deaths: Sequence[WorkerExit], limit: float | None
+) -> tuple[str, str]:
+    """Return how long tasks take, and which time limit they need, each in sentences."""
+    running = [(d.at - t.start, t.key) for d in deaths for t in d.running if t.start]
+    longest, key = max(running, default=(0.0, ""))
+    done = case.run.tasks.filter(FINISHED)["compute"]
+    most = float(done.max() or 0.0) if len(done) else None  # type: ignore[arg-type]
+    retire = (
+        "With `--lifetime` below the time limit (`worker_extra_args=['--lifetime', …, "
+        "'--lifetime-stagger', …]`) and `cluster.adapt`, workers leave in time and "
+        "others take over."
+    )
+    if limit and longest > _MOST_OF_LIMIT * limit:
+        name = short(case.prefix_of(key), 40)
+        cause = (
+            f"'{name}' had run for {duration(longest)} when the job ended, and had not "
+            "finished: with this time limit, a retry ends in the same way."
+        )
+        remedy = (
+            f"Give the jobs more time (`walltime=`): '{name}' alone needs more than "
+            f"{duration(longest)}. Or divide it into shorter tasks."
+        )
+        return cause, remedy
+    texts = []
+    if most is not None:
+        texts.append(f"The longest task that finished took {duration(most)}.")
+    if longest:
+        texts.append(f"The one that was running had taken {duration(longest)}.")
+    return " ".join(texts), f"Give the jobs more time (`walltime=`). {retire}"
+
+
+# worker-job-memory
+
+_EXCEEDED = bounded(r"\((\d{4,20}) ?> ?(\d{4,20})\)")
+
+
+@documented("worker-job-memory")
+def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_JOB_MEMORY.slug)
+    if not deaths:
+        return
+    units = _units(case, deaths)
+    used, limit = _memory_of(units)
+    memory = memory_need(case, tuple(deaths), met_its_limit=False)
+    own = memory.limit
+    wanted = max(int(_AMPLE * max(used or 0, limit or 0)), memory.wanted)
+    at = f", at {size(used)}" if used else ""
+    of = f" of its limit of {size(limit)}" if limit else ""
+    above = (
+        f"Dask's own limit of {size(own)} was above that of the job, so Dask never "
+        "spilled or paused in time: set `memory_limit` below the job's. "
+        if own and limit and own > limit
+        else ""
+    )
+    yield from _verdict(
+        case,
+        WORKER_JOB_MEMORY,
+        deaths,
+        how=f"because {_jobs(units)} used too much memory{at}{of}",
+        remedy=f"{above}Request more memory for each job (`memory=`, `job_mem=`): start "
+        f"with {need(wanted)}. Or make the pieces smaller.",
+        worker_memory=wanted,
+    )
+
+
+def _memory_of(units: Sequence[Unit]) -> tuple[int | None, int | None]:
+    """Return the memory that the last unit used, and its limit, in bytes."""
+    for unit in reversed(units):
+        if found := _EXCEEDED.search(unit.line):
+            return int(found[1]), int(found[2])
+        if unit.state is not None:
+            return unit.state.memory, unit.state.memory_limit
+    return None, None
+
+
+# worker-cancelled
+
+
+@documented("worker-cancelled")
+def WORKER_CANCELLED(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_CANCELLED.slug)
+    if not deaths:
+        return
+    units = _units(case, deaths)
+    by = sorted({u.state.by for u in units if u.state and u.state.by})
+    manager = units[-1].manager if units else "The manager"
+    who = f" by {listed(by)}" if by else ""
+    yield from _verdict(
+        case,
+        WORKER_CANCELLED,
+        deaths,
+        how=f"because {_jobs(units)} {'were' if len(units) > 1 else 'was'} cancelled{who}",
+        more="The run itself had not ordered it."
+        + ("" if by else f" {manager} does not say who did."),
+        remedy=(
+            f"Ask {listed(by) if by else 'who can cancel these jobs'} why: a person "
+            "(`scancel`), an administrator, or a script that cleans up. The tasks are not at "
+            "fault; a retry helps unless the jobs are cancelled again."
+        ),
+    )
+
+
+# worker-node-failed
+
+
+@documented("worker-node-failed")
+def WORKER_NODE_FAILED(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_NODE_FAILED.slug)
+    if not deaths:
+        return
+    units = _units(case, deaths)
+    nodes = sorted({unit.node for unit in units if unit.node})
+    yield from _verdict(
+        case,
+        WORKER_NODE_FAILED,
+        deaths,
+        how=f"because a node of {_jobs(units)} failed"
+        + (f": {listed(nodes)}" if nodes else ""),
+        remedy="The tasks are not at fault, and a retry helps. If it is the same node "
+        f"again, exclude it ({_exclude(nodes)}) and report it to the administrators.",
+    )
+
+
+def _exclude(nodes: Sequence[str]) -> str:
+    node = nodes[0] if nodes else "NODE"
+    return f"`job_extra_directives=['--exclude={node}']`"
