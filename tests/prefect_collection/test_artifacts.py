@@ -84,6 +84,12 @@ def test_links_stand_at_the_top_and_only_what_a_browser_opens_is_one() -> None:
         "",
         "Attempt 2 of 3 of this flow run.",
     ]
+    not_retried = "as its retry advice says (code, high)"
+    page = card_page(CARD, attempts=(1, 3), logs=4, not_retried=not_retried)
+    assert (
+        "Attempt 1 of 3 of this flow run. No retry follows, as its retry advice says "
+        "(code, high)." in page.replace("\\", "")
+    )
     assert f"In the log of this flow run: 4 lines of Dask's {WHO}." in page
     assert page.endswith("\n\nRecording: `s3://bucket/runs/r1/`\n")
 

@@ -160,6 +160,7 @@ class FlowRunPage:
         names: Mapping[str, str] | None = None,
         overview: Overview | None = None,
         runs: Mapping[str, TaskLine] | None = None,
+        not_retried: str = "",
     ) -> None:
         """Show a card, in place of the one that was shown before.
 
@@ -171,6 +172,7 @@ class FlowRunPage:
             names: Prefect's names of tasks, by key.
             overview: The extremes of the run and its picture.
             runs: The task runs that it names, by key.
+            not_retried: Why no retry follows though there are some.
         """
         data = card_page(
             card,
@@ -181,10 +183,12 @@ class FlowRunPage:
             overview=overview,
             runs=runs,
             before=self.before,
+            not_retried=not_retried,
         )
         text = card.headline
         if attempts is not None and attempts[1] > 1:  # first: lists cut the rest
-            text = f"Attempt {attempts[0]} of {attempts[1]}: {text}"
+            ended = ", not retried" if not_retried else ""
+            text = f"Attempt {attempts[0]} of {attempts[1]}{ended}: {text}"
         with client_or_new(self._client) as client:
             item = PageItem(key_of(self._flow_name), data, text)
             self._put(client, item, card, None)

@@ -153,6 +153,7 @@ class ObservedRun:
         self._stop: HostStop | None = None
         self._failed = False
         self.settled_later = False
+        self._not_retried = ""
         self._reported_unrecorded = False
         identity = identity_of(self.flow_run, self._flow_name, options.job)
         self._attempt = identity.attempt
@@ -542,6 +543,12 @@ class ObservedRun:
         why = self._retries.stop_retries(self.card)
         if why is not None:
             flow_run_logger(self.flow_run).warning("Not retried, %s", outgoing(why))
+            verdict = None if self.card is None else self.card.verdict
+            if self.card is not None and verdict is not None:
+                sure = f"{verdict.retry_advice}, {verdict.retry_confidence}"
+                self._not_retried = f"as its retry advice says ({sure})"
+                with guard("the reason against a retry on the card"):
+                    self._show_card(self.card)
 
     def settle(self, *, cluster_gone: bool) -> None:
         """Give every unfinished task run a final state, and emit the event; call it last."""
@@ -771,6 +778,7 @@ class ObservedRun:
             names=self.ledger.names,
             overview=self.recording.overview,
             runs=executed,
+            not_retried=self._not_retried,
         )
 
 

@@ -113,6 +113,7 @@ def card_page(
     overview: Overview | None = None,
     runs: Mapping[str, TaskLine] | None = None,
     before: Sequence[str] = (),
+    not_retried: str = "",
 ) -> str:
     """Return the card of a flow run that has ended.
 
@@ -125,6 +126,7 @@ def card_page(
         overview: The extremes of the run and its picture.
         runs: The task runs that it names, by key.
         before: A line of each earlier attempt.
+        not_retried: Why no retry follows though there are some; empty: there is no reason.
     """
     shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
     bare = with_task_names(msgspec.structs.replace(card, links={}), names or {})
@@ -132,7 +134,10 @@ def card_page(
     card_parts = markdown_parts(bare)
     parts = [card_parts.head, _links(card.links), _failed_subflow(card)]
     if attempts is not None and attempts[1] > 1:
-        parts.append(f"Attempt {attempts[0]} of {attempts[1]} of this flow run.")
+        text = f"Attempt {attempts[0]} of {attempts[1]} of this flow run."
+        if not_retried:
+            text += f" No retry follows, {escaped(not_retried)}."
+        parts.append(text)
     parts += before
     # Who asks why, asks what has changed next; what proves it can wait.
     parts += [card_parts.unrecorded, card_parts.verdict, card_parts.changes]

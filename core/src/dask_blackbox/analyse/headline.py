@@ -57,7 +57,7 @@ def headline_of(
         return short_with_paths(verdict.title, _LONGEST)
     took = duration(numbers.get("duration", 0))
     if unrecorded is not None:
-        return short(f"{state.capitalize()}, {unrecorded}", _LONGEST)
+        return _whole_code(short(f"{state.capitalize()}, {unrecorded}", _LONGEST))
     if clusterless:
         return f"{state.capitalize()} after {took} without a Dask client: {_LOCAL}"
     if state == "running":
@@ -69,6 +69,12 @@ def headline_of(
     warnings = [each for each in findings if each.severity == "warning"]
     how = "Succeeded" if failed is None else f"Completed, but {failed} failed,"
     return _of_success(warnings, f"{how} in {took}: {_work(numbers)}")
+
+
+def _whole_code(text: str) -> str:
+    """Return a shortened text without the beginning of what a reader was to copy."""
+    before, _, _ = text.rpartition("`")
+    return f"{before.rstrip(' :(')} …" if text.count("`") % 2 else text
 
 
 def _of_success(warnings: Sequence[Finding], text: str) -> str:

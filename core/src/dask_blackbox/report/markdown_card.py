@@ -97,8 +97,11 @@ def markdown_parts(card: CardData) -> MarkdownParts:
     recorded = card.completeness.get("recorded", True)
     missing, verdict = missing_data(card), card.verdict
     lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
+    # Why there is no recording is a sentence of ours, with what to type as code.
+    of_ours = not recorded and verdict is None
+    headline = (_sentences if of_ours else escaped)(full_headline(card))
     return MarkdownParts(
-        head=f"## {sign_of(card)} {escaped(full_headline(card))}",
+        head=f"## {sign_of(card)} {headline}",
         identity=(
             f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
             f" · attempt {card.attempt}"
@@ -285,7 +288,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _quoted(sentences: Sequence[str]) -> str:
-    return "\n>\n".join(f"> **{escaped(sentence)}**" for sentence in sentences)
+    return "\n>\n".join(f"> **{_sentences(sentence)}**" for sentence in sentences)
 
 
 def _in_html(text: str) -> str:

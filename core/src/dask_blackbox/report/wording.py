@@ -50,8 +50,9 @@ STATE_SIGN = {
 
 
 def sign_of(card: CardData) -> str:
-    """Return the sign of a card: of a run that completed although task runs failed, a warning."""
-    if card.state == "succeeded" and card.numbers.get("host_failures"):
+    """Return the sign of a card: a warning, if task runs failed of a run that completed, or if it is not stored."""
+    failed = card.numbers.get("host_failures") or not_stored(card) is not None
+    if card.state == "succeeded" and failed:
         return "⚠"
     return STATE_SIGN[card.state]
 
