@@ -260,6 +260,16 @@ class Prefect:
         """Return what events of a kind say to people, of those related to a run."""
         return [each["payload"] for each in self._events(kind, flow_run_id)]
 
+    def page(self, key: str) -> str:
+        """Return the Markdown of the one artifact with a key."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import ArtifactFilter
+
+        own = ArtifactFilter.model_validate({"key": {"any_": [key]}})
+        with get_client(sync_client=True) as client:
+            [found] = client.read_artifacts(artifact_filter=own)
+        return str(found.data)
+
     def moments(self, kind: str, flow_run_id: Any) -> list[datetime]:
         """Return when events of a kind occurred, of those related to a run."""
         found = self._events(kind, flow_run_id)

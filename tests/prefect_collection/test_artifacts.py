@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 from uuid import uuid4
@@ -17,10 +18,12 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
 from msgspec.structs import replace
+from prefect.client.schemas.objects import Artifact
 from prefect.settings import PREFECT_API_URL, PREFECT_UI_URL, temporary_settings
 from prefect_dask_blackbox import live_artifacts
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
 from prefect_dask_blackbox.identity import for_reader
+from prefect_dask_blackbox.job_page import job_table
 from prefect_dask_blackbox.live_artifacts import Live, until_next, without_short_stall
 from prefect_dask_blackbox.lost_tasks import LostTasks
 from prefect_dask_blackbox.page import (
@@ -164,6 +167,27 @@ def test_a_server_that_does_not_answer_is_one_line(
     lines = [each.message for each in caplog.records if each.name == "dask_blackbox"]
     assert len(lines) == 1
     assert "while Prefect's server does not answer: ConnectError: " in lines[0]
+
+
+def test_the_page_of_a_job_has_a_row_for_each_of_its_runs() -> None:
+    began: Any = datetime(2026, 11, 29, 3, 0, tzinfo=UTC)
+    facts = {"attempt": "2", "state": "failed", "seconds": "90", "cause": "disk-full"}
+    facts |= {"peak_memory": str(2**30), "task_failures": "3"}
+    ended = Artifact(
+        id=uuid4(), created=began, key="dask-run-etl", metadata_=facts, flow_run_id=uuid4()
+    )  # fmt: skip
+    # One that was shown by an earlier version has no numbers.
+    older = Artifact(key="dask-run-etl", metadata_={"state": "succeeded"})
+
+    with temporary_settings({PREFECT_API_URL: "http://api.internal:4200/api"}):
+        head, _, *rows = job_table([ended, older]).splitlines()
+
+    assert head.startswith("| Began (UTC) | Attempt | State | Took |")
+    assert f"/artifacts/artifact/{ended.id}>)" in rows[0]
+    assert rows[0].startswith("| [2026-11-29 03:00](<")
+    cells = " | 2 | failed | 1 m 30 s | 1 GiB | 3 | disk-full |"
+    assert rows[0].endswith(cells)
+    assert rows[1:] == ["| unknown |  | succeeded |  |  |  |  |"]
 
 
 def test_running_tasks_are_no_stall_until_they_take_long() -> None:

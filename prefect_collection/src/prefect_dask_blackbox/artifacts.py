@@ -236,6 +236,7 @@ class FlowRunPage:
             "recording": card.links.get("recording", ""),
             "headline": card.headline[:_LONGEST_HEADLINE],
             "cause": card.verdict.rule if card.verdict is not None else "",
+            **_numbers_of(card),
         }
         with self._turn:
             if self._final and card.state == "running":
@@ -273,6 +274,13 @@ class FlowRunPage:
             )
         )
         self._known[item.key, task_run_id] = made.id
+
+
+def _numbers_of(card: RunCard) -> dict[str, str]:
+    """Return what the job's page shows of a run that has ended."""
+    names = {"duration": "seconds", "peak_memory": "peak_memory", "task_failures": ""}
+    known = {} if card.state == "running" else card.numbers
+    return {names[n] or n: f"{known[n]:g}" for n in names if n in known}
 
 
 def _attempt_of(artifact: Artifact) -> int | None:

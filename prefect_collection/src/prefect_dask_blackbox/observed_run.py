@@ -35,7 +35,7 @@ from prefect.tasks import Task
 from prefect_dask.task_runners import PrefectDaskFuture
 
 from prefect_dask_blackbox import own_clients
-from prefect_dask_blackbox.artifacts import FlowRunPage
+from prefect_dask_blackbox.artifacts import FlowRunPage, key_of
 from prefect_dask_blackbox.endings import (
     HostStop,
     dies_unreported,
@@ -54,6 +54,7 @@ from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
+from prefect_dask_blackbox.job_page import show_job
 from prefect_dask_blackbox.kept_cards import keep_card
 from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
@@ -67,6 +68,7 @@ from prefect_dask_blackbox.returned_states import (
     exception_of_state,
     reason_of,
 )
+from prefect_dask_blackbox.settings import DaskBlackboxSettings
 from prefect_dask_blackbox.submitted_tasks import (
     Ledger,
     SubmittedTask,
@@ -557,6 +559,8 @@ class ObservedRun:
         finally:
             if self.settled_later:  # the flow run has its state, which automations read
                 self._emit()
+            with guard("the page of the job"):
+                self._show_job()
 
     def _settle(self, *, cluster_gone: bool) -> None:
         self._retries.restore_policy()
@@ -570,6 +574,11 @@ class ObservedRun:
         with guard("the attempts of failed task runs"):
             self._show_task_attempts()
         self.report_end()
+
+    def _show_job(self) -> None:
+        dying = self._stop is not None and self._stop.reason == "evicted"
+        if self.card is not None and not dying and DaskBlackboxSettings().job_page:
+            show_job(self._flow_name, key_of(self._flow_name))
 
     def report_end(self) -> None:
         """Set the final state of a flow run for an engine that can't."""

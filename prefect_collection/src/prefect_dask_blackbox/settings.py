@@ -64,6 +64,10 @@ class DaskBlackboxSettings(PrefectBaseSettings):
         ge=0,
         description="Seconds after which running tasks, of which none finishes, are a stall.",
     )
+    job_page: bool = Field(
+        default=True,
+        description="Show the last runs of each flow on a page of its own.",
+    )
     tags: bool = Field(
         default=True, description="Tag failed flow runs with their cause."
     )
