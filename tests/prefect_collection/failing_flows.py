@@ -176,10 +176,22 @@ def interrupted_in_a_stall() -> None:
     waiting = await_calendar.submit()
     context: Any = FlowRunContext.get()
     live = context.task_runner._observed._live
-    while live._progress is None or live._progress.stall is None:
+    # The first report of a stall may be of a worker that still imports.
+    while not _waits_in("await_calendar", live._progress):
         time.sleep(0.1)
     flag.touch()
     waiting.result()
+
+
+def _waits_in(function: str, progress: Any) -> bool:
+    """Return whether the last report of a stall has a stack with this function."""
+    stall = progress and progress.stall
+    stacks = [
+        stack
+        for answer in (stall.answers if stall else {}).values()
+        for stack in answer.stacks.values()
+    ]
+    return any(function in frame for stack in stacks for frame in stack)
 
 
 @observed_flow(name="async-interrupted", task_runner=runner())
