@@ -155,18 +155,23 @@ def test_a_page_is_for_those_who_may_read_the_dags_logs_and_gives_nothing_away(
 
 
 def test_every_route_with_data_asks_for_permission() -> None:
+    from airflow.api_fastapi.core_api.security import get_user
     from airflow_dask_blackbox.tab.access import MAY_READ
     from airflow_dask_blackbox.tab.app import create_app
     from fastapi.routing import APIRoute
 
     routes = {str(getattr(each, "path", "")): each for each in create_app().routes}
 
-    assert {path.rpartition("/")[2] for path in routes} == {*PAGES, "static"}
+    of_dags = {f"/dags/{{dag_id}}/{page}" for page in PAGES}
+    of_all = {"/runs", "/runs.json"}
+    assert set(routes) == of_dags | of_all | {"/static"}
     for path, route in routes.items():
-        if not path.endswith("static"):
+        if path in of_dags:
             assert isinstance(route, APIRoute)
-            assert path.startswith("/dags/{dag_id}/")
             assert route.dependencies == [MAY_READ]
+        elif path in of_all:
+            assert isinstance(route, APIRoute)
+            assert [each.call for each in route.dependant.dependencies] == [get_user]
 
 
 def test_a_failed_task_has_its_report_in_a_sandbox(

@@ -23,6 +23,7 @@ __all__ = [
     "log_of",
     "page_of",
     "runs_of",
+    "runs_page",
     "tab_of",
 ]
 
@@ -108,6 +109,11 @@ def page_of(key: TaskKey, page: str, **more: object) -> str:
     }
     dag = quote(key.dag_id, safe="")
     return f"{base_url()}{PREFIX}/dags/{dag}/{page}?{urlencode(query)}"
+
+
+def runs_page(**query: object) -> str:
+    """Return the address of our page on the Dask runs of all DAGs."""
+    return f"{base_url()}{PREFIX}/runs?{urlencode(query)}"
 
 
 def log_of(key: TaskKey, try_number: int) -> str:

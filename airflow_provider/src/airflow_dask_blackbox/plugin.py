@@ -79,7 +79,7 @@ def _views() -> list[Any]:
         ("Dask runs", "dag", "dask-runs", f"{dag}/runs"),
         ("Dask runs", "task", "dask-runs-of-task", f"{dag}/runs?task_id={{TASK_ID}}"),
     )
-    return [
+    views: list[dict[str, str]] = [
         {
             "name": name,
             "destination": destination,
@@ -89,3 +89,12 @@ def _views() -> list[Any]:
         }
         for name, destination, route, href in tabs
     ]
+    everything = {
+        "name": "Dask runs",
+        "destination": "nav",
+        "category": "browse",
+        "url_route": "dask-runs-of-all",
+        "href": f"{base_path()}{PREFIX}/runs",
+        "icon": icon,
+    }
+    return [*views, everything]

@@ -19,7 +19,7 @@ from airflow_dask_blackbox.addresses import (
     page_of,
     tab_of,
 )
-from airflow_dask_blackbox.causes import Cause
+from airflow_dask_blackbox.causes import Cause, unusual_in
 from airflow_dask_blackbox.links import RECORDING_KEY, push_links
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ class LinkPublisher:
             now["stopped"] = True
         if (cause := Cause.of(card)) is not None:
             now["cause"] = cause._asdict()
+        if unusual := unusual_in(card):
+            now["unusual"] = unusual
         if label := getattr(self._ti, "rendered_map_index", None):
             now["label"] = str(label)
         if not card.completeness.get("recorded", True):

@@ -22,8 +22,8 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from airflow_dask_blackbox.addresses import TaskKey
-from airflow_dask_blackbox.tab import dag_page, task_page
-from airflow_dask_blackbox.tab.access import MAY_READ, login_address
+from airflow_dask_blackbox.tab import all_dags, dag_page, task_page
+from airflow_dask_blackbox.tab.access import MAY_READ, User, login_address, readable
 from airflow_dask_blackbox.tab.task_page import NoRecordingError
 from airflow_dask_blackbox.tab.templating import answer
 
@@ -41,12 +41,14 @@ _POLICY: Final = (
     "img-src 'self' data:; "
     "connect-src 'self'; "
     "frame-src 'self'; "
-    "form-action 'none'; "
+    "form-action 'self'; "
     "base-uri 'none'; "
     "frame-ancestors 'self'"
 )
 """What our own pages may do; reports may do less (`dask_blackbox.serve.blobs.SANDBOX`)."""
 
+_AS_JSON: Final = ("/status", ".json")
+"""What tools ask for: an error is JSON there, too."""
 _THREADS: Final = 6
 _RENDERING: Final = 3
 _TIMEOUT: Final = 150.0
@@ -72,6 +74,8 @@ def create_app() -> FastAPI:
     ):
         pages.add_api_route(path, page, response_class=Response, response_model=None)
     app.include_router(pages)
+    for path, of_all in (("/runs", _all_runs), ("/runs.json", _all_runs_as_json)):
+        app.add_api_route(path, of_all, response_class=Response, response_model=None)
     app.middleware("http")(_guarded)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(BlackboxError, _failed)
@@ -129,6 +133,16 @@ async def _runs(request: Request, dag_id: str) -> Response:
     )
 
 
+async def _all_runs(request: Request, user: User) -> Response:
+    asked = _Query(request).asked()
+    return await _in_thread(all_dags.page, asked, partial(readable, user))
+
+
+async def _all_runs_as_json(request: Request, user: User) -> Response:
+    asked = _Query(request).asked()
+    return await _in_thread(all_dags.document, asked, partial(readable, user))
+
+
 class _Query:
     """The query of an address, read as Airflow's pages write it.
 
@@ -147,6 +161,17 @@ class _Query:
     def number(self, name: str) -> int | None:
         value = self.text(name)
         return int(value) if value.isascii() and value.lstrip("-").isdigit() else None
+
+    def asked(self) -> all_dags.Asked:
+        hours, page = self.number("hours") or 24, self.number("page") or 1
+        # A form writes its text with a `+` for each space; no id of a DAG has either.
+        show, dag = (self.text(name).replace("+", " ") for name in ("show", "dag"))
+        return all_dags.Asked(
+            hours=min(max(hours, 1), all_dags.MOST_HOURS),
+            dag=dag[:250].strip(),
+            show=show if show in all_dags.SHOWN else all_dags.SHOWN[0],
+            page=max(page, 1),
+        )
 
     def key(self, dag_id: str) -> TaskKey:
         # Airflow leaves the placeholder in where a task is not mapped.
@@ -197,7 +222,7 @@ def _refused(request: Request, error: Exception) -> Response:
     code, fetched_as = error.status_code, request.headers.get("sec-fetch-dest")
     if code == 401 and fetched_as == "document":  # noqa: PLR2004
         return RedirectResponse(login_address(request), status_code=302)
-    if request.scope["path"].endswith(("/status", "/card.json")):
+    if request.scope["path"].endswith(_AS_JSON):
         return JSONResponse({"error": str(error.detail)}, status_code=code)
     title, text = _REFUSALS.get(code, ("Something failed", str(error.detail)))
     return answer("message.html", status=code, title=title, paragraphs=[text])
@@ -218,7 +243,7 @@ def _failed(request: Request, error: Exception) -> Response:
     status = 404 if missing else 502
     if not missing:
         _log.warning("%s failed: %s", request.scope["path"], error)
-    if request.scope["path"].endswith(("/status", "/card.json")):
+    if request.scope["path"].endswith(_AS_JSON):
         return JSONResponse({"error": str(error)}, status_code=status)
     title = "There is no recording" if missing else "The recording cannot be read"
     return answer("message.html", status=status, title=title, paragraphs=[str(error)])

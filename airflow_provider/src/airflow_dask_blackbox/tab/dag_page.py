@@ -43,6 +43,7 @@ class Line(NamedTuple):
         seconds: How long the task took; None while it runs.
         changes: What changed since the last good run.
         address: Of its page.
+        label: What Airflow's pages call an instance of a mapped task; empty: it is none.
     """
 
     key: TaskKey
@@ -54,6 +55,7 @@ class Line(NamedTuple):
     seconds: float | None
     changes: tuple[Change, ...]
     address: str
+    label: str = ""
 
 
 class Bar(NamedTuple):
@@ -173,6 +175,7 @@ def _line(one: Announced, recorded: Recorded | None) -> Line:
         seconds=seconds,
         changes=changes,
         address=page_of(one.key, "task"),
+        label="" if one.key.map_index < 0 else one.label or str(one.key.map_index),
     )
 
 

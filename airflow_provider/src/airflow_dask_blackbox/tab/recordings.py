@@ -25,6 +25,7 @@ from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.store import Store, open_store, store_settings
 
 from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.causes import Cause
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.tab.permitted import (
     check_store,
@@ -80,6 +81,7 @@ class Recorded(NamedTuple):
         numbers: Measures of a recording that has ended, by name.
         changes: What changed in an unusual way since the last good run, the most telling
             first.
+        cause: Why it failed, if it did and that is known.
     """
 
     address: RunAddress
@@ -91,6 +93,7 @@ class Recorded(NamedTuple):
     progress: Progress | None = None
     numbers: Mapping[str, float] = {}
     changes: tuple[Change, ...] = ()
+    cause: Cause | None = None
 
 
 def place_of(key: TaskKey, announced: Mapping[str, object]) -> Place:
@@ -225,6 +228,7 @@ def _read(store: Store, address: RunAddress) -> Recorded:
                 stopped=_is_stopped(card),
                 numbers=card.numbers,
                 changes=unusual(card.changes)[:_MOST_CHANGES],
+                cause=Cause.of(card),
             )
         with _lock:
             _ended[store.url, address] = found

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from airflow.models.asset import (
+    AssetModel,
+    DagScheduleAssetReference,
+    TaskOutletAssetReference,
+)
+from airflow.models.dagrun import DagRun
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import select
+from sqlalchemy import exists, literal, select
 
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.links import RECORDING_KEY
@@ -20,7 +27,18 @@ from airflow_dask_blackbox.tab.tries import (
     is_instance,
 )
 
-__all__ = ["Announced", "TaskSeen", "TrySeen", "announced_in", "task_seen"]
+__all__ = [
+    "Announced",
+    "AssetSeen",
+    "TaskSeen",
+    "TrySeen",
+    "announced_in",
+    "announced_since",
+    "assets_of",
+    "blocked_in",
+    "task_seen",
+    "unannounced_since",
+]
 
 _BEGUN: Final = frozenset(
     {"running", "success", "failed", "restarting", "up_for_retry", "up_for_reschedule"}
@@ -31,6 +49,10 @@ _ENDED: Final = frozenset(
 _GOING_ON: Final = frozenset({"running", "restarting"})
 _OURS: Final = frozenset({"DaskObservedOperator", "@task.dask_observed"})
 _MOST_RECORDINGS: Final = 20
+_MOST_NAMED: Final = 500
+"""DAGs, or DAG runs, whose ids are in one query."""
+_AFTER_OURS: Final = RECORDING_KEY[:-1] + chr(ord(RECORDING_KEY[-1]) + 1)
+"""The first key behind ours: unlike a pattern, it lets every database use its index."""
 _FROM_FIELDS: Final = ("store", "store_conn_id", "job")
 
 
@@ -96,6 +118,7 @@ class Announced(NamedTuple):
         ended: Epoch seconds.
         try_number: Its newest try.
         announced: The facts that it announced.
+        label: What Airflow's pages call an instance of a mapped task; empty: its index.
     """
 
     key: TaskKey
@@ -105,6 +128,19 @@ class Announced(NamedTuple):
     ended: float | None
     try_number: int
     announced: dict[str, object]
+    label: str = ""
+
+
+class AssetSeen(NamedTuple):
+    """An asset that a task updates.
+
+    Attributes:
+        uri: Which.
+        dags: DAGs that are scheduled by it.
+    """
+
+    uri: str
+    dags: tuple[str, ...]
 
 
 def task_seen(key: TaskKey) -> TaskSeen | None:
@@ -190,6 +226,110 @@ def _given(session: Any, key: TaskKey) -> dict[str, Any]:
     }
 
 
+def announced_since(since: datetime, *, dag: str = "", most: int) -> list[Announced]:
+    """Return what tasks of all DAGs said of their recordings, the newest first.
+
+    Args:
+        since: Of this moment or later.
+        dag: Of DAGs whose id contains this.
+        most: How many to look at.
+    """
+    xcom = XComModel
+    asked = _announcements().where(
+        xcom.key >= RECORDING_KEY, xcom.key < _AFTER_OURS, xcom.timestamp >= since
+    )
+    if dag:
+        asked = asked.where(xcom.dag_id.contains(dag, autoescape=True))
+    return _all(asked.limit(most))
+
+
+def unannounced_since(since: datetime, dag: str, most: int) -> list[Announced]:
+    """Return tasks of our operators that ended without having said anything.
+
+    Args:
+        since: That started at this moment or later.
+        dag: Of DAGs whose id contains this.
+        most: How many to look at.
+    """
+    ti, xcom, run = TaskInstance, XComModel, DagRun
+    silent = ~exists().where(belongs_to_instance(xcom), xcom.key == RECORDING_KEY)
+    asked = (
+        select(
+            ti.dag_id,
+            ti.run_id,
+            ti.task_id,
+            ti.map_index,
+            ti.state,
+            ti.start_date,
+            ti.end_date,
+            ti.try_number,
+            ti._rendered_map_index,  # noqa: SLF001 - the column behind the property
+            literal(""),
+            literal(None),
+        )
+        .join(run, (run.dag_id == ti.dag_id) & (run.run_id == ti.run_id))
+        .where(
+            (run.end_date.is_(None)) | (run.end_date >= since),
+            ti.start_date >= since,
+            ti.state.in_(("success", "failed", "up_for_retry")),
+            ti.operator.in_(_OURS) | ti.custom_operator_name.in_(_OURS),
+            silent,
+        )
+        .limit(most)
+    )
+    if dag:
+        asked = asked.where(ti.dag_id.contains(dag, autoescape=True))
+    return _all(asked)
+
+
+def blocked_in(
+    dag_runs: Collection[tuple[str, str]],
+) -> dict[tuple[str, str], list[str]]:
+    """Return the tasks that cannot run because others failed, by DAG and DAG run."""
+    ti = TaskInstance
+    found: dict[tuple[str, str], list[str]] = {}
+    runs = sorted({run for _, run in dag_runs})
+    with create_session() as session:
+        for first in range(0, len(runs), _MOST_NAMED):
+            asked = (
+                select(ti.dag_id, ti.run_id, ti.task_id)
+                .where(
+                    ti.state == "upstream_failed",
+                    ti.run_id.in_(runs[first : first + _MOST_NAMED]),
+                    ti.dag_id.in_({dag for dag, _ in dag_runs}),
+                )
+                .distinct()
+            )
+            for dag_id, run_id, task_id in session.execute(asked):
+                if (dag_id, run_id) in dag_runs:
+                    found.setdefault((dag_id, run_id), []).append(task_id)
+    return found
+
+
+def assets_of(dag_ids: Collection[str]) -> dict[tuple[str, str], list[AssetSeen]]:
+    """Return the assets that the tasks of DAGs update, by DAG and task."""
+    outlet, asset, user = (
+        TaskOutletAssetReference,
+        AssetModel,
+        DagScheduleAssetReference,
+    )
+    asked = (
+        select(outlet.dag_id, outlet.task_id, asset.uri, user.dag_id)
+        .join(asset, asset.id == outlet.asset_id)
+        .outerjoin(user, user.asset_id == asset.id)
+        .where(outlet.dag_id.in_(sorted(dag_ids)[:_MOST_NAMED]))
+    )
+    users: dict[tuple[str, str, str], list[str]] = {}
+    with create_session() as session:
+        for dag_id, task_id, uri, started in session.execute(asked):
+            users.setdefault((dag_id, task_id, uri), []).extend(filter(None, [started]))
+    found: dict[tuple[str, str], list[AssetSeen]] = {}
+    for (dag_id, task_id, uri), dags in users.items():
+        seen = AssetSeen(uri, tuple(sorted(dags)))
+        found.setdefault((dag_id, task_id), []).append(seen)
+    return found
+
+
 def announced_in(
     dag_id: str, *, run_id: str = "", task_id: str = "", most: int = 300
 ) -> list[Announced]:
@@ -201,9 +341,23 @@ def announced_in(
         task_id: Of this task only.
         most: How many to look at.
     """
+    xcom = XComModel
+    asked = _announcements().where(
+        xcom.dag_id == dag_id, xcom.key.startswith(RECORDING_KEY, autoescape=True)
+    )
+    if run_id:
+        asked = asked.where(xcom.run_id == run_id)
+    if task_id:
+        asked = asked.where(xcom.task_id == task_id)
+    return _all(asked.limit(most))
+
+
+def _announcements() -> Any:
+    """Return the query of all announcements, the newest first."""
     xcom, ti = XComModel, TaskInstance
-    asked = (
+    return (
         select(
+            xcom.dag_id,
             xcom.run_id,
             xcom.task_id,
             xcom.map_index,
@@ -211,33 +365,30 @@ def announced_in(
             ti.start_date,
             ti.end_date,
             ti.try_number,
+            ti._rendered_map_index,  # noqa: SLF001 - the column behind the property
             xcom.key,
             xcom.value,
         )
         .join(ti, belongs_to_instance(xcom))
-        .where(
-            xcom.dag_id == dag_id,
-            xcom.key.startswith(RECORDING_KEY, autoescape=True),
-        )
         .order_by(xcom.timestamp.desc())
-        .limit(most)
     )
-    if run_id:
-        asked = asked.where(xcom.run_id == run_id)
-    if task_id:
-        asked = asked.where(xcom.task_id == task_id)
+
+
+def _all(asked: Any) -> list[Announced]:
     with create_session() as session:
         return [
             Announced(
-                key=TaskKey(dag_id, run, task, index),
+                key=TaskKey(dag, run, task, index),
                 name=name,
                 task_state=state or "",
                 started=_epoch(started),
                 ended=_epoch(ended),
                 try_number=number,
                 announced=_as_dict(value),
+                label=label or "",
             )
             for (
+                dag,
                 run,
                 task,
                 index,
@@ -245,6 +396,7 @@ def announced_in(
                 started,
                 ended,
                 number,
+                label,
                 name,
                 value,
             ) in session.execute(asked)

@@ -19,6 +19,8 @@ _SIGN = {
     "lost": "?",
     "none": "\N{MIDDLE DOT}",
     "unread": "?",
+    "stopped": "⊘",
+    "unknown": "?",
 }
 _WORD = {"none": "not recorded", "unread": "cannot be read"}
 """For states that are not those of a recording."""

@@ -1,0 +1,355 @@
+"""The page about all DAGs: failures by cause, what waits for them, and who may see it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any, NamedTuple
+
+import pytest
+from airflow_dask_blackbox.addresses import PREFIX
+from airflow_dask_blackbox.causes import Cause
+
+_DAG = """
+from airflow.sdk import Asset
+from airflow.providers.standard.operators.python import PythonOperator
+
+with DAG("template_of_rows"):
+    PythonOperator(task_id="work", python_callable=print)
+with DAG("makes_an_asset"):
+    PythonOperator(task_id="work", python_callable=print, outlets=[Asset("s3://lake/summary")])
+with DAG("uses_an_asset", schedule=Asset("s3://lake/summary")):
+    PythonOperator(task_id="work", python_callable=print)
+"""
+
+_CAUSES = tuple(
+    Cause("task-exception", f"{name} in 'price'", "Fix it.", "code", times)
+    for name, times in (("KeyError", 3), ("ValueError", 1), ("OSError", 7))
+)
+
+
+class _Rows(NamedTuple):
+    """A row of each table, as Airflow itself has written it."""
+
+    run: dict[str, Any]
+    instance: dict[str, Any]
+    xcom: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def rows(airflow_of_module: Any) -> _Rows:
+    """Return rows to make others from."""
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    file = airflow_of_module.load(_DAG, "template_of_rows")
+    for name in ("uses_an_asset", "makes_an_asset", "template_of_rows"):
+        from airflow.dag_processing.dagbag import DagBag
+
+        run = DagBag(file.fileloc).dags[name].test()
+    XComModel.set(
+        key="dask_recording", value={}, dag_id=run.dag_id, task_id="work",
+        run_id=run.run_id,
+    )  # fmt: skip
+    found = []
+    with create_session() as session:
+        for model in (DagRun, TaskInstance, XComModel):
+            table = model.__table__
+            query = select(table).where(table.c.run_id == run.run_id)
+            if model is XComModel:
+                query = query.where(table.c.key == "dask_recording")
+            found.append(dict(session.execute(query).mappings().one()))
+    return _Rows(*found)
+
+
+class _Night:
+    """Writes what tasks have left in Airflow's database."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+        self._new: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        self._number = 10_000
+
+    def run(self, dag_id: str, run_id: str = "r1") -> None:
+        self._number += 1
+        now = datetime.now(UTC)
+        self._new[0].append(
+            {
+                **self._rows.run,
+                "id": self._number,
+                "dag_id": dag_id,
+                "run_id": run_id,
+                "logical_date": now + timedelta(microseconds=self._number),
+                "run_after": now,
+                "start_date": now,
+                "end_date": now,
+            }
+        )
+        self._at = (dag_id, run_id)
+
+    def task(
+        self,
+        task_id: str,
+        said: dict[str, Any] | None,
+        *,
+        state: str = "success",
+        index: int = -1,
+        **columns: Any,
+    ) -> None:
+        now = datetime.now(UTC)
+        dag_id, run_id = self._at
+        at = {
+            "dag_id": dag_id,
+            "run_id": run_id,
+            "task_id": task_id,
+            "map_index": index,
+        }
+        self._new[1].append(
+            {
+                **self._rows.instance,
+                **at,
+                "id": uuid.uuid4(),
+                "state": state,
+                "start_date": now,
+                "end_date": now + timedelta(seconds=9),
+                **columns,
+            }
+        )
+        if said is not None:
+            self._new[2].append(
+                {
+                    **self._rows.xcom,
+                    **at,
+                    "dag_run_id": self._number,
+                    "value": said,
+                    "timestamp": now,
+                }
+            )
+
+    def write(self) -> None:
+        from airflow.models.dagrun import DagRun
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.models.xcom import XComModel
+        from airflow.utils.session import create_session
+        from sqlalchemy import insert
+
+        with create_session() as session:
+            models: tuple[Any, ...] = (DagRun, TaskInstance, XComModel)
+            for model, new in zip(models, self._new, strict=True):
+                if new:
+                    session.execute(insert(model.__table__), new)
+                new.clear()
+
+
+@pytest.fixture
+def night(rows: _Rows) -> Iterator[_Night]:
+    """Return what writes a night, and removes it afterwards."""
+    yield _Night(rows)
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete
+
+    with create_session() as session:
+        for model in (XComModel, TaskInstance, DagRun):
+            table = model.__table__
+            session.execute(delete(table).where(table.c.run_id == "r1"))
+
+
+@pytest.fixture(scope="module")
+def get(rows: _Rows) -> Iterator[Callable[..., Any]]:
+    """Return what gets a page for somebody with a role."""
+    from airflow.api_fastapi.app import create_app, get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from starlette.testclient import TestClient
+
+    client = TestClient(create_app(apps="core"), base_url="http://airflow.example")
+
+    def page(path: str, role: str | None = "viewer") -> Any:
+        headers = {}
+        if role is not None:
+            user = SimpleAuthManagerUser(username=f"a {role}", role=role)
+            token = get_auth_manager().generate_jwt(user)
+            headers["Authorization"] = f"Bearer {token}"
+        return client.get(f"{PREFIX}/{path}", headers=headers, follow_redirects=False)
+
+    yield page
+    client.close()
+
+
+def _failed(cause: Cause, **more: Any) -> dict[str, Any]:
+    said = {"state": "failed", "headline": cause.title, "cause": cause._asdict()}
+    return {**said, **more}
+
+
+_GOOD = {"state": "succeeded", "headline": "Succeeded in 9 s"}
+
+
+def _forty_dags(night: _Night) -> None:
+    """Write 400 tasks of 40 DAGs: 60 failed, of three causes."""
+    failed = 0
+    for dag in range(40):
+        night.run(f"dag_{dag:02d}")
+        for task in range(10):
+            if task < 2 and failed < 60:
+                cause = _CAUSES[failed % 3]
+                night.task(f"t{task}", _failed(cause), state="failed")
+                failed += 1
+            else:
+                night.task(f"t{task}", _GOOD)
+    night.write()
+
+
+def test_failures_of_all_dags_are_grouped_by_cause_the_new_ones_first(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    _forty_dags(night)
+
+    found = get("runs.json?dag=dag_").json()
+
+    assert found["counts"] == {"failed": 60, "succeeded": 340}
+    causes = found["causes"]
+    assert [(each["title"], each["new"]) for each in causes] == [
+        ("ValueError in 'price'", True),
+        ("KeyError in 'price'", False),
+        ("OSError in 'price'", False),
+    ]
+    assert [len(each["tasks"]) for each in causes] == [20, 20, 20]
+    assert causes[0]["dags"] == 20
+    page = unescape(get("runs?dag=dag_").text)
+    assert "20 tasks in 20 DAGs: ValueError in 'price'" in page
+    assert "400 Dask runs in the last 24 hours · 60 failed · 340 succeeded" in page
+    assert "dag_39.t9" in page or "page 1 of 4" in page
+    assert "page 4 of 4" in get("runs?dag=dag_&page=4").text
+    assert len(get("runs.json?dag=dag_03").json()["runs"]) == 10
+    assert len(get("runs.json?dag=dag_&show=failed").json()["runs"]) == 60
+
+
+def test_what_cannot_run_now_is_named_with_assets_and_the_dags_that_they_start(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    night.run("makes_an_asset")
+    night.task(
+        "load", _failed(_CAUSES[0]), state="failed", index=0, rendered_map_index="emea"
+    )
+    night.task("work", None, state="upstream_failed")
+    night.write()
+
+    (cause,) = get("runs.json?dag=makes_an_asset").json()["causes"]
+    page = unescape(get("runs?dag=makes_an_asset").text)
+
+    assert cause["blocked"] == ["makes_an_asset.work"]
+    assert not cause["blocked_by_others"]
+    assert cause["assets"] == [{"uri": "s3://lake/summary", "dags": ["uses_an_asset"]}]
+    assert "Cannot run now: makes_an_asset.work" in page
+    assert "Not updated: s3://lake/summary (starts uses_an_asset)" in page
+    assert "makes_an_asset.load [emea]" in page
+
+
+def test_somebody_sees_the_dags_only_whose_logs_they_may_read(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    night.run("private_dag")
+    night.task("secret", _failed(_CAUSES[0]), state="failed")
+    night.run("public_dag")
+    night.task("known", _failed(_CAUSES[0]), state="failed")
+    night.write()
+
+    for path in ("runs", "runs.json"):
+        assert "public_dag" in get(path).text
+        assert "private" not in get(path).text
+        assert "private_dag" in get(path, "admin").text
+        assert get(path, None).status_code == 401
+    assert get("runs.json").json()["causes"][0]["dags"] == 1
+
+
+def test_dask_tasks_that_are_not_recorded_are_listed_with_the_reason(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    night.run("partly")
+    night.task(
+        "refused", {"state": "succeeded", "problem": "the bucket does not exist"}
+    )
+    night.task("silent", None, custom_operator_name="@task.dask_observed")
+    night.task("other", None, custom_operator_name="@task.bash")
+    night.task("killed", {"state": "running"}, state="failed")
+    night.task("stopped", {"state": "aborted", "stopped": True}, state="failed")
+    night.task("near", {**_GOOD, "unusual": ["Took twice as long as usual"]})
+    night.write()
+
+    found = get("runs.json?dag=partly").json()
+    lines = {each["key"]["task_id"]: each for each in found["runs"]}
+
+    assert found["counts"] == {
+        "not recorded": 2, "unknown": 1, "stopped": 1, "succeeded": 1,
+    }  # fmt: skip
+    assert "other" not in lines
+    assert lines["refused"]["headline"] == "the bucket does not exist"
+    assert lines["silent"]["headline"] == "Its recording never started"
+    assert lines["killed"]["outcome"] == "unknown"
+    every = get("runs?dag=partly").text
+    for link in re.findall(r'href="[^"]*/(runs\?[^"]+)"', every):
+        assert f'{link}" aria-current="true"' in get(unescape(link)).text
+    assert len(get("runs.json?dag=partly&show=not+recorded").json()["runs"]) == 2
+    shown = get("runs?dag=partly&show=unusual").text
+    assert "Took twice as long as usual" in shown
+    assert "partly.refused" not in shown
+
+
+def test_the_number_of_queries_does_not_grow_with_the_runs(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    from airflow import settings
+    from sqlalchemy import event
+
+    asked: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        asked.append(str(arguments[2]))
+
+    night.run("dag_few")
+    night.task("t", _failed(_CAUSES[0]), state="failed")
+    night.write()
+    event.listen(settings.engine, "before_cursor_execute", note)
+    try:
+        get("runs.json?dag=dag_")
+        few = len(asked)
+        for index in range(2_000):
+            night.task("many", _failed(_CAUSES[index % 3]), state="failed", index=index)
+        night.write()
+        asked.clear()
+        many = get("runs.json?dag=dag_").json()
+    finally:
+        event.remove(settings.engine, "before_cursor_execute", note)
+
+    assert many["counts"] == {"failed": 2_001}
+    assert few
+    assert len(asked) <= few
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "hours=0",
+        "hours=x",
+        "page=-3",
+        "show=nothing",
+        "dag=%25_'\"<b>",
+        "page=999",
+        "show=not+recorded",
+    ],
+)
+def test_whatever_is_asked_for_has_an_answer(
+    get: Callable[..., Any], query: str
+) -> None:
+    answer = get(f"runs?{query}")
+
+    assert answer.status_code == 200
+    assert "<b>" not in answer.text
