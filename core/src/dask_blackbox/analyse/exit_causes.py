@@ -45,9 +45,10 @@ DIED = {
     "worker-abort": "because of a call to abort()",
     "worker-signalled": "because of a signal from outside Dask",
     "worker-preempted": "because of a signal to stop `dask worker`",
-    "worker-time-limit": "at the time limit of the job",
-    "worker-job-memory": "because the job used too much memory",
-    "worker-cancelled": "because the job was cancelled",
+    "worker-time-limit": "at the time limit of the job or pod",
+    "worker-job-memory": "because the job or pod used too much memory",
+    "worker-evicted": "because the pod was evicted",
+    "worker-cancelled": "because the job was cancelled, or the pod deleted",
     "worker-node-failed": "because the node failed",
     "worker-lifetime": "at the end of the worker's lifetime",
     "worker-exit": "because a task's code exited the process",
@@ -143,14 +144,12 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
 
 
 _ENDED_BY_MANAGER: dict[UnitEnding, tuple[str, str]] = {
-    "time-limit": ("worker-time-limit", "ended its job {job} at its time limit"),
-    "memory": ("worker-job-memory", "killed its job {job} for its use of memory"),
-    "preempted": ("worker-preempted", "preempted its job {job}"),
-    "node-failed": (
-        "worker-node-failed",
-        "ended its job {job} because its node failed",
-    ),
-    "cancelled": ("worker-cancelled", "reports that its job {job} was cancelled"),
+    "time-limit": ("worker-time-limit", "ended its {unit} at its time limit"),
+    "memory": ("worker-job-memory", "killed its {unit} for its use of memory"),
+    "preempted": ("worker-preempted", "preempted its {unit}"),
+    "evicted": ("worker-evicted", "evicted its {unit}"),
+    "node-failed": ("worker-node-failed", "ended its {unit} because its node failed"),
+    "cancelled": ("worker-cancelled", "reports that its {unit} was cancelled"),
 }
 """The slug of a death, and what the manager did, by why it ended the unit."""
 _OF_ITSELF = ("script", "crash", "itself", "lifetime", "orderly")
@@ -162,7 +161,7 @@ def _cause_from_manager(death: WorkerExit, run: RunTables) -> ExitCause | None:
     if unit is None or unit.ending is None:
         return None
     slug, did = _ENDED_BY_MANAGER[unit.ending]
-    because = f"{unit.manager} {did.format(job=unit.id)}"
+    because = f"{unit.manager} {did.format(unit=f'{unit.word} {unit.id}')}"
     if unit.ending == "cancelled" and unit.state is not None and unit.state.by:
         because += f" by {unit.state.by}"
     if unit.line:
@@ -207,7 +206,7 @@ def _unless_managed(
     silence = units_of(run).silence(manager)
     unit = units_of(run).of_worker(death.address, death.name)
     if not silence and unit is not None and unit.state is not None:
-        silence = f"{manager} reports its job {unit.id} as {unit.state.state}"
+        silence = f"{manager} reports its {unit.word} {unit.id} as {unit.state.state}"
     silence = silence or f"{manager} knows nothing of its job"
     because += f"; why is unknown, because {silence}"
     return ExitCause(slug, "medium", because)

@@ -100,16 +100,23 @@ def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 UNIT_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID", "JOB_ID")
 """Environment variables in which cluster managers name the unit that a process runs in."""
-_LONGEST_UNIT = 64
+_LONGEST_UNIT, _LONGEST_HOST_NAME = 64, 63
 
 
 def named_units(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what cluster managers name in an environment: ids by variable."""
-    return {
+    """Return what cluster managers name in an environment: ids by variable.
+
+    A pod is named by its host name, unless that had to be cut.
+    """
+    named = {
         name: environ[name][:_LONGEST_UNIT]
         for name in UNIT_VARIABLES
         if environ.get(name)
     }
+    pod = environ.get("HOSTNAME", "")
+    if environ.get("KUBERNETES_SERVICE_HOST") and 0 < len(pod) < _LONGEST_HOST_NAME:
+        named["KUBERNETES_POD"] = pod
+    return named
 
 
 _MOST_ANCESTORS = 12

@@ -49,6 +49,11 @@ class UnitState(Event, frozen=True, kw_only=True):
         exit_code: Of its command.
         signal: Number of the signal that ended that.
         log: File with its standard error.
+        worker: What its worker is called, if the manager knows it.
+        address: IP address of its own.
+        image: Image of its container.
+        requests: Resources that it asked for (`memory`, `cpu`), in the manager's own words.
+        restarts: How often its command was started again.
     """
 
     kind: ClassVar[str] = "unit-state"
@@ -68,6 +73,11 @@ class UnitState(Event, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     log: str = ""
+    worker: str = ""
+    address: str = ""
+    image: str = ""
+    requests: dict[str, str] = {}
+    restarts: int = 0
 
 
 class UnitLog(Event, frozen=True, kw_only=True):

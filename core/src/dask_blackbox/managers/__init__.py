@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dask_blackbox.managers.base import Manager
+from dask_blackbox.managers.kubernetes import KUBERNETES
 from dask_blackbox.managers.slurm import SLURM
 
-MANAGERS: tuple[Manager, ...] = (SLURM,)
+MANAGERS: tuple[Manager, ...] = (SLURM, KUBERNETES)
 """The managers that are asked."""
 
 __all__ = [
@@ -52,6 +53,6 @@ def unit_of_host(host: Mapping[str, object]) -> tuple[Manager, str] | None:
     within = host.get("within")
     for each in (host, *(within if isinstance(within, list) else ())):
         for manager in MANAGERS if isinstance(each, dict) else ():
-            if each.get("kind") == manager.kind and each.get("job_id"):
-                return manager, str(each["job_id"])
+            if each.get("kind") == manager.kind and each.get(manager.fact):
+                return manager, str(each[manager.fact])
     return None

@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from dask_blackbox.events import Event, ManagerAsked, UnitLog, UnitState
-from dask_blackbox.managers.base import Manager, Question
+from dask_blackbox.managers.base import LONGEST, Manager, Question
 
-LONGEST = 5.0
-"""Seconds that a manager may take to answer."""
 MOST_CALLS = 20
 """How often the commands of a manager are called in a run."""
 
@@ -67,6 +66,10 @@ class Asker:
         now = time.time()
         for state in known.values():
             yield msgspec.structs.replace(state, at=now)
+
+    def log(self, unit: str, folder: Path, state: UnitState | None) -> UnitLog:
+        """Return the end of a unit's own log."""
+        return end_of_log(self.manager, unit, folder, state)
 
     def _call(
         self, question: Question, units: Sequence[str], timeout: float
@@ -143,6 +146,25 @@ def _output(
 
 
 _AFTER_KILL = 1.0
+
+
+class UnitAsker(Protocol):
+    """Asks one manager what became of units.  Used by one thread."""
+
+    def ask(self, units: Iterable[str], *, within: float = LONGEST) -> Iterator[Event]:
+        """Yield what the manager says of units, and how it was asked."""
+
+    def log(self, unit: str, folder: Path, state: UnitState | None) -> UnitLog:
+        """Return the end of a unit's own log."""
+
+
+def asker_of(manager: Manager) -> UnitAsker:
+    """Return what asks a manager: its commands, or its API."""
+    if manager.questions:
+        return Asker(manager)
+    from dask_blackbox.managers.kubernetes_asking import KubernetesAsker
+
+    return KubernetesAsker()
 
 
 def end_of_log(

@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 
 from dask_blackbox.events import UnitState
 
+LONGEST = 5.0
+"""Seconds that a manager may take to answer."""
+
 States = dict[str, UnitState]
 """What a manager said of units, by id."""
 
@@ -52,6 +55,8 @@ class Manager(Protocol):
     Attributes:
         name: What people call it.
         kind: What `identity` calls it.
+        fact: In which of its facts `identity` names the unit.
+        unit: What a unit is called: `job`, `pod`.
         clusters: Classes of cluster objects whose workers it runs.
         variable: Environment variable in which it names a process's unit.
         questions: What it is asked, the best first.
@@ -63,6 +68,12 @@ class Manager(Protocol):
 
     @property
     def kind(self) -> str: ...
+
+    @property
+    def fact(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
 
     @property
     def clusters(self) -> tuple[str, ...]: ...
@@ -79,6 +90,9 @@ class Manager(Protocol):
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
 
+    def is_group(self, unit: str) -> bool:
+        """Return whether an id stands for several units, which are found by asking for it."""
+
     def logs(self, unit: str, folder: Path, state: UnitState | None) -> list[Path]:
         """Return where the log of a unit may be, the likeliest first."""
 
@@ -94,6 +108,8 @@ class JobQueue:
         variable: As in `Manager`.
         questions: As in `Manager`.
         pending: As in `Manager`.
+        fact: As in `Manager`.
+        unit: As in `Manager`.
         lasting: What the states of a unit begin with that has not ended.
         files: Patterns of the names of its logs; `{id}` is the unit's.
     """
@@ -104,12 +120,19 @@ class JobQueue:
     variable: str
     questions: tuple[Question, ...]
     pending: tuple[str, ...]
+    fact: str = "job_id"
+    unit: str = "job"
     lasting: tuple[str, ...]
     files: tuple[str, ...]
 
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
         return bool(state) and not state.startswith(self.lasting)
+
+    def is_group(self, unit: str) -> bool:
+        """Return that none does: a queue names each job."""
+        del unit
+        return False
 
     def logs(self, unit: str, folder: Path, state: UnitState | None) -> list[Path]:
         """Return where the log of a unit may be, the likeliest first."""

@@ -34,11 +34,13 @@ from dask_blackbox.events import (
 from dask_blackbox.guard import guard
 from dask_blackbox.managers import (
     Manager,
+    manager_named,
     manager_of_cluster,
     unit_named_in,
     unit_of_host,
 )
-from dask_blackbox.managers.asking import LONGEST, Asker, end_of_log
+from dask_blackbox.managers.asking import UnitAsker, asker_of
+from dask_blackbox.managers.base import LONGEST
 
 AT_THE_END = 6.0
 """Seconds in which a run that failed learns what became of its units."""
@@ -83,6 +85,11 @@ class _Unit:
     logged: bool = False
 
     @property
+    def group(self) -> bool:
+        """Whether it stands for several, which are found by asking for it."""
+        return self.manager.is_group(self.id)
+
+    @property
     def over(self) -> bool:
         """Whether it has ended for good."""
         return self.state is not None and self.manager.is_over(self.state.state)
@@ -99,6 +106,8 @@ class _Unit:
         most = _MOST_OF_LOST if self.lost else _MOST_OF_MISSING
         wanted = (self.missing or self.lost) and not self.over
         self.due = now + self.pause if wanted and self.asked < most else None
+        if self.due is None and self.group:
+            self.lost = False  # each of its workers may end
 
 
 class UnitWatch:
@@ -116,7 +125,7 @@ class UnitWatch:
         self._units: dict[str, _Unit] = {}
         self._workers: dict[str, str] = {}  # names by address
         self._unit_of: dict[str, str] = {}  # units by address
-        self._askers: dict[str, Asker] = {}
+        self._askers: dict[str, UnitAsker] = {}
         self._asking: asyncio.Future[None] | None = None
         self._folder = Path()
         self._logs = 0
@@ -173,7 +182,7 @@ class UnitWatch:
             known.names.add(name)
             known.folder = Path(event.folder) if event.folder else self._folder
             known.arrived = known.arrived or any(is_of_unit(x, name) for x in arrived)
-            if not known.arrived and known.due is None:
+            if (known.group or not known.arrived) and known.due is None:
                 known.due = time.monotonic() + known.pause
 
     def _unit(self, unit: str, manager: Manager) -> _Unit | None:
@@ -189,6 +198,10 @@ class UnitWatch:
     @staticmethod
     def _arrived(unit: _Unit) -> None:
         unit.arrived = True
+        if unit.group:  # others of it may not have
+            return
+        if unit.over:  # it was started again
+            unit.lost, unit.state = False, None
         if not unit.lost:
             unit.due = None
 
@@ -292,20 +305,21 @@ class UnitWatch:
         self, units: list[_Unit], within: float, report: Callable[[Event], None]
     ) -> None:
         for manager in {unit.manager.name: unit.manager for unit in units}.values():
-            asker = self._askers.setdefault(manager.name, Asker(manager))
+            asker = self._askers.get(manager.name) or asker_of(manager)
+            self._askers[manager.name] = asker
             own = {unit.id: unit for unit in units if unit.manager is manager}
             for event in asker.ask(own, within=within):
-                if isinstance(event, UnitState):
+                if isinstance(event, UnitState) and event.subject in own:
                     own[event.subject].state = event
                 report(event)
             for unit in own.values():
                 if self._wants_log(unit):
                     unit.logged, self._logs = True, self._logs + 1
-                    report(end_of_log(manager, unit.id, unit.folder, unit.state))
+                    report(asker.log(unit.id, unit.folder, unit.state))
 
     def _wants_log(self, unit: _Unit) -> bool:
         """Return whether to read a unit's log: once, after an end that is to be explained."""
-        if unit.logged or self._logs >= _MOST_LOGS:
+        if unit.logged or unit.group or self._logs >= _MOST_LOGS:
             return False
         # A manager that does not answer is no reason to wait for it.
         state = unit.state.state if unit.state is not None else ""
@@ -313,7 +327,25 @@ class UnitWatch:
         return known and (unit.lost or (unit.missing and state != "PENDING"))
 
     def _report(self, event: Event) -> None:
+        if isinstance(event, UnitState) and event.subject not in self._units:
+            self._found(event)
         self._take(list(encoded(event)))
+
+    def _found(self, state: UnitState) -> None:
+        """Note a unit that was found by asking for its group."""
+        manager = manager_named(state.manager)
+        unit = None if manager is None else self._unit(state.subject, manager)
+        if unit is None:
+            return
+        unit.state = state
+        unit.names = {state.worker} if state.worker else set()
+        known = set(self._workers.values())
+        # What runs no worker is not waited for: a scheduler, a driver.
+        unit.arrived = not unit.names or any(
+            is_of_unit(worker, name) for worker in known for name in unit.names
+        )
+        if unit.missing and not unit.over:
+            unit.due = time.monotonic() + unit.pause
 
 
 def _finished(done: asyncio.Future[None]) -> None:

@@ -48,16 +48,17 @@ _LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {
     "kernel-oom": "was killed by the kernel's OOM killer",
     "worker-abort": "aborted",
-    "worker-cancelled": "was ended: its job was cancelled",
+    "worker-cancelled": "was ended: its job was cancelled, or its pod deleted",
+    "worker-evicted": "was ended: its pod was evicted",
     "worker-heartbeat-timeout": "sent no heartbeats and was removed",
     "worker-host-lost": "disappeared together with its nanny",
-    "worker-job-memory": "was killed: its job used too much memory",
+    "worker-job-memory": "was killed: its job or pod used too much memory",
     "worker-lifetime": "reached the end of its lifetime",
     "worker-memory-limit": "was killed at its memory limit",
     "worker-node-failed": "was lost: its node failed",
     "worker-preempted": "was terminated by its host",
     "worker-segfault": "crashed",
-    "worker-time-limit": "was ended at the time limit of its job",
+    "worker-time-limit": "was ended at the time limit of its job or pod",
 }
 """What a worker did that ended of a cause, where the cause says it."""
 

@@ -249,7 +249,7 @@ LINKS: tuple[Link, ...] = (
         because="no worker was left because all of them had reached their lifetime",
     ),
     Link(
-        causes=STARTS | {"worker-memory-limit"},
+        causes=STARTS | {"pod-not-started", "worker-memory-limit"},
         effects={"workers-never-arrived"},
         because="the missing workers failed to start, could not connect, or exited",
     ),

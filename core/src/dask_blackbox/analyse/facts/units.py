@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
@@ -26,14 +26,33 @@ from dask_blackbox.managers import (
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
-UnitEnding = Literal["time-limit", "memory", "preempted", "node-failed", "cancelled"]
+UnitEnding = Literal[
+    "time-limit", "memory", "preempted", "evicted", "node-failed", "cancelled"
+]
 """Why a manager ended a unit."""
 
 _STATES: tuple[tuple[UnitEnding, str], ...] = (
-    ("time-limit", r"\b(?:TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT)\b"),
-    ("memory", r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT)\b"),
-    ("preempted", r"\b(?:PREEMPTED|TERM_PREEMPT)\b"),
-    ("node-failed", r"\b(?:NODE_FAIL|BOOT_FAIL|NodeDown)\b"),
+    (
+        "time-limit",
+        r"\b(?:TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT|DeadlineExceeded)\b",
+    ),
+    ("memory", r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT|OOMKilled)\b"),
+    (
+        "preempted",
+        r"\b(?:PREEMPTED|TERM_PREEMPT|Preempted|Preempting|PreemptionBy\w{1,20})\b",
+    ),
+    (
+        "node-failed",
+        r"\b(?:NODE_FAIL|BOOT_FAIL|NodeDown|NodeLost|NodeNotReady|NodeShutdown|Shutdown)\b",
+    ),
+    (
+        "node-failed",
+        r"\b(?:DeletionByTaintManager|TaintManagerEviction|DeletionByPodGC)\b",
+    ),
+    (
+        "evicted",
+        r"\b(?:Evicted|EvictionByEvictionAPI|TerminationByKubelet|ScaleDown)\b",
+    ),
 )
 _LINES: tuple[tuple[UnitEnding, str], ...] = (
     ("time-limit", r"CANCELLED AT \S+ DUE TO TIME LIMIT|job killed: walltime \d+ exceeded"),
@@ -42,10 +61,12 @@ _LINES: tuple[tuple[UnitEnding, str], ...] = (
     ("node-failed", r"CANCELLED AT \S+ DUE TO NODE FAIL"),
 )  # fmt: skip
 _CANCELLED = (
-    r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN)\b"
+    r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN|Deleted)\b"
 )
 _APART = 120.0
 """Seconds between the end of a worker and that of its unit, which may have to be killed."""
+_AT_ONCE = 15.0
+"""Seconds between the deletion of a pod and the end of its worker: pods are deleted at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +118,23 @@ class Unit:
                 return ending
         return "cancelled" if self.over and bounded(_CANCELLED).search(said) else None
 
+    def until(self, at: float) -> Unit:
+        """Return it as it was at the end that is nearest to a moment: it may have several."""
+        ends = [x.ended for x in self.states if x.ended and _is_over(self.manager, [x])]
+        if not ends:
+            return self
+        nearest = min(ends, key=lambda ended: abs(ended - at))
+        past = [x for x in self.states if not x.ended or x.ended <= nearest]
+        while past and not _is_over(self.manager, past):
+            past.pop()
+        return replace(self, states=tuple(past), over=True) if past else self
+
+    @property
+    def word(self) -> str:
+        """What its manager calls such a unit: `job`, `pod`."""
+        manager = manager_named(self.manager)
+        return "job" if manager is None else manager.unit
+
     @property
     def line(self) -> str:
         """The line of its log that says why it ended; empty: there is none."""
@@ -138,6 +176,9 @@ class Units:
         states: dict[str, list[UnitState]] = defaultdict(list)
         for state in run.of(UnitState):
             states[state.subject].append(state)
+            managers.setdefault(state.subject, state.manager)
+            if state.worker and state.worker not in names[state.subject]:
+                names[state.subject].append(state.worker)
         joined = {str(name) for name in run.workers["name"].drop_nulls()}
         logs = {each.subject: each for each in run.of(UnitLog) if not each.error}
 
@@ -176,7 +217,9 @@ class Units:
         for each in reversed(self.all):
             if unit is None and name and any(is_of_unit(name, n) for n in each.names):
                 return each
-        return None
+        host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
+        at = [e for e in self.all if host and e.state and e.state.address == host]
+        return at[0] if len(at) == 1 else None
 
     @property
     def missing(self) -> tuple[Unit, ...]:
@@ -207,11 +250,13 @@ def units_of(run: RunTables) -> Units:
 def unit_at_exit(run: RunTables, death: WorkerExit) -> Unit | None:
     """Return the unit whose end was that of a worker; None: it continued, or is not known."""
     unit = units_of(run).of_worker(death.address, death.name)
+    unit = None if unit is None else unit.until(death.at)
     if unit is None or unit.ending is None:
         return None
     ended = unit.state.ended if unit.over and unit.state is not None else None
     apart = abs(ended - death.at) if ended is not None else 0.0
-    return unit if apart <= _APART else None
+    of_deletion = unit.word == "pod" and unit.ending == "cancelled"
+    return unit if apart <= (_AT_ONCE if of_deletion else _APART) else None
 
 
 def _requested(run: RunTables) -> tuple[dict[str, str], dict[str, list[str]]]:

@@ -16,6 +16,7 @@ from dask_blackbox.analyse.rules import (
     performance_scheduler,
     performance_waiting,
     performance_work,
+    pod_ends,
     recording,
     scheduler,
     serialization,
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = tuple(
     for module in (
         worker_deaths,
         job_ends,
+        pod_ends,
         memory,
         serialization,
         environment,

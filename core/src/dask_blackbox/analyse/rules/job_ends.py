@@ -22,13 +22,13 @@ _MOST_OF_LIMIT = 0.7
 _AMPLE = 1.5
 
 
-def _units(case: Case, deaths: Sequence[WorkerExit]) -> list[Unit]:
+def units_at(case: Case, deaths: Sequence[WorkerExit]) -> list[Unit]:
     """Return the units that ended with some workers, each once, the last one last."""
     found = (unit_at_exit(case.run, death) for death in deaths)
     return list({unit.id: unit for unit in found if unit is not None}.values())
 
 
-def _verdict(
+def verdict_on_units(
     case: Case,
     rule: Rule,
     deaths: tuple[WorkerExit, ...],
@@ -52,7 +52,7 @@ def _verdict(
         retry_confidence=retry_confidence,
         worker_memory=worker_memory,
     ):
-        said = tuple(map(evidence_of_unit, _units(case, deaths)[-2:]))
+        said = tuple(map(evidence_of_unit, units_at(case, deaths)[-2:]))
         yield msgspec.structs.replace(finding, evidence=(*said, *finding.evidence))
 
 
@@ -60,32 +60,39 @@ def evidence_of_unit(unit: Unit) -> Evidence:
     """Return what a manager said of a unit, as evidence."""
     state = unit.state
     if state is None:
-        return Evidence(text=f"The log of job {unit.id}: {unit.line}", source="events")
+        return Evidence(
+            text=f"The log of {unit.word} {unit.id}: {unit.line}", source="events"
+        )
     facts = [
         f"on {unit.node}" if unit.node else "",
         f"after {duration(unit.lasted)}" if unit.lasted is not None else "",
         f"time limit {duration(state.time_limit)}" if state.time_limit else "",
         f"memory limit {size(state.memory_limit)}" if state.memory_limit else "",
         f"it used {size(state.memory)}" if state.memory else "",
-        f"reason {state.reason}" if state.reason else "",
+        f"restarted {state.restarts} times" if state.restarts > 1 else "",
+        f"reason {short(state.reason, 300)}" if state.reason else "",
         f"by {state.by}" if state.by else "",
     ]
     said = ", ".join(filter(None, facts))
     line = f". Its log: {short(unit.line.strip(), 240)}" if unit.line else ""
     return Evidence(
-        text=f"{unit.manager}: job {unit.id} {state.state}{f' ({said})' if said else ''}"
+        text=f"{unit.manager}: {unit.word} {unit.id} {state.state}{f' ({said})' if said else ''}"
         + (line or "."),
         source="events",
         at=state.ended if unit.over else state.at,
     )
 
 
-def _jobs(units: Sequence[Unit]) -> str:
+def jobs(units: Sequence[Unit]) -> str:
     """Return units as they are called: `Slurm job 12`."""
     if not units:
         return "its job"
-    many = "jobs" if len(units) > 1 else "job"
-    return f"{units[-1].manager} {many} {listed([unit.id for unit in units], most=3)}"
+    word = f"{units[-1].word}{'s' if len(units) > 1 else ''}"
+    return f"{units[-1].manager} {word} {listed([unit.id for unit in units], most=3)}"
+
+
+def _are_pods(units: Sequence[Unit]) -> bool:
+    return bool(units) and units[-1].word == "pod"
 
 
 # worker-time-limit
@@ -96,19 +103,25 @@ def WORKER_TIME_LIMIT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_TIME_LIMIT.slug)
     if not deaths:
         return
-    units = _units(case, deaths)
+    units = units_at(case, deaths)
     limits = [unit.state.time_limit for unit in units if unit.state]
     limit = next((each for each in reversed(limits) if each), None)
     more, remedy = _time_needed(case, deaths, limit)
-    yield from _verdict(
+    yield from verdict_on_units(
         case,
         WORKER_TIME_LIMIT,
         deaths,
         how=f"at the time limit{f' of {duration(limit)}' if limit else ''} of "
-        f"{_jobs(units)}",
+        f"{jobs(units)}",
         more=more,
-        remedy=remedy,
+        remedy=_OF_DEADLINE if _are_pods(units) else remedy,
     )
+
+
+_OF_DEADLINE = (
+    "Raise `activeDeadlineSeconds` of the Job or the pod above what the work takes, or divide "
+    "the work. With this deadline, a retry ends in the same way."
+)
 
 
 def _time_needed(
@@ -153,28 +166,52 @@ def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_JOB_MEMORY.slug)
     if not deaths:
         return
-    units = _units(case, deaths)
+    units = units_at(case, deaths)
     used, limit = _memory_of(units)
     memory = memory_need(case, tuple(deaths), met_its_limit=False)
     own = memory.limit
     wanted = max(int(_AMPLE * max(used or 0, limit or 0)), memory.wanted)
     at = f", at {size(used)}" if used else ""
     of = f" of its limit of {size(limit)}" if limit else ""
+    pods = _are_pods(units)
+    word = "container" if pods else "job"
     above = (
-        f"Dask's own limit of {size(own)} was above that of the job, so Dask never "
-        "spilled or paused in time: set `memory_limit` below the job's. "
+        f"Dask's own limit of {size(own)} was above that of the {word}, so Dask never "
+        f"spilled or paused in time: set `memory_limit` below the {word}'s. "
         if own and limit and own > limit
         else ""
     )
-    yield from _verdict(
+    request = (
+        "Give each pod more memory (`resources={'limits': {'memory': …}, 'requests': …}`)"
+        if pods
+        else "Request more memory for each job (`memory=`, `job_mem=`)"
+    )
+    yield from verdict_on_units(
         case,
         WORKER_JOB_MEMORY,
         deaths,
-        how=f"because {_jobs(units)} used too much memory{at}{of}",
-        remedy=f"{above}Request more memory for each job (`memory=`, `job_mem=`): start "
+        how=f"because {jobs(units)} {_was_killed(units, limit)}"
+        if pods
+        else f"because {jobs(units)} used too much memory{at}{of}",
+        more=_both_limits(own, limit) if pods else "",
+        remedy=f"{above}{request}: start "
         f"with {need(wanted)}. Or make the pieces smaller.",
         worker_memory=wanted,
     )
+
+
+def _was_killed(units: Sequence[Unit], limit: int | None) -> str:
+    one = len(units) == 1
+    of = f" of {size(limit)}" if limit else ""
+    return f"{'was' if one else 'were'} killed at {'its' if one else 'their'} memory limit{of}"
+
+
+def _both_limits(own: int | None, limit: int | None) -> str:
+    """Return which limit it was, where a container has one and Dask another."""
+    if not limit:
+        return ""
+    dasks = f"Dask's own is {size(own)}" if own else "Dask had none"
+    return f"The limit is that of the container, {size(limit)}; {dasks}."
 
 
 def _memory_of(units: Sequence[Unit]) -> tuple[int | None, int | None]:
@@ -195,23 +232,32 @@ def WORKER_CANCELLED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_CANCELLED.slug)
     if not deaths:
         return
-    units = _units(case, deaths)
+    units = units_at(case, deaths)
     by = sorted({u.state.by for u in units if u.state and u.state.by})
     manager = units[-1].manager if units else "The manager"
     who = f" by {listed(by)}" if by else ""
-    yield from _verdict(
+    yield from verdict_on_units(
         case,
         WORKER_CANCELLED,
         deaths,
-        how=f"because {_jobs(units)} {'were' if len(units) > 1 else 'was'} cancelled{who}",
+        how=f"because {jobs(units)} {'were' if len(units) > 1 else 'was'} "
+        f"{'deleted' if _are_pods(units) else 'cancelled'}{who}",
         more="The run itself had not ordered it."
         + ("" if by else f" {manager} does not say who did."),
-        remedy=(
+        remedy=_OF_DELETED
+        if _are_pods(units)
+        else (
             f"Ask {listed(by) if by else 'who can cancel these jobs'} why: a person "
             "(`scancel`), an administrator, or a script that cleans up. The tasks are not at "
             "fault; a retry helps unless the jobs are cancelled again."
         ),
     )
+
+
+_OF_DELETED = (
+    "Find out who deleted the pods: a person (`kubectl delete`), an autoscaler, a controller, or "
+    "the operator when it scaled down. The API's audit log says it. The tasks are not at fault."
+)
 
 
 # worker-node-failed
@@ -222,19 +268,22 @@ def WORKER_NODE_FAILED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_NODE_FAILED.slug)
     if not deaths:
         return
-    units = _units(case, deaths)
+    units = units_at(case, deaths)
     nodes = sorted({unit.node for unit in units if unit.node})
-    yield from _verdict(
+    yield from verdict_on_units(
         case,
         WORKER_NODE_FAILED,
         deaths,
-        how=f"because a node of {_jobs(units)} failed"
+        how=f"because a node of {jobs(units)} failed"
         + (f": {listed(nodes)}" if nodes else ""),
         remedy="The tasks are not at fault, and a retry helps. If it is the same node "
-        f"again, exclude it ({_exclude(nodes)}) and report it to the administrators.",
+        f"again, exclude it ({_exclude(nodes, pods=_are_pods(units))}) and report it to the "
+        "administrators.",
     )
 
 
-def _exclude(nodes: Sequence[str]) -> str:
+def _exclude(nodes: Sequence[str], *, pods: bool) -> str:
     node = nodes[0] if nodes else "NODE"
+    if pods:
+        return f"`kubectl cordon {node}`"
     return f"`job_extra_directives=['--exclude={node}']`"

@@ -182,7 +182,21 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
         if units:
             some = dict(list(units.items())[:_MOST_UNITS])
             facts |= {"units": some, "folder": folder}
+    elif (pods := _pods_of(held)) is not None:
+        facts["units"] = pods
     return facts
+
+
+def _pods_of(held: dict[str, Any]) -> dict[str, str] | None:
+    """Return the label of all pods of a cluster object of dask-kubernetes, by its name."""
+    release = held.get("release_name")  # of a `HelmCluster`
+    namespace = held.get("namespace")
+    info = held.get("_cluster_info")
+    name = release or (info.get("name") if isinstance(info, dict) else None)
+    if not isinstance(name, str) or not isinstance(namespace, str) or not name:
+        return None
+    label = "release" if release else "dask.org/cluster-name"
+    return {name: f"{namespace}//{label}={name}"}
 
 
 def gateway_cluster(cluster: object) -> tuple[Any, str] | None:

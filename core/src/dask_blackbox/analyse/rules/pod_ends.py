@@ -1,0 +1,151 @@
+"""Pods of Kubernetes that were evicted, and pods that never ran a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import deaths_blamed_on
+from dask_blackbox.analyse.facts.units import Unit, units_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rules import startup
+from dask_blackbox.analyse.rules.job_ends import (
+    evidence_of_unit,
+    jobs,
+    units_at,
+    verdict_on_units,
+)
+from dask_blackbox.events import UnitState
+from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import short
+from dask_blackbox.managers.kubernetes import NOT_STARTED, UNSCHEDULED
+
+# worker-evicted
+
+_OF_NODE = ("EvictionByEvictionAPI", "ScaleDown")
+
+
+@documented("worker-evicted")
+def WORKER_EVICTED(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_EVICTED.slug)
+    if not deaths:
+        return
+    units = units_at(case, deaths)
+    state = units[-1].state if units else None
+    drained = state is not None and state.state in _OF_NODE
+    were = "were" if len(units) > 1 else "was"
+    reason = short(state.reason.strip(), 200) if state and not drained else ""
+    node = f" {state.node}" if state and state.node else ""
+    yield from verdict_on_units(
+        case,
+        WORKER_EVICTED,
+        deaths,
+        how=f"because {jobs(units)} {were} evicted"
+        + (f": node{node} was drained or removed" if drained else "")
+        + (f": {reason}" if reason else ""),
+        remedy=_OF_DRAINED if drained else _of_pressure(state),
+        retry_advice=None if drained or not _is_of_memory(state) else "memory",
+    )
+
+
+_OF_DRAINED = (
+    "A retry helps. A node is drained for an upgrade, or by an autoscaler that removes it: "
+    'annotate the pods with `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"` '
+    '(Karpenter: `karpenter.sh/do-not-disrupt: "true"`), or run them where nodes are not removed.'
+)
+
+
+def _is_of_memory(state: UnitState | None) -> bool:
+    return state is not None and "resource: memory" in state.reason
+
+
+def _of_pressure(state: UnitState | None) -> str:
+    """Return what to do where a node had too little of something."""
+    wanted = dict(state.requests) if state else {}
+    if not _is_of_memory(state):
+        return (
+            "Give the node's pods less to write, or request what they need "
+            "(`ephemeral-storage`); the tasks are not at fault, and a retry on another node helps."
+        )
+    asked = f", not {wanted['memory']}" if "memory" in wanted else ""
+    return (
+        "Request the memory that a worker really uses, so that the scheduler places it where "
+        f"there is that much{asked}: `resources={{'requests': {{'memory': …}}}}`, with the limit "
+        "at the same value."
+    )
+
+
+# pod-not-started
+
+
+@documented("pod-not-started")
+def POD_NOT_STARTED(case: Case) -> Iterator[Finding]:
+    if not case.failed or next(startup.WORKERS_NEVER_ARRIVED.ask(case), None) is None:
+        return
+    units = _not_started(case)
+    state = units[-1].state if units else None
+    if state is None:
+        return
+    what, remedy = _why_not_started(state)
+    many = f"{len(units)} pods" if len(units) > 1 else "A pod"
+    why = f": {short(state.reason.strip(), 160)}" if state.reason else ""
+    unscheduled = state.state in UNSCHEDULED
+    yield POD_NOT_STARTED.found(
+        f"{many} of workers {what}{why}",
+        cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}."
+        f"{_last_line(units[-1])}",
+        remedy=remedy,
+        retry_advice="transient" if unscheduled else None,
+        retry_confidence="low" if unscheduled else None,
+        confidence="high",
+        evidence=(*map(evidence_of_unit, units[-3:]), *case.exception_evidence()),
+    )
+
+
+def _not_started(case: Case) -> list[Unit]:
+    """Return the pods that wait for something, or else those that ended before a worker joined."""
+    pods = [each for each in units_of(case.run).all if each.word == "pod"]
+    waiting = (*NOT_STARTED, *UNSCHEDULED)
+    stuck = [each for each in pods if each.state and each.state.state in waiting]
+    if stuck or case.deaths:
+        return stuck
+    of_workers = [each for each in pods if each.state and each.state.worker]
+    return [x for x in of_workers if x.over and x.ending in (None, "memory")]
+
+
+def _last_line(unit: Unit) -> str:
+    """Return the last line of a pod's log, as a sentence; empty: it was not read."""
+    lines = unit.log.lines if unit.log is not None else ()
+    return f" Its last line: “{short(lines[-1], 200)}”" if lines else ""
+
+
+_PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+
+
+def _why_not_started(state: UnitState) -> tuple[str, str]:
+    """Return what became of a pod that never ran a worker, and what to do."""
+    if state.state in UNSCHEDULED:
+        wanted = ", ".join(f"{name} {size}" for name, size in state.requests.items())
+        requested = f" (requested: {wanted})" if wanted else ""
+        return "cannot be scheduled", _OF_UNSCHEDULED.format(requested=requested)
+    if state.state in _PULL:
+        what = "cannot start because their image cannot be pulled"
+        return what, _OF_IMAGE.format(image=state.image)
+    if state.state in NOT_STARTED:
+        return "cannot be started", _OF_CONFIGURATION
+    code = f" with exit code {state.exit_code}" if state.exit_code is not None else ""
+    return f"ended{code} before a worker joined", _OF_COMMAND
+
+
+_OF_UNSCHEDULED = (
+    "Request less than a node offers{requested}, add nodes, or correct the selector, tolerations "
+    "or quota that the message names. If nodes are added on demand, wait longer for workers."
+)
+_OF_IMAGE = (
+    "Check name and tag of the image `{image}`, and that the nodes may pull it "
+    "(`imagePullSecrets`)."
+)
+_OF_CONFIGURATION = (
+    "Create what the message names (secret, config map, volume), or correct its name."
+)
+_OF_COMMAND = "Correct what the pod's log says: its command, the image's packages, the scheduler's address."
