@@ -97,7 +97,7 @@ def test_a_builtin_has_a_name_and_no_code() -> None:
 
 
 def test_code_that_was_not_read_by_the_end_of_the_run_is_reported(
-    monkeypatch: pytest.MonkeyPatch, swallowed: object
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(own_code, "_TIMEOUT", 0.01)
     go_on = threading.Event()
@@ -116,4 +116,3 @@ def test_code_that_was_not_read_by_the_end_of_the_run_is_reported(
     go_on.set()
 
     assert failures == [("the driver's own code", "TimeoutError")]
-    assert swallowed

@@ -66,12 +66,13 @@ class DriverCodeReporter:
         """Report what was loaded since; waits five seconds at most for the first check."""
         from dask_blackbox.capture.driver.driver_environment import code_facts
 
+        self._thread.join(_TIMEOUT)
+        if self._thread.is_alive():  # the machine is slow, or the run was short
+            if self._failed is not None:
+                late = f"not all modules were hashed within {_TIMEOUT:.0f} s of the end"
+                self._failed(_DOING, TimeoutError(late))
+            return
         with guard(_DOING, on_error=self._failed):
-            self._thread.join(_TIMEOUT)
-            if self._thread.is_alive():
-                raise TimeoutError(
-                    f"its modules were not hashed within {_TIMEOUT:.0f} s of the run's end"
-                )
             facts = code_facts(self._known, source=self._source)
             if facts["modules"]:
                 self._report(dict(facts))
