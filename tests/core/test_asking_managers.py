@@ -15,6 +15,7 @@ from dask_blackbox.managers.asking import MOST_CALLS, Asker, end_of_log
 from dask_blackbox.managers.base import seconds, size_in_bytes
 from dask_blackbox.managers.slurm import SLURM, read_sacct, read_scontrol, read_squeue
 from dask_blackbox.recorder.units import UnitWatch
+from dask_blackbox.report.workers import worker_processes
 from runs_from_rows import (
     START,
     Piece,
@@ -22,6 +23,8 @@ from runs_from_rows import (
     a_run,
     a_worker,
     an_event,
+    an_exception,
+    failed_with,
     killed_worker,
     raised_in,
     the_verdict,
@@ -356,3 +359,54 @@ def test_without_an_answer_the_cause_is_unknown_and_why(
     assert (found.rule, found.confidence) == ("worker-preempted", "medium")
     assert f"why is unknown, because {because}" in found.cause
     assert found.retry_advice == "unknown"
+
+
+def never_arrived(*said: Piece) -> list[Piece]:
+    """Return a driver that waited for a worker of Slurm's job 12, and what Slurm said of that."""
+    waited = "Only 0/1 workers arrived after 30"
+    raised = an_exception("WorkerStartTimeoutError", waited)
+    return [
+        an_event("scheduler-info", "tcp://s", at=0.4),
+        an_event("driver-attached", "driver", at=0.5, cluster={"kind": "SLURMCluster"}),
+        an_event("units-named", at=1.0, cluster="SLURMCluster", units={NAME: JOB}),
+        *said,
+        failed_with(raised),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "retry"),
+    [
+        ("Resources", "transient"),
+        ("PartitionConfig", "environment"),
+        ("PartitionDown", "environment"),
+        ("QOSMaxCpuPerUserLimit", "environment"),
+        ("SomethingNew", "unknown"),
+    ],
+)
+def test_jobs_that_wait_are_why_workers_did_not_arrive(reason: str, retry: str) -> None:
+    waits = an_event("unit-state", JOB, at=5.0, state="PENDING", reason=reason)
+    # The cluster object cancels it as the run ends.
+    cancelled = an_event("unit-state", JOB, at=40.0, state="CANCELLED", reason=reason)
+    found = the_verdict(a_run(never_arrived(waits, cancelled)))
+
+    assert (found.rule, found.confidence) == ("workers-pending", "high")
+    assert found.retry_advice == retry
+    assert f"Slurm job {JOB} was pending ({reason})" in found.title
+
+
+def test_the_log_of_a_job_says_why_its_worker_did_not_start() -> None:
+    failed = an_event("unit-state", JOB, at=5.0, state="FAILED", exit_code=127)
+    line = "slurm_script: line 12: /opt/no/such/python: No such file or directory"
+    log = an_event("unit-log", JOB, at=5.0, path="/logs/w-12.err", lines=[line, ""])
+    found = the_verdict(a_run(never_arrived(failed, log)))
+
+    assert (found.rule, found.retry_advice) == ("worker-start-failed", "environment")
+    assert "/opt/no/such/python: No such file or directory" in found.title
+    assert "exit code 127" in found.cause
+
+
+def test_the_table_of_workers_has_the_job_of_each() -> None:
+    [process] = worker_processes(a_run(ended("TIMEOUT", "TimeLimit")))
+
+    assert process.how.endswith("; Slurm job 12 on n1: TIMEOUT")

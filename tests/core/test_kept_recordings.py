@@ -58,6 +58,7 @@ _WITHOUT_A_RECORDING = frozenset(
         "worker-job-memory",
         "worker-node-failed",
         "worker-time-limit",
+        "workers-pending",
     }
 )
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
+from dask_blackbox.analyse.facts.units import Unit, units_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.worker_memory import peaks_of, spilled_by_worker
@@ -27,7 +28,7 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
             it from the others of that name; or else its address.
         worker: Which worker it is: processes of one name on one scheduler follow each other.
         fate: `stayed` to the end, `left` in good order, or `died`.
-        how: How it ended, in words.
+        how: How it ended, in words, and in which unit (job) of a cluster manager it ran.
         joined: Epoch seconds.
         left: Epoch seconds, or None while it was there.
         limit: Its memory limit in bytes.
@@ -88,6 +89,11 @@ def _processes_of(run: RunTables) -> list[WorkerProcess]:
             rows, _labels(rows), _worker_names(run, rows), strict=True
         )
     ]
+    units = units_of(run)
+    for process, row in zip(processes, rows, strict=True):
+        unit = units.of_worker(process.address, row["name"])
+        if unit is not None:
+            process.how += f"; {_unit_text(unit)}"
     did = _work(executions_of(run), processes)
     for place, process in enumerate(processes):
         process.tasks, process.troubles, process.busy = did.get(place, (0, 0, 0.0))
@@ -95,6 +101,13 @@ def _processes_of(run: RunTables) -> list[WorkerProcess]:
         last = process.death.peak_memory if process.death else None
         process.peak = max(peaks.get(process.address, 0), last or 0) or None
     return processes
+
+
+def _unit_text(unit: Unit) -> str:
+    """Return in which unit a worker ran, and what its manager said of that last."""
+    state = unit.state.state if unit.state is not None else ""
+    where = f" on {unit.node}" if unit.node else ""
+    return f"{unit.manager} {unit.word} {unit.id}{where}{f': {state}' if state else ''}"
 
 
 def process_numbers(

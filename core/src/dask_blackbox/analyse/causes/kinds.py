@@ -45,6 +45,7 @@ WAITS = frozenset(
         "too-many-open-files",
         "workers-never-arrived",
         "workers-paused",
+        "workers-pending",
     }
 )
 """What tasks wait for, forever and without an exception."""

@@ -249,6 +249,12 @@ LINKS: tuple[Link, ...] = (
         because="no worker was left because all of them had reached their lifetime",
     ),
     Link(
+        causes={"workers-pending"},
+        effects={"workers-never-arrived"},
+        because="the jobs of the missing workers had not started",
+        same=True,
+    ),
+    Link(
         causes=STARTS | {"pod-not-started", "worker-memory-limit"},
         effects={"workers-never-arrived"},
         because="the missing workers failed to start, could not connect, or exited",

@@ -295,4 +295,4 @@ def _pending(manager: str, states: Sequence[UnitState]) -> UnitState | None:
 
 def _is_over(manager: str, states: Sequence[UnitState]) -> bool:
     found = manager_named(manager)
-    return bool(found and states) and found.is_over(states[-1].state)
+    return found is not None and bool(states) and found.is_over(states[-1].state)

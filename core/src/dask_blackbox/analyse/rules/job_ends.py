@@ -8,10 +8,11 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
-from dask_blackbox.analyse.facts.units import Unit, unit_at_exit
+from dask_blackbox.analyse.facts.units import Unit, unit_at_exit, units_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import Rule, documented
 from dask_blackbox.analyse.worker_memory import memory_need
+from dask_blackbox.events import UnitState
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import duration, listed, need, short, size
 from dask_blackbox.patterns import bounded
@@ -287,3 +288,89 @@ def _exclude(nodes: Sequence[str], *, pods: bool) -> str:
     if pods:
         return f"`kubectl cordon {node}`"
     return f"`job_extra_directives=['--exclude={node}']`"
+
+
+# workers-pending
+
+_WAITS_FOR: tuple[tuple[str, str, str, RetryAdvice], ...] = (
+    (
+        r"Resources|Priority",
+        "other jobs have the nodes, or come first",
+        (
+            "Wait longer (`wait_for_workers(timeout=…)`, or start with fewer workers), or ask "
+            "for less: fewer cores, less memory or a shorter time limit start sooner."
+        ),
+        "transient",
+    ),
+    (
+        r"PartitionDown|PartitionInactive|ReqNodeNotAvail|NodeDown",
+        "the partition or its nodes are down",
+        (
+            "Use another partition (`queue=`), or wait until the administrators bring it up "
+            "(`sinfo` shows its state)."
+        ),
+        "environment",
+    ),
+    (
+        r"QOS|Assoc|Licenses|MaxJobs|MaxSubmit|Grp|MaxTRES|AccountNotAllowed",
+        "a limit of the account or its quality of service",
+        "Ask for less, or wait until other jobs of the account have ended.",
+        "environment",
+    ),
+    (
+        r"JobHeld|Dependency|BeginTime|Reservation",
+        "the job is held, or may not start yet",
+        "Release the jobs (`scontrol release`), or remove the directive that holds them.",
+        "environment",
+    ),
+    (
+        r"PartitionConfig|PartitionNodeLimit|PartitionTimeLimit|BadConstraints",
+        "no node or partition can give what the jobs ask for",
+        (
+            "Ask for less (`cores=`, `memory=`, `walltime=`), or use another partition "
+            "(`queue=`): as they are, these jobs never start."
+        ),
+        "environment",
+    ),
+)
+"""Why jobs wait, by the manager's reason: what it means, what to do, whether a retry helps."""
+
+
+_WAITS_FOR_ANOTHER: tuple[str, str, str, RetryAdvice] = (
+    "",
+    "",
+    "Ask the administrators why these jobs wait.",
+    "unknown",
+)
+
+
+@documented("workers-pending")
+def WORKERS_PENDING(case: Case) -> Iterator[Finding]:
+    waiting = [u for u in units_of(case.run).missing if u.pending and u.word == "job"]
+    if not case.failed or not waiting or not case.lacked_workers:
+        return
+    last = waiting[-1].pending
+    reason = last.reason if last is not None else ""
+    rows = (each for each in _WAITS_FOR if bounded(each[0]).search(reason))
+    _, means, remedy, advice = next(rows, _WAITS_FOR_ANOTHER)
+    why = f"reason {reason}{means and ': '}{means}" if reason else "without a reason"
+    which = jobs(waiting)
+    yield WORKERS_PENDING.found(
+        f"Workers did not arrive because {which} {'were' if len(waiting) > 1 else 'was'} "
+        f"pending ({reason or 'no reason given'})",
+        cause=f"{which}, which would run workers, had not started when the driver stopped "
+        f"waiting: {waiting[-1].manager} reported them as pending, {why}.",
+        remedy=remedy,
+        confidence="high",
+        retry_advice=advice,
+        evidence=(*map(_evidence_of_waiting, waiting[-2:]), *case.exception_evidence()),
+    )
+
+
+def _evidence_of_waiting(unit: Unit) -> Evidence:
+    state = unit.pending or UnitState()
+    return Evidence(
+        text=f"{unit.manager}: job {unit.id} {state.state}, reason {state.reason or 'none'}.",
+        source="events",
+        at=unit.states[0].at,  # it has waited since then, or longer
+    )

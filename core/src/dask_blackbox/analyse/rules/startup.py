@@ -25,6 +25,7 @@ from dask_blackbox.analyse.driver_output import (
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.explanations import error_text, hint_on, printed_error
+from dask_blackbox.analyse.facts.units import units_of
 from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
@@ -241,6 +242,42 @@ def _start_title(who: str, root: tuple[str, str] | None, preload: Frame | None) 
     return f"A {who} failed to start: {text} in its preload, {where}"
 
 
+def _by_its_job(case: Case) -> Finding | None:
+    """Return that jobs ended before their workers had joined, with what their logs say."""
+    failed = [
+        unit
+        for unit in units_of(case.run).missing
+        if unit.over
+        and unit.log is not None
+        and unit.word == "job"
+        and not unit.pending
+    ]
+    log = failed[-1].log if failed else None
+    lines = [line for line in log.lines if line.strip()] if log is not None else []
+    if log is None or not lines or not case.lacked_workers:
+        return None
+    last = failed[-1]
+    code = last.state.exit_code if last.state is not None else None
+    jobs = f"{last.manager} {counted(len(failed), 'job')}"
+    exited = f" with exit code {code}" if code else ""
+    return WORKER_START_FAILED.found(
+        f"Workers did not start: {short(lines[-1], 120)}",
+        cause=f"{jobs} ended{exited} before a worker had joined. The last line of the log "
+        f"of job {last.id} ({log.path}): “{short(lines[-1], 300)}”.",
+        remedy="Correct what the job runs: the interpreter (`python=`) and modules "
+        "(`job_script_prologue=`) must be there on the nodes, and the interpreter must have "
+        "`distributed`. `print(cluster.job_script())` shows the job.",
+        confidence="high",
+        retry_advice="environment",
+        evidence=(
+            Evidence(
+                text=short("\n".join(lines[-3:]), 400), source="events", at=log.at
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
 def _start_by_the_driver(case: Case) -> Finding | None:
     """Return what the driver could not start, in its own process or by a command."""
     exception = case.exception
@@ -253,7 +290,7 @@ def _start_by_the_driver(case: Case) -> Finding | None:
             return _cluster_object_finding(exception, case.exception_evidence())
     ended = _ended_command(case)
     if ended is None:
-        return None
+        return _by_its_job(case)
     return _given_up_finding(case, ended) or _command_finding(case, ended)
 
 
