@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from dask_blackbox.capture.driver.driver_environment import facts_of_cluster
 from dask_blackbox.capture.process import named_units
-from dask_blackbox.events import Event, ManagerAsked, UnitState, decoded
+from dask_blackbox.events import Event, ManagerAsked, UnitState, Unrecognised, decoded
 from dask_blackbox.managers.kubernetes_api import (
     KubernetesClient,
     KubernetesError,
@@ -471,7 +471,9 @@ REMOVED = ("worker-removed", "tcp://w1", {"expected": False})
 Rows = tuple[str, str, dict[str, Any]]
 
 
-def watched(*pieces: Rows, host: Mapping[str, object] | None = None) -> list[Event]:
+def watched(
+    *pieces: Rows, host: Mapping[str, object] | None = None
+) -> list[Event | Unrecognised]:
     """Return the events of a recorder's watch, from these rows until it has finished."""
     taken: list[list[object]] = []
 
