@@ -166,6 +166,16 @@ def test_the_end_of_an_earlier_run_of_the_container_explains_no_later_death() ->
     assert lost(ASKED, said(before)).rule == "worker-host-lost"
 
 
+def test_the_pod_that_replaces_another_one_is_not_taken_for_it() -> None:
+    drained = said(disrupted("EvictionByEvictionAPI"))
+    successor = said(a_pod(f"{WORKER}-5d9c7bf4c8-zzzzz"))
+
+    found = lost(ASKED, drained, successor)
+
+    assert found.rule == "worker-evicted"
+    assert POD in found.title
+
+
 def test_the_deletion_at_the_end_explains_no_earlier_death() -> None:
     assert lost(ASKED, said(a_pod(), gone=40.0)).rule == "worker-host-lost"
 

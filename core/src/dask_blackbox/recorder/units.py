@@ -327,8 +327,12 @@ class UnitWatch:
         return known and (unit.lost or (unit.missing and state != "PENDING"))
 
     def _report(self, event: Event) -> None:
-        if isinstance(event, UnitState) and event.subject not in self._units:
-            self._found(event)
+        if isinstance(event, UnitState):
+            known = self._units.get(event.subject)
+            if known is None:
+                self._found(event)
+            else:  # it may have been found by asking for another one
+                known.state = event
         self._take(list(encoded(event)))
 
     def _found(self, state: UnitState) -> None:

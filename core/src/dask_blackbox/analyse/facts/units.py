@@ -214,12 +214,25 @@ class Units:
         for each in self.all:
             if each.id == unit:
                 return each
-        for each in reversed(self.all):
-            if unit is None and name and any(is_of_unit(name, n) for n in each.names):
-                return each
+        for each in self.named(name) if unit is None else ():
+            return each
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
         at = [e for e in self.all if host and e.state and e.state.address == host]
         return at[0] if len(at) == 1 else None
+
+    def is_placed(self, address: str) -> bool:
+        """Return whether a worker's own environment names its unit."""
+        return address in self._by_address
+
+    def named(self, name: str | None) -> tuple[Unit, ...]:
+        """Return the units whose workers have a name, the last one first."""
+        if not name:
+            return ()
+        return tuple(
+            each
+            for each in reversed(self.all)
+            if any(is_of_unit(name, own) for own in each.names)
+        )
 
     @property
     def missing(self) -> tuple[Unit, ...]:
@@ -249,12 +262,23 @@ def units_of(run: RunTables) -> Units:
 
 def unit_at_exit(run: RunTables, death: WorkerExit) -> Unit | None:
     """Return the unit whose end was that of a worker; None: it continued, or is not known."""
-    unit = units_of(run).of_worker(death.address, death.name)
-    unit = None if unit is None else unit.until(death.at)
-    if unit is None or unit.ending is None:
+    units = units_of(run)
+    unit = units.of_worker(death.address, death.name)
+    # A unit that replaces another one has the same name of a worker.
+    others = () if units.is_placed(death.address) else units.named(death.name)
+    for each in (unit, *others):
+        ended = None if each is None else _ended_at(each.until(death.at), death.at)
+        if ended is not None:
+            return ended
+    return None
+
+
+def _ended_at(unit: Unit, at: float) -> Unit | None:
+    """Return a unit if its manager ended it at about a moment."""
+    if unit.ending is None:
         return None
     ended = unit.state.ended if unit.over and unit.state is not None else None
-    apart = abs(ended - death.at) if ended is not None else 0.0
+    apart = abs(ended - at) if ended is not None else 0.0
     of_deletion = unit.word == "pod" and unit.ending == "cancelled"
     return unit if apart <= (_AT_ONCE if of_deletion else _APART) else None
 
