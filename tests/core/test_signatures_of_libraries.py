@@ -72,6 +72,11 @@ def _positive() -> Any:
     return numbers[numbers > 1]
 
 
+def _unpacked(packed: bytes, **limits: int) -> object:
+    unpack: Callable[..., object] = vars(msgpack)["unpackb"]  # msgpack has no types
+    return unpack(packed, **limits)
+
+
 def _deep() -> int:
     return 1 + _deep()
 
@@ -138,7 +143,7 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "DELAYED_ITERATED": lambda _: list(dask.delayed([1])),
     "RECURSION_TOO_DEEP": lambda _: _deep(),
     "POOL_SHUT_DOWN": lambda _: _closed_pool().submit(len, ""),
-    "MESSAGE_TOO_LARGE": lambda _: msgpack.unpackb(b"\xc4\x02ab", max_bin_len=1),
+    "MESSAGE_TOO_LARGE": lambda _: _unpacked(b"\xc4\x02ab", max_bin_len=1),
     "FILE_SYSTEM_NOT_INSTALLED": lambda _: fsspec.filesystem("gcs"),
     "INDEX_HAS_DUPLICATES": lambda _: pd.Series([1, 2], index=[0, 0]).reindex([0, 1]),
     "CATEGORY_IS_NEW": lambda _: pd.Categorical(["a"]).__setitem__(0, "b"),

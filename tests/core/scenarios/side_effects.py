@@ -450,7 +450,7 @@ def interrupts_itself(folder: str) -> None:
         c.submit(time.sleep, 60).result()
 
 
-def stop_driver(future: Future) -> None:
+def stop_driver(future: Future[object]) -> None:
     if future.status == "error":
         os.kill(os.getpid(), signal.SIGTERM)
 
