@@ -13,6 +13,7 @@ from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
 from dask_blackbox.analyse.sketching.normalisation import normal_message
 from dask_blackbox.analyse.sketching.prefix_sketches import with_cpu
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
+from dask_blackbox.events.driver import ClusterKind
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import (
@@ -285,11 +286,24 @@ def test_a_malformed_graph_event_costs_nothing_else() -> None:
     assert [each.name for each in sketch.prefixes] == ["inc"]
 
 
-def test_the_id_of_a_runs_own_cluster_is_no_fact_to_compare() -> None:
-    cluster = {"kind": "KubeCluster", "scheduler": "tcp://s:1", "owned": "Scheduler-1"}
-    attached = an_event("driver-attached", at=0, pid=7, cluster=cluster)
+def test_what_identifies_a_runs_own_cluster_is_no_fact_to_compare() -> None:
+    """Each field of the cluster object is compared, or is another one for each cluster."""
+    compared = {"kind": "SLURMCluster", "image": "dask:1", "gateway": "https://gateway"}
+    own = {
+        "scheduler": "tcp://s:1",
+        "owned": "Scheduler-1",
+        "name": "dask.7f3e",
+        "units": {"SLURMCluster-0": "12"},
+        "folder": "/scratch/logs-12",
+    }
+    assert {*compared, *own} == {*ClusterKind.__struct_fields__} - {
+        "extra",
+        "malformed",
+    }
+    attached = an_event("driver-attached", at=0, pid=7, cluster=compared | own)
 
     facts = sketch_of(Case(a_run(a_worker(), attached, succeeded()))).facts
 
-    assert facts["cluster-shape"]["kind"] == "KubeCluster"
-    assert not {"scheduler", "owned"} & facts["cluster-shape"].keys()
+    shape = facts["cluster-shape"]
+    assert {name: shape[name] for name in compared} == compared
+    assert not own.keys() & shape.keys()

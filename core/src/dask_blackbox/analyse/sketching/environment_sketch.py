@@ -247,7 +247,7 @@ def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
     return kept
 
 
-_ITS_OWN = ("scheduler", "owned", "name")
+_ITS_OWN = ("scheduler", "owned", "name", "units", "folder")
 """What is another one for each cluster, and no change."""
 
 
