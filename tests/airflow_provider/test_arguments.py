@@ -242,7 +242,7 @@ def test_a_local_cluster_that_is_named_by_its_class_is_started_as_one_without() 
             {"cluster": "tcp://s:1", "cluster_kwargs": {"n_workers": 3}},
             "remove cluster_kwargs=",
         ),
-        ({"store": "gs://bucket/x"}, "store='gs://bucket/x' cannot be a store"),
+        ({"store": "hdfs://bucket/x"}, "store='hdfs://bucket/x' cannot be a store"),
         ({"store": "s3:/bucket"}, "store='s3:/bucket' lacks the //"),
         ({"store": "s3a://bucket/x"}, "use s3:// instead"),
         (

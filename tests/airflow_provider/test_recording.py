@@ -168,7 +168,7 @@ with DAG("required"):
 
 _NOWHERE = {
     "connection": 'store_conn_id="nobody"',
-    "scheme": "store=\"{{ 'gs://bucket/x' }}\"",
+    "scheme": "store=\"{{ 'hdfs://bucket/x' }}\"",
     "slashes": "store=\"{{ 's3:/bucket/x' }}\"",
 }
 """Arguments with which nothing can be recorded, by what is wrong with them."""

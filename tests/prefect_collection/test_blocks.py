@@ -93,8 +93,8 @@ def test_a_block_that_is_not_there_is_an_error_with_its_name() -> None:
 
 
 def test_a_store_that_cannot_work_is_refused_when_the_flow_is_defined() -> None:
-    with pytest.raises(ConfigurationError, match="gs://bucket"):
-        observed_flow(store="gs://bucket/dask")
+    with pytest.raises(ConfigurationError, match="hdfs://bucket"):
+        observed_flow(store="hdfs://bucket/dask")
 
 
 def test_prefects_settings_apply_where_nothing_else_is_set(
