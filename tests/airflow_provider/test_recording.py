@@ -56,6 +56,7 @@ with DAG("named", params={{"size": 3}}):
         "task_id": "work",
         "map_index": -1,
         "try_number": 1,
+        "dag_file": "named.py",
     }
     card = _document(tmp_path, "named.work", ran.run_id, "card.json")
     assert card["state"] == "succeeded"

@@ -53,12 +53,7 @@ _WITHOUT_A_RECORDING = frozenset(
         "silent-empty-input",
         "slower-than-usual",
         "stopped-by-host",
-        "worker-cancelled",
         "worker-evicted",
-        "worker-job-memory",
-        "worker-node-failed",
-        "worker-time-limit",
-        "workers-pending",
     }
 )
 

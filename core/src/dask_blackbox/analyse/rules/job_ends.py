@@ -248,10 +248,18 @@ def WORKER_CANCELLED(case: Case) -> Iterator[Finding]:
         remedy=_OF_DELETED
         if _are_pods(units)
         else (
-            f"Ask {listed(by) if by else 'who can cancel these jobs'} why: a person "
-            "(`scancel`), an administrator, or a script that cleans up. The tasks are not at "
-            "fault; a retry helps unless the jobs are cancelled again."
+            f"{_ask(by)} The tasks are not at fault; a retry helps unless the jobs are "
+            "cancelled again."
         ),
+    )
+
+
+def _ask(by: Sequence[str]) -> str:
+    if by:
+        return f"Ask {listed(by)} why the jobs were cancelled."
+    return (
+        "Find out who cancelled the jobs: a person (`scancel`), an administrator, or a "
+        "script that cleans up."
     )
 
 
