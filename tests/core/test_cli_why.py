@@ -156,7 +156,7 @@ def test_a_mistake_in_the_settings_is_reported_at_once(verb: list[str]) -> None:
 
 
 def test_a_rule_that_there_is_not_is_an_error_with_the_nearest() -> None:
-    result = typed("rules", "worker-memory")
+    result = typed("rules", "worker-memory-limits")
 
     assert result.exit_code == 2
     assert "did you mean 'worker-memory-limit'?" in result.output

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hmac
-import os
-import signal
-import socket
-import subprocess
+import sys
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from contextlib import closing, suppress
 from email.utils import formatdate
 from functools import cache
 from pathlib import Path
@@ -21,7 +17,6 @@ from uuid import uuid4
 
 import obstore
 import pytest
-from conditions import until
 from dask_blackbox.errors import StoreDeniedError, StoreError, StoreNotFoundError
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EmbeddedS3, StoreContract, embedded_s3
@@ -29,7 +24,9 @@ from dask_blackbox.testing.s3_server import running_server
 from obstore.store import AzureStore
 from project_uv import UV
 
-MINISTACK = Path(__file__).parents[1] / "support" / "ministack_server.py"
+SUPPORT = Path(__file__).parents[1] / "support"
+MINISTACK = SUPPORT / "ministack_server.py"
+AZURITE = SUPPORT / "azurite_server.py"
 
 
 class TestAStoreInMemory(StoreContract):
@@ -172,23 +169,8 @@ class TestAStoreOnGoogleCloud(S3Contract):
 
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[str]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
-    command = ["npx", "--yes", "--package=azurite@3.35.0", "azurite-blob", "--silent"]
-    command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--blobPort"]
-    process = subprocess.Popen([*command, str(port)], start_new_session=True)
-    try:
-        until(lambda: _answers(port), "azurite", timeout=300)
+    with running_server([sys.executable, str(AZURITE)]) as (port, _):
         yield f"http://127.0.0.1:{port}/{_AZURITE['AZURE_STORAGE_ACCOUNT_NAME']}"
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _answers(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
 
 
 _AZURITE = {

@@ -107,7 +107,7 @@ def test_a_server_that_repeats_what_it_was_reported_gives_away_nothing(
 def test_an_answer_that_drips_is_not_waited_for_for_ever(
     proxy: FaultyS3, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dask_blackbox.store.s3._MARGIN", 0.5)
+    monkeypatch.setattr("dask_blackbox.store.bounds._MARGIN", 0.5)
     proxy.begin(faults.answer_dripping(0.2))
     begun = time.monotonic()
     with pytest.raises(StoreError, match=r"no answer within 2\.5 s"):

@@ -130,7 +130,7 @@ def test_there_is_one_version() -> None:
         if requirement.startswith("dask-blackbox")
     ]
 
-    assert len(pins) == 6
+    assert len(pins) == 10
     assert all(each.endswith(f"=={version}") for each in pins)
 
 

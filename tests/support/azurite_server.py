@@ -1,0 +1,43 @@
+"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+_PACKAGE = "azurite@3.35.0"
+
+
+def main() -> None:
+    """Serve until the standard input is closed."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = ["npx", "--yes", f"--package={_PACKAGE}", "azurite-blob", "--silent"]
+    command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--blobPort"]
+    serving = subprocess.Popen(
+        [*command, str(port)], stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        while serving.poll() is None and not _answers(port):
+            time.sleep(0.1)
+        print(port, flush=True)
+        sys.stdin.buffer.read()
+    finally:
+        os.killpg(serving.pid, signal.SIGKILL)
+        serving.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()
