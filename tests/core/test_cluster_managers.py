@@ -5,14 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import msgspec
 import psutil
 import pytest
 from dask_blackbox.analyse.facts.managers import manager_of
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
+    START,
     Piece,
     a_departure,
+    a_graph,
     a_run,
+    a_sample,
+    a_task,
     a_worker,
+    aborted,
     an_event,
     killed_worker,
     raised_in,
@@ -79,3 +86,70 @@ print(host_memory(MEMORY_LIMIT), host_memory(limit - 1))
         str(psutil.virtual_memory().total),
         str((1 << 30) - 1),
     ]
+
+
+def in_a_job(*pieces: Piece) -> RunTables:
+    """Return a run whose driver runs in a job of Slurm, with a time limit of 100 s."""
+    running = {"state": "RUNNING", "started": START, "time_limit": 100.0}
+    run = a_run(
+        an_event("unit-state", "7", at=1, manager="Slurm", **running),
+        a_worker(),
+        a_graph(),
+        a_task("load-1", start=3, compute=37),
+        *pieces,
+    )
+    host = {"kind": "slurm", "job_id": "7"}
+    run.manifest = msgspec.structs.replace(run.manifest, host=host)
+    return run
+
+
+def ended_as(state: str, *, at: float, by: str = "") -> list[Piece]:
+    facts = {"manager": "Slurm", "ended": START + at, "time_limit": 100.0, "by": by}
+    return [
+        a_task("load-2", start=at / 2, compute=at / 2 - 1),
+        an_event("driver-ended", at=at, signal=15),
+        an_event("unit-state", "7", at=at + 2, state=state, **facts),
+        aborted(at=at),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "by", "rule", "advice", "says"),
+    [
+        (
+            "TIMEOUT",
+            "",
+            "stopped-by-host",
+            "environment",
+            "Reached its --time of 1 m 40 s",
+        ),
+        (
+            "CANCELLED",
+            "zoe",
+            "stopped-by-host",
+            "unknown",
+            "job 7 was cancelled by zoe",
+        ),
+        ("PREEMPTED", "", "stopped-by-host", "transient", "job 7 was preempted"),
+        ("COMPLETED", "", "driver-killed", "transient", "Find who sent SIGTERM"),
+    ],
+)
+def test_what_ended_the_drivers_own_job_ended_the_driver(
+    state: str, by: str, rule: str, advice: str, says: str
+) -> None:
+    found = the_verdict(in_a_job(*ended_as(state, at=130, by=by)))
+
+    assert (found.rule, found.retry_advice) == (rule, advice)
+    assert says in f"{found.title} {found.cause} {found.remedy}"
+    assert ("--time" in found.remedy) == (state == "TIMEOUT")
+
+
+@pytest.mark.parametrize(("last", "limited"), [(60, True), (98, True), (20, False)])
+def test_a_job_whose_time_was_over_may_have_ended_driver_and_recorder(
+    last: float, *, limited: bool
+) -> None:
+    found = the_verdict(in_a_job(a_sample(at=last), ("ending", None)))
+
+    assert (found.rule, found.confidence) == ("driver-killed", "medium")
+    assert ("time limit of 1 m 40 s of Slurm job 7" in found.title) is limited
+    assert found.retry_advice == ("environment" if limited else "transient")

@@ -52,7 +52,6 @@ _WITHOUT_A_RECORDING = frozenset(
         "rule-failed",
         "silent-empty-input",
         "slower-than-usual",
-        "stopped-by-host",
         "worker-evicted",
     }
 )

@@ -61,6 +61,7 @@ class Manager(Protocol):
         variable: Environment variable in which it names a process's unit.
         questions: What it is asked, the best first.
         pending: What the states of a unit begin with that has not started.
+        limit: The manager's name of the time limit of a unit.
     """
 
     @property
@@ -87,6 +88,9 @@ class Manager(Protocol):
     @property
     def pending(self) -> tuple[str, ...]: ...
 
+    @property
+    def limit(self) -> str: ...
+
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
 
@@ -110,6 +114,7 @@ class JobQueue:
         pending: As in `Manager`.
         fact: As in `Manager`.
         unit: As in `Manager`.
+        limit: As in `Manager`.
         lasting: What the states of a unit begin with that has not ended.
         files: Patterns of the names of its logs; `{id}` is the unit's.
     """
@@ -120,6 +125,7 @@ class JobQueue:
     variable: str
     questions: tuple[Question, ...]
     pending: tuple[str, ...]
+    limit: str
     fact: str = "job_id"
     unit: str = "job"
     lasting: tuple[str, ...]

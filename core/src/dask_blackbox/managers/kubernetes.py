@@ -41,6 +41,7 @@ class Kubernetes:
         variable: As in `Manager`.
         questions: None: it is asked over HTTP.
         pending: As in `Manager`.
+        limit: As in `Manager`.
     """
 
     name: str = "Kubernetes"
@@ -51,6 +52,7 @@ class Kubernetes:
     variable: str = "KUBERNETES_POD"
     questions: tuple[Question, ...] = ()
     pending: tuple[str, ...] = ("Pending", *UNSCHEDULED, *sorted(NOT_STARTED))
+    limit: str = "activeDeadlineSeconds"
 
     def is_over(self, state: str) -> bool:
         """Return whether a pod, or its container before the last restart, has ended."""

@@ -153,6 +153,7 @@ SLURM = JobQueue(
     kind="slurm",
     clusters=("SLURMCluster",),
     variable="SLURM_JOB_ID",
+    limit="--time",
     questions=(
         Question(
             (

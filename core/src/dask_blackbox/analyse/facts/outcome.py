@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_output import (
     last_error_before,
     printed_failures,
 )
+from dask_blackbox.analyse.facts.stopped import stopped_of
 from dask_blackbox.analyse.frames import (
     EXCEPTION_LINKS,
     failed_while_handling,
@@ -211,7 +212,7 @@ def _outcome_of_ended(run: RunTables) -> Outcome:
         reason=end.reason,
         exit=end.exit_call,
         exit_code=ending.exit_code,
-        by=ending.stopped,
+        by=stopped_of(run),
         signal=signal_of_driver(run),
     )
 
@@ -494,7 +495,7 @@ def _kind(run: RunTables) -> OutcomeKind:
     assert ending is not None  # noqa: S101 - asked before
     signal = signal_of_driver(run)
     exception = ending.exception
-    if ending.stopped is not None:
+    if stopped_of(run) is not None:
         return "host-stopped"
     if signal == "SIGINT" or (
         exception is not None and exception.exception.endswith(_INTERRUPT)
@@ -539,8 +540,7 @@ def _moments(
 
 def _stopped_by_host(run: RunTables) -> Iterator[float]:
     """Yield when a host stopped the run, if it did."""
-    ending = run.ending
-    stopped = None if ending is None else ending.stopped
+    ending, stopped = run.ending, stopped_of(run)
     if ending is None or stopped is None or stopped.at is None:
         return
     # Clusters may have been closed for the host's own exception before its report came.

@@ -65,6 +65,8 @@ _CANCELLED = (
 )
 _APART = 120.0
 """Seconds between the end of a worker and that of its unit, which may have to be killed."""
+_SILENT = 60.0
+"""Seconds between the last sign of life of driver and recorder and their end, at most."""
 _AT_ONCE = 15.0
 """Seconds between the deletion of a pod and the end of its worker: pods are deleted at the end."""
 
@@ -258,6 +260,25 @@ class Units:
 def units_of(run: RunTables) -> Units:
     """Return the units of a run."""
     return run.once(Units)
+
+
+def limit_of(unit: Unit) -> float:
+    """Return the time limit that a manager said last, in seconds; 0: it said none."""
+    return next((x.time_limit for x in reversed(unit.states) if x.time_limit), 0.0)
+
+
+def unit_at_its_limit(run: RunTables, at: float) -> Unit | None:
+    """Return the unit that the driver ran in, if its time was over at about a moment.
+
+    Args:
+        at: When there was the last sign of life: the end may be a little later.
+    """
+    unit = units_of(run).of_driver
+    began = next((x.started for x in unit.states if x.started), None) if unit else None
+    if unit is None or began is None or not limit_of(unit):
+        return None
+    over = began + limit_of(unit)
+    return unit if over - _SILENT <= at <= over + _APART else None
 
 
 def unit_at_exit(run: RunTables, death: WorkerExit) -> Unit | None:

@@ -18,11 +18,19 @@ from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
 )
 from dask_blackbox.analyse.exception_context import thread_that_blocked_the_driver
+from dask_blackbox.analyse.facts.stopped import stopped_of
+from dask_blackbox.analyse.facts.units import (
+    Unit,
+    limit_of,
+    unit_at_its_limit,
+    units_of,
+)
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
 from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rules.job_ends import evidence_of_unit, jobs
 from dask_blackbox.analyse.run_state import (
     ASKED,
     exit_code_of_driver,
@@ -73,6 +81,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
 )
+from dask_blackbox.managers import manager_named
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
@@ -132,6 +141,10 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
     if sent is not None:
         yield _ended_by_a_task(case, sent, after)
         return
+    own_job = unit_at_its_limit(case.run, end) if both else None
+    if own_job is not None:
+        yield _lost_at_time_limit(case, own_job, after, end)
+        return
     nothing_came = case.hang is not None or lasted is not None or _no_progress(case)
     waited = by in ASKED and (nothing_came or not case.recorded_cluster)
     if waited:
@@ -161,6 +174,24 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
             *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
+    )
+
+
+def _lost_at_time_limit(case: Case, unit: Unit, after: str, end: float) -> Finding:
+    """Nobody said so, but the time of the job that both ran in was over."""
+    manager = manager_named(unit.manager)
+    name = manager.limit if manager is not None else "time limit"
+    limit = f"time limit of {duration(limit_of(unit))} of {jobs([unit])}"
+    return DRIVER_KILLED.found(
+        f"Driver and recorder disappeared together at about the {limit}"
+        f"{_progress(case, end)}",
+        cause=_how_it_ended(None, "", after, both=True)
+        + f" At about this time, the {limit} was over, and its processes are ended then.",
+        remedy=f"Raise `{name}` above what the run takes, give the cluster more workers, or "
+        "split the work into several jobs.",
+        confidence="medium",
+        retry_advice="environment",
+        evidence=(evidence_of_unit(unit),),
     )
 
 
@@ -578,8 +609,7 @@ def CANCELLED(case: Case) -> Iterator[Finding]:
     if case.outcome.kind == "interrupted":
         yield _interrupted(case)
         return
-    by_host = case.run.ending is not None and case.run.ending.stopped is not None
-    if by_host or case.search_exception(ENDED_BY_US):
+    if stopped_of(case.run) is not None or case.search_exception(ENDED_BY_US):
         # Prefect ends a run by an exception of this name; our own option ends a hang.
         return
     match = case.search_exception(WORK_CANCELLED.pattern)
@@ -875,7 +905,7 @@ _LONG = 5.0
 
 @documented("stopped-by-host")
 def STOPPED_BY_HOST(case: Case) -> Iterator[Finding]:
-    stopped = None if case.run.ending is None else case.run.ending.stopped
+    stopped = stopped_of(case.run)
     if not case.failed or stopped is None:
         return
     if stopped.reason == "suspended":
@@ -1101,5 +1131,13 @@ def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, .
             source="driver",
             at=_moment(case),
         ),
+        *_evidence_of_own_job(case),
         *case.exception_evidence(),
     )
+
+
+def _evidence_of_own_job(case: Case) -> Iterator[Evidence]:
+    """Yield what a cluster manager says of the job that the driver ran in, if that ended it."""
+    unit = units_of(case.run).of_driver
+    if unit is not None and unit.ending is not None:
+        yield evidence_of_unit(unit)
