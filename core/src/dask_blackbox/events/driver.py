@@ -153,6 +153,8 @@ class DriverCode(Event, frozen=True, kw_only=True):
         machine: The machine that it runs on.
         git: Commit of its files.
         dirty: Whether files differ from the git commit; null: unknown.
+        late: Not all modules were hashed by the end of the run, so that its code cannot be
+            compared.
     """
 
     kind: ClassVar[str] = "driver-code"
@@ -164,6 +166,7 @@ class DriverCode(Event, frozen=True, kw_only=True):
     machine: Machine | None = None
     git: GitCommit | None = None
     dirty: bool | None = None
+    late: bool = False
 
 
 class WorkerCode(Event, frozen=True, kw_only=True):

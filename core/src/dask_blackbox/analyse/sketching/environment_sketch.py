@@ -63,9 +63,10 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
     }
     if facts["dask-config/scheduler"] == facts["dask-config"]:
         facts.pop("dask-config/scheduler")
+    late = ("code",) if any(each.late for each in run.of(DriverCode)) else ()
     return (
         {kind: values for kind, values in facts.items() if values},
-        tuple(_unknown(drivers, driver, scheduler, workers, everything)),
+        (*_unknown(drivers, driver, scheduler, workers, everything), *late),
     )
 
 
