@@ -979,7 +979,7 @@ def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
     found = the_verdict(a_run(a_worker(), a_graph(), *done, heard, (kind, end)))
 
     assert found.title == (
-        f"Airflow stopped this task after 1 m 00 s (marked failed); {progress}"
+        f"Airflow stopped this run after 1 m 00 s (marked failed); {progress}"
     )
 
 

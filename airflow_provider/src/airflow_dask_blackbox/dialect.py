@@ -7,6 +7,7 @@ from dask_blackbox.dialect import RemedyDialect
 __all__ = ["DIALECT"]
 
 DIALECT = RemedyDialect(
+    run="task",
     settings={"blackbox.store.url": "`store=` or `[dask_blackbox] store`"},
     memory=(
         'To paste into {dag_file}, task {task_id!r}: `cluster_kwargs={{"memory_limit": '

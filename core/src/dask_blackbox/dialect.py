@@ -38,7 +38,7 @@ class RemedyDialect:
             does not apply.
     """
 
-    run: str = "task"
+    run: str = "run"
     engine: str = ""
     task_retries: str = ""
     notices: str = ""
