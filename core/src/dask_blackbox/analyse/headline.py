@@ -72,7 +72,7 @@ def headline_of(
 
 
 def _whole_code(text: str) -> str:
-    """Return a shortened text without the beginning of what a reader was to copy."""
+    """Return a shortened text without code of which only the beginning is left."""
     before, _, _ = text.rpartition("`")
     return f"{before.rstrip(' :(')} …" if text.count("`") % 2 else text
 

@@ -38,8 +38,9 @@ from dask_blackbox.store.bounds import (
     longest,
     within,
 )
-from dask_blackbox.store.cloud_errors import Request, translated
+from dask_blackbox.store.cloud_errors import translated
 from dask_blackbox.store.options import StoreOptions
+from dask_blackbox.store.request import Request
 from dask_blackbox.store.url import Bucket
 
 _T = TypeVar("_T")

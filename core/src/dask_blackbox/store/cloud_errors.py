@@ -15,8 +15,7 @@ from dask_blackbox.errors import (
     StoreUnreachableError,
 )
 from dask_blackbox.patterns import bounded
-from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.url import Bucket
+from dask_blackbox.store.request import Request
 
 _STATUS = bounded(r"status code: (\d{3})")
 _CODE = bounded(r"<Code>([A-Za-z]{1,60})</Code>|\(code: (\d{3})\)")
@@ -33,14 +32,12 @@ class Cloud:
     """A cloud as its users know it.
 
     Attributes:
-        name: Of its storage.
         bucket: Its word for one.
         make: The command that makes a bucket.
         credentials: Where to leave credentials.
         roles: The role that a permission needs, by what was done.
     """
 
-    name: str
     bucket: str
     make: str
     credentials: str
@@ -49,7 +46,6 @@ class Cloud:
 
 CLOUDS = {
     "gs": Cloud(
-        name="Google Cloud Storage",
         bucket="bucket",
         make="gcloud storage buckets create gs://{name}",
         credentials="run `gcloud auth application-default login`, set "
@@ -63,7 +59,6 @@ CLOUDS = {
         },
     ),
     "az": Cloud(
-        name="Azure Blob Storage",
         bucket="container",
         make="az storage container create --name {name}",
         credentials="set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, "
@@ -75,37 +70,6 @@ CLOUDS = {
         ),
     ),
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked of which bucket.
-
-    Attributes:
-        doing: `reach`, `write`, `read`, `list`, `delete` or `link`.
-        name: Of the blob, if it is about one.
-    """
-
-    doing: str
-    name: str
-    place: Bucket
-    options: StoreOptions
-
-    @property
-    def cloud(self) -> Cloud:
-        """Whose bucket it is."""
-        return CLOUDS[self.place.scheme]
-
-    @property
-    def server(self) -> str:
-        """Who was asked, for people."""
-        return self.options.endpoint or self.cloud.name
-
-    @property
-    def could_not(self) -> str:
-        """The beginning of most sentences."""
-        what = f"{self.name!r} in " if self.name else ""
-        return f"cannot {self.doing} {what}{self.place.url} at {self.server}"
 
 
 def translated(error: Exception, request: Request) -> StoreError:
@@ -124,7 +88,7 @@ def translated(error: Exception, request: Request) -> StoreError:
     if any(each in text for each in _NOT_SIGNED_IN):
         return StoreDeniedError(
             f"{request.could_not}: no credentials were found, or they could not be "
-            f"exchanged for a token; {request.cloud.credentials}"
+            f"exchanged for a token; {CLOUDS[request.place.scheme].credentials}"
         )
     if answer:
         return _answered(status, named, request)
@@ -138,10 +102,12 @@ def translated(error: Exception, request: Request) -> StoreError:
 def _answered(status: int, code: str, request: Request) -> StoreError:
     said = f"{request.could_not}: the server answered {f'{status} {code}'.strip()}"
     if status in _DENIED:
-        role = request.cloud.roles.get(request.doing, request.cloud.roles["read"])
+        role = CLOUDS[request.place.scheme].roles.get(
+            request.doing, CLOUDS[request.place.scheme].roles["read"]
+        )
         return StoreDeniedError(
             f"{said}; check the credentials, and grant {role} on the "
-            f"{request.cloud.bucket}"
+            f"{CLOUDS[request.place.scheme].bucket}"
         )
     if status == _BUSY or status >= _SERVER:
         return StoreUnreachableError(f"{said}; retrying later may help")
@@ -149,7 +115,7 @@ def _answered(status: int, code: str, request: Request) -> StoreError:
 
 
 def _not_found(code: str, request: Request) -> StoreError:
-    cloud, name = request.cloud, request.place.name
+    cloud, name = CLOUDS[request.place.scheme], request.place.name
     if code not in _NO_BUCKET and request.doing in ("read", "delete", "link"):
         return BlobNotFoundError(request.name, request.place.url)
     return StoreNotFoundError(
@@ -159,7 +125,7 @@ def _not_found(code: str, request: Request) -> StoreError:
 
 
 def _first_line(text: str) -> str:
-    """Return the beginning of an error's text, without a query, which may hold a signature."""
+    """Return the first line of an error's text, cut, without its query, which may hold a signature."""
     line = text.partition("\n")[0]
     return bounded(r"\?[^\s]{0,}").sub("", bounded(r"//[^/\s]{0,}@").sub("//…@", line))[
         :200

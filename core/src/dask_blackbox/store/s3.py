@@ -41,7 +41,8 @@ from dask_blackbox.store.bounds import (
     within,
 )
 from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.s3_errors import Request, incomplete, not_s3, translated
+from dask_blackbox.store.request import Request
+from dask_blackbox.store.s3_errors import incomplete, not_s3, translated
 from dask_blackbox.store.url import Bucket
 
 if TYPE_CHECKING:

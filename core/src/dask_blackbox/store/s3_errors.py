@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -19,8 +18,7 @@ from dask_blackbox.errors import (
     StoreUnreachableError,
 )
 from dask_blackbox.patterns import bounded
-from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.url import Bucket
+from dask_blackbox.store.request import Request
 
 _PERMISSIONS = {
     "write": "s3:PutObject",
@@ -49,32 +47,6 @@ _BUSY = {
 
 Answer = Mapping[str, Any]
 """What boto3 parsed of a server's answer."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked of which bucket.
-
-    Attributes:
-        doing: `reach`, `write`, `read`, `list`, `delete` or `link`.
-        name: Of the blob, if it is about one.
-    """
-
-    doing: str
-    name: str
-    place: Bucket
-    options: StoreOptions
-
-    @property
-    def server(self) -> str:
-        """Who was asked, for people."""
-        return self.options.endpoint or "AWS"
-
-    @property
-    def could_not(self) -> str:
-        """The beginning of most sentences."""
-        what = f"{self.name!r} in " if self.name else ""
-        return f"cannot {self.doing} {what}{self.place.url} at {self.server}"
 
 
 Explain = Callable[[Any, Request], StoreError]
