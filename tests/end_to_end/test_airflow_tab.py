@@ -116,7 +116,7 @@ def test_a_running_task_is_followed_until_it_is_killed(
     expect(inside.locator('[data-live="submitted"]')).to_have_text("of 20,000 tasks")
     # The report that was drawn at the beginning is drawn again by itself.
     expect(_report(page).locator("h1")).to_have_text(
-        re.compile(r": [1-9][\d,]* tasks on")
+        re.compile(r": [1-9][\d,]* of 20,000 tasks done")
     )
     expect(_report(page).locator("body")).to_contain_text("step")
     _pictures(page, screenshots, "running")
