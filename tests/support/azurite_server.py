@@ -1,7 +1,8 @@
-"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input."""
+"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input, or by SIGTERM."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -10,10 +11,13 @@ import sys
 import time
 
 _PACKAGE = "azurite@3.35.0"
+_STARTING = 50.0  # seconds: less than those who start it wait
 
 
 def main() -> None:
     """Serve until the standard input is closed."""
+    # Who started this ends it by SIGTERM; npm's processes have to end, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = ["npx", "--yes", f"--package={_PACKAGE}", "azurite-blob", "--silent"]
@@ -22,12 +26,18 @@ def main() -> None:
         [*command, str(port)], stdout=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        while serving.poll() is None and not _answers(port):
+        deadline = time.monotonic() + _STARTING
+        while not _answers(port):
+            if serving.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(
+                    "azurite did not start; it needs npx, and npm's packages"
+                )
             time.sleep(0.1)
         print(port, flush=True)
         sys.stdin.buffer.read()
     finally:
-        os.killpg(serving.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(serving.pid, signal.SIGKILL)
         serving.wait()
 
 
