@@ -55,6 +55,19 @@ def test_a_span_is_reported_of_once_with_its_own_executions() -> None:
     assert (found["b"]["compute"], found["b"]["nbytes"]) == (3.0, 300)
 
 
+def test_a_worker_whose_clock_is_slow_does_not_move_tasks_to_an_earlier_span() -> None:
+    began = EPOCH + 19.9  # by the worker; the scheduler enqueued the span before
+    run = run_of(
+        [
+            span(9, "a", "first", start=EPOCH + 1, groups=["x"]),
+            span(30, "b", "again", enqueued=EPOCH + 20, start=began, groups=["x"]),
+        ],
+        [task(1, "x-0", "x"), task(19.9, "x-1", "x"), task(21, "x-2", "x")],
+    )
+
+    assert dict(run.spans.select("span", "tasks").iter_rows()) == {"a": 1, "b": 2}
+
+
 def test_without_a_span_of_the_users_there_is_none() -> None:
     assert run_of([span(1, "d", "default", groups=["x"])], []).spans.is_empty()
     assert run_of([], []).spans.is_empty()

@@ -325,14 +325,14 @@ def _totals(spans: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return what the executions of each span add up to."""
     homes = pl.DataFrame(
         [
-            {"group": str(group), "since": _number(facts, "enqueued"), "span": span}
+            {"group": str(group), "since": _since(facts), "span": span}
             for span, facts in spans.items()
             for group in _listed(facts, "groups")
         ],
         schema={"group": pl.String, "since": pl.Float64, "span": pl.String},
         strict=False,
     ).with_columns(_moment("since"))
-    # A group's name may come again in a later span; clocks of workers may be a bit slow.
+    # A group's name may come again in a later span.
     first = homes.group_by("group", maintain_order=True).agg(
         pl.col("span").sort_by("since").first()
     )
@@ -359,6 +359,15 @@ def _totals(spans: dict[str, Row], tasks: pl.DataFrame) -> pl.DataFrame:
             pl.col("nbytes").sum(),
         )
     )
+
+
+def _since(facts: Row) -> float | None:
+    """Return from when on tasks may be of a span, by the clocks of workers.
+
+    It is enqueued by the scheduler's clock, and by a slow clock its first task started before.
+    """
+    moments = (_number(facts, "enqueued"), _number(facts, "start"))
+    return min((each for each in moments if each is not None), default=None)
 
 
 def workers_of(events: pl.DataFrame) -> pl.DataFrame:
