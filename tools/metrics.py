@@ -30,7 +30,7 @@ MANY = 15
 """Decisions of a function that is still easy to read."""
 
 ALLOWED = {
-    "dask_blackbox": 55,
+    "dask_blackbox": 54,
     "airflow_dask_blackbox": 3,
     "prefect_dask_blackbox": 4,
 }

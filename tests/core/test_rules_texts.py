@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.analyse.explanations import in_one_line
-from dask_blackbox.analyse.rules.startup import restrictions_in
+from dask_blackbox.analyse.restrictions import restrictions_in
 from dask_blackbox.events.graphs import RestrictedTask
 from dask_blackbox.formatting import short_with_paths
 from runs_from_rows import (

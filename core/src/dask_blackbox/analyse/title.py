@@ -1,16 +1,14 @@
 """The title of a finding: what came before it, what happened, and how the run then ended.
 
-Rules, and what looks at a verdict after them, give these as steps; only here do they become
-one sentence.
+What looks at a verdict after the rules gives these as steps; only here do they become one
+sentence.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from dask_blackbox.finding import ChainStep, Evidence, Finding
+from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import capital, short_with_paths, uncapitalised
 
 INTERRUPTED = "interrupted by Ctrl-C (SIGINT)"
@@ -18,24 +16,6 @@ INTERRUPTED = "interrupted by Ctrl-C (SIGINT)"
 
 _LONGEST = 140
 """Characters of what happened, between what came before it and the end."""
-
-
-def following(
-    finding: Finding, text: str, evidence: Evidence, **changes: Any
-) -> Finding:
-    """Return a finding with what came before it and led to it.
-
-    Args:
-        finding: What happened then.
-        text: What came before, in a few words.
-        evidence: For that, with its moment.
-        changes: Other fields of the finding that are different now.
-    """
-    step = ChainStep(at=evidence.at, text=text, evidence=(evidence,))
-    others = tuple(each for each in finding.evidence if each != evidence)
-    return msgspec.structs.replace(
-        finding, evidence=(evidence, *others), before=(step, *finding.before), **changes
-    )
 
 
 def titled(finding: Finding) -> Finding:

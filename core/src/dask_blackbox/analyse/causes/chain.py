@@ -203,7 +203,9 @@ def _brought_about(case: Case, death: WorkerExit, verdict: Finding) -> bool:
 
 def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:
     """Yield the root: death by death where workers died, else in its own words."""
-    deaths = case.blame.deaths if verdict.rule in DEATHS else ()
+    # A death that came before is a step already, and this is what it led to.
+    died = verdict.rule in DEATHS and not verdict.before
+    deaths = case.blame.deaths if died else ()
     if not deaths or case.blame.cause not in DEATHS:
         yield _step(root)
         return

@@ -94,3 +94,6 @@ OF_A_PROCESS = RAISED | {"task-memory-error", "too-many-open-files"}
 """Verdicts that a limit or a default of a process can bring about."""
 
 REMOVED = "removed-file"
+
+UNPLACED = frozenset({"no-valid-worker"})
+"""Verdicts that no worker could run a task."""

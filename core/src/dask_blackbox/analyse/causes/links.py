@@ -22,11 +22,17 @@ from dask_blackbox.analyse.causes.earlier.identities import (
 from dask_blackbox.analyse.causes.earlier.incident import SURE, Earlier
 from dask_blackbox.analyse.causes.earlier.of_files import missing_files, removals
 from dask_blackbox.analyse.causes.earlier.of_lines import logged_errors, printed_lines
+from dask_blackbox.analyse.causes.earlier.of_placement import (
+    deaths_of_asked_workers,
+    departures_of_asked_workers,
+    failed_starts_of_asked_workers,
+)
 from dask_blackbox.analyse.causes.earlier.of_process_state import changes_of_state
 from dask_blackbox.analyse.causes.earlier.of_processes import (
     cancellations,
     deaths_before,
     earlier_processes,
+    ended_threads,
     failed_functions,
     failed_setups,
     lost_data,
@@ -60,6 +66,7 @@ from dask_blackbox.analyse.causes.kinds import (
     STALLED,
     STARTS,
     SYMPTOMS,
+    UNPLACED,
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.symptoms import lacks_something
@@ -357,6 +364,10 @@ LINKS: tuple[Link, ...] = (
     _before("earlier-attempt", earlier_attempts),
     _before("failed-setup", failed_setups),
     _before("attempt-with-lock", holding_attempts, effects={"stalled"}),
+    _before("ended-thread", ended_threads, effects={"driver-exception"}),
+    _before("asked-worker-death", deaths_of_asked_workers, effects=UNPLACED),
+    _before("asked-worker-departure", departures_of_asked_workers, effects=UNPLACED),
+    _before("asked-worker-start", failed_starts_of_asked_workers, effects=UNPLACED),
     _before("reused-key", reused_keys),
     _before("killed-task", killed_tasks),
     # Identities; before other verdicts, they are no more than evidence.

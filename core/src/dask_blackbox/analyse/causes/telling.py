@@ -10,6 +10,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.earlier.incident import Earlier
 from dask_blackbox.analyse.exception_context import end_after_handled_errors
 from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice
 from dask_blackbox.analyse.signatures.python import NO_SPACE_LEFT, OPEN_FILES_EXHAUSTED
 from dask_blackbox.finding import (
     ChainStep,
@@ -57,10 +58,9 @@ def led_by(
         verdict: The verdict.
         shown: What becomes its evidence.
     """
-    rule, subject = _rule_and_subject(earlier, verdict)
     if earlier.grade == "given":
-        before = (_step(earlier, [earlier]), *verdict.before)
-        return msgspec.structs.replace(verdict, rule=rule, before=before)
+        return _given(earlier, verdict)
+    rule, subject = _rule_and_subject(earlier, verdict)
     verdict = with_evidence(verdict, shown)
     if not earlier.headline:
         return msgspec.structs.replace(
@@ -81,6 +81,25 @@ def led_by(
     )
 
 
+def _given(earlier: Earlier, verdict: Finding) -> Finding:
+    """Return a verdict with the reason that it already gives, or that an identity gives it."""
+    reason = _evidence_of([earlier]) if earlier.account else ()
+    own = Advice(verdict.retry_advice, verdict.retry_confidence)
+    advice, sure = own if earlier.advice == UNKNOWN else earlier.advice
+    return msgspec.structs.replace(
+        verdict,
+        rule=earlier.rule or verdict.rule,
+        title=earlier.effect or verdict.title,
+        cause=earlier.account or verdict.cause,
+        remedy=earlier.fix or verdict.remedy,
+        confidence=lowest_confidence(verdict.confidence, earlier.sure),
+        retry_advice=advice,
+        retry_confidence=sure,
+        evidence=(*reason, *verdict.evidence),
+        before=(_step(earlier, [earlier]), *verdict.before),
+    )
+
+
 def _step(earlier: Earlier, shown: Sequence[Earlier]) -> ChainStep:
     return ChainStep(at=earlier.at, text=earlier.headline, evidence=_evidence_of(shown))
 
@@ -96,8 +115,6 @@ def _cause(earlier: Earlier, verdict: Finding) -> str:
 
 def _rule_and_subject(earlier: Earlier, verdict: Finding) -> tuple[str, Subject]:
     """Return what a verdict is then about."""
-    if earlier.grade == "given":
-        return earlier.rule or verdict.rule, verdict.subject
     if earlier.root is not None:
         return earlier.rule or "task-exception", earlier.root.subject
     rule = earlier.rule or _exhausted(earlier.message)

@@ -58,7 +58,6 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.analyse.side_effects import submits_after
 from dask_blackbox.analyse.symptoms import number_of_failures
-from dask_blackbox.analyse.title import following
 from dask_blackbox.dialect import PLAIN
 from dask_blackbox.events import (
     ClientRemoved,
@@ -131,7 +130,7 @@ def DRIVER_EXCEPTION(case: Case) -> Iterator[Finding]:
         yield _command_not_started_finding(fact)
         return
     if (blocked := thread_that_blocked_the_driver(case)) is not None:
-        yield _blocked_by_thread_finding(case, *blocked)
+        yield _blocked_finding(blocked[1])
         return
     if case.state != "failed" or case.killed_in_a_shell:
         return
@@ -369,40 +368,18 @@ def _thread_finding(
     )
 
 
-def _blocked_by_thread_finding(
-    case: Case, thread: PrintedFailure, position: DriverPosition
-) -> Finding:
-    frame, own = user_frame(thread.traceback), position.own_frame
-    at = f", at {frame}" if frame else ""
+def _blocked_finding(position: DriverPosition) -> Finding:
+    own = position.own_frame
     line = f" ({as_code(short(own.code, 60))})" if own and own.code else ""
     where = f" at {own}{line}" if own else ""
-    advice, certainty = advice_on_text(
-        thread.exception, thread.message, (), thread.traceback
-    )
-    found = DRIVER_EXCEPTION.found(
+    return DRIVER_EXCEPTION.found(
         f"The driver was blocked{position.blocked_for}"
         f"{code_line(own, ' at ', name_only=True)}",
-        cause=(
-            f"{capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
-            f"{at}. {_how_printed(thread)}; the driver continued, and waited"
-            f"{position.blocked_for}{where} until it was stopped, in no call to Dask: "
-            "probably for what that thread was to do."
-        ),
-        remedy=(
-            f"Look at {code_line(frame) or 'the traceback of that thread'}. Store the "
-            "exception and raise it again where the driver waits (`concurrent.futures` "
-            "does this for threads), and add a timeout to that wait."
-        ),
+        cause=f"The driver waited{position.blocked_for}{where} until it was stopped, in no "
+        "call to Dask.",
+        remedy="Add a timeout to that wait, so that it raises.",
         confidence="medium",
         evidence=(evidence_of_position(position),),
-        retry_advice=advice,
-        retry_confidence=certainty,
-    )
-    return following(
-        found,
-        f"{thread.exception} in {thread.place} of the driver: "
-        f"{short_with_paths(thread.message, 80)}",
-        _printed_evidence(case, thread),
     )
 
 

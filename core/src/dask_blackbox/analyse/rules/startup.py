@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from difflib import get_close_matches
-from ipaddress import ip_address
 from typing import NamedTuple
 
 import polars as pl
@@ -19,17 +15,13 @@ from dask_blackbox.analyse.driver_output import (
     Preload,
     PrintedFailure,
     last_preload,
-    logged_failures,
-    printed_failures,
 )
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
-from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.explanations import error_text, hint_on, printed_error
 from dask_blackbox.analyse.facts.units import units_of
 from dask_blackbox.analyse.frames import (
     Frame,
     came_from_the_start_of_a_worker,
-    raised_at_end,
     raised_on_purpose,
     root_of_chain,
     user_frame,
@@ -39,12 +31,18 @@ from dask_blackbox.analyse.hang_texts import (
     how_it_ended,
     wanted_tasks,
 )
-from dask_blackbox.analyse.rule import documented, read_page
+from dask_blackbox.analyse.restrictions import (
+    asks_for,
+    offered,
+    restrictions_in,
+    still_unrunnable,
+    to_start,
+)
+from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import (
     brief_command,
     death_timeout_of,
-    how_retired,
     names_exit_of,
     program_exit_text,
 )
@@ -56,40 +54,41 @@ from dask_blackbox.analyse.signatures.distributed import (
     NANNY_CLOSING,
     NANNY_EXIT_STATUS,
     NANNY_PLUGIN_FAILED,
-    NANNY_PROCESS_FAILED,
-    NANNY_START_GIVEN_UP,
     NANNY_STARTED,
     NO_WORKER_FOR_TASK,
     NO_WORKER_TO_SCATTER_TO,
-    PRELOAD_FAILED,
     PROCESS_FAILED_TO_START,
-    SEVERAL_PLUGINS_FAILED,
     START_TIMED_OUT,
     WORKER_LISTENS,
-    WORKER_NAME_TAKEN,
-    WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
     WORKER_WAITS_TO_CONNECT,
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
 from dask_blackbox.analyse.standstills import Hang
-from dask_blackbox.analyse.title import following
+from dask_blackbox.analyse.worker_starts import (
+    COMMAND,
+    NAME_TAKEN,
+    REGISTERING,
+    ends_of_commands,
+    failed_commands,
+    host_of,
+    is_unresolved,
+    lines_on_starts,
+    port_of,
+    port_text,
+    root_of_start,
+    started_for_another,
+)
 from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,
     DriverRaised,
-    DriverSignalled,
     GraphUpdated,
     ProcessAncestors,
-    ProgramFailed,
     RestrictedTask,
     SchedulerInfo,
-    TasksRunnable,
-    TasksUnrunnable,
     WorkerAdded,
-    WorkerClosing,
-    WorkerRemoved,
     WorkerStarting,
 )
 from dask_blackbox.finding import (
@@ -98,11 +97,9 @@ from dask_blackbox.finding import (
     Finding,
     RetryAdvice,
     Subject,
-    lowest_confidence,
 )
 from dask_blackbox.formatting import (
     as_code,
-    capital,
     class_of,
     code_line,
     counted,
@@ -120,28 +117,6 @@ from dask_blackbox.tables.schemas import Row
 
 # worker-start-failed
 
-_START_FAILURES = (
-    NANNY_PROCESS_FAILED,
-    CONNECT_TIMED_OUT,
-    PRELOAD_FAILED,
-    WORKER_NOT_CONNECTED,
-    WORKER_PLUGIN_FAILED,
-    SEVERAL_PLUGINS_FAILED,
-    NANNY_PLUGIN_FAILED,
-    NANNY_START_GIVEN_UP,
-    NANNY_EXIT_STATUS,
-)
-
-_RAISED = bounded(
-    r"^(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Exit)): (?P<message>.*)$",
-    re.MULTILINE,
-)
-
-_REGISTERING = (
-    "in register_plugin",
-    "in _register_worker_plugin",
-    "register_worker_plugin",
-)
 
 _REGISTERED = bounded(
     r"\bregister_(?:worker_)?plugin\((?:[\w.]+\.)?(?P<name>[A-Z]\w*)\("
@@ -150,15 +125,6 @@ _REGISTERED = bounded(
 _UNIQUE = bounded(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """Dask makes names of plugins unique, which says nothing to people."""
 
-_GIVEN_ADDRESS = bounded(
-    r"\bdask[ -]worker\b.*?\s(?P<address>(?:tcp|tls|ucx|wss?)://\S+)"
-)
-_COMMAND = bounded(
-    r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
-    r"dask/__main__\.py|distributed[/.]cli[/.]|bin/dask\b|"
-    # `python -m dask`, which ended as Python imported Dask.
-    r"\b_get_module_details\n.*(?:\n  .*)*/dask/__init__\.py"
-)
 _OF_SCHEDULER = bounded(r"dask[ -]scheduler|dask_scheduler\.py")
 _OF_ROLE = bounded(
     r"dask[ -](?:scheduler|worker|spec)|dask_(?:scheduler|worker|spec)\.py"
@@ -168,15 +134,6 @@ _PRELOADING = "distributed/preloading.py"
 """Part of a frame in which Dask imports, or sets up, a preload."""
 
 _WAITED_FOR_WORKER = "in _wait_until_connected\n"
-_GENERIC = (
-    "CancelledError",
-    "CommClosedError",
-    "Empty",
-    "RuntimeError",
-    "StreamClosedError",
-    "TimeoutError",
-)
-"""Exceptions by which Dask ends its own waiting: they say nothing of the reason."""
 
 
 @documented("worker-start-failed")
@@ -184,8 +141,8 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
     exception = case.exception
-    lines = _lines(case)
-    if exception is not None and any(x in exception.traceback for x in _REGISTERING):
+    lines = lines_on_starts(case)
+    if exception is not None and any(x in exception.traceback for x in REGISTERING):
         yield from _plugin_findings(case, lines)
         return
     failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
@@ -194,7 +151,7 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
         yield found
         return
     lacked = case.lacked_workers or _failed_before_deaths(case, lines)
-    missing = lines and lacked and not _started_for_another(case)
+    missing = lines and lacked and not started_for_another(case)
     if failed is None and not missing:
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
@@ -210,7 +167,7 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
         return
     who = failed["who"].lower() if failed else "worker"
     who = "worker" if who == "nanny" else who
-    root = _root(case, lines)
+    root = root_of_start(case, lines)
     sure: Confidence = "high" if failed and root else "medium"
     yield WORKER_START_FAILED.found(
         _start_title(who, root, _preload(case, lines)),
@@ -300,10 +257,10 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     if unreached and case.recorded_cluster:
         return None
     waited = bool(unreached) or case.lacked_workers or _never_connected(case)
-    waited = waited or (not len(case.run.workers) and bool(_failed_commands(case)))
+    waited = waited or (not len(case.run.workers) and bool(failed_commands(case)))
     if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
         return None
-    return next(_ends_of_commands(case), None)
+    return next(ends_of_commands(case), None)
 
 
 def _never_connected(case: Case) -> bool:
@@ -312,47 +269,18 @@ def _never_connected(case: Case) -> bool:
     return bool(connecting) and not case.recorded_cluster
 
 
-def _ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
-    """Yield the exceptions that ended commands of Dask's, as these printed them."""
-    for each in case.run.once(printed_failures):
-        # Dask's own words for a start that failed say nothing of the reason.
-        vague = each.exception in _GENERIC and user_frame(each.traceback) is None
-        of_dask = _COMMAND.search(each.program or each.traceback)
-        if not of_dask or case.outcome.is_after(each.at) or (vague and not each.root):
-            continue
-        known = replace(each, exception="", message=each.root) if vague else each
-        # Who reached no scheduler had started, and did not arrive.
-        unreached = CONNECT_TIMED_OUT.search(known.message)
-        if not unreached or not (_started_for_another(case) or _is_known(case, known)):
-            yield replace(known, message=_of_names(known.message))
-
-
 def _raised_by_a_command(case: Case) -> bool:
     """Return whether what ended a process of the run was no exception of the job's own code."""
     exception = case.exception
-    return exception is not None and bool(_COMMAND.search(exception.traceback))
+    return exception is not None and bool(COMMAND.search(exception.traceback))
 
 
 def _reports_exit(case: Case) -> bool:
     """Return whether the driver raised that a command of Dask's had exited, with its code."""
     exception = case.exception
     return exception is not None and any(
-        names_exit_of(each, exception.message) for each in _failed_commands(case)
+        names_exit_of(each, exception.message) for each in failed_commands(case)
     )
-
-
-def _failed_commands(case: Case) -> list[ProgramFailed]:
-    """Return the commands of Dask's that exited with an error before the outcome."""
-    return [
-        each
-        for each in case.run.of(ProgramFailed)
-        if _COMMAND.search(each.command) and not case.outcome.is_after(each.at)
-    ]
-
-
-def _is_known(case: Case, ended: PrintedFailure) -> bool:
-    """Return whether the scheduler that a command did not reach had been one of the run's."""
-    return any(each.subject in ended.message for each in case.run.of(SchedulerInfo))
 
 
 def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
@@ -364,7 +292,7 @@ def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
     if took is None:
         return None
     patience = next(
-        filter(None, (death_timeout_of(e.command) for e in _failed_commands(case))), ""
+        filter(None, (death_timeout_of(e.command) for e in failed_commands(case))), ""
     )
     limit = f"`--death-timeout {patience}`" if patience else "its `death_timeout`"
     preload = _begun_preload(case, ended.at)
@@ -412,10 +340,10 @@ def _given_up_after(case: Case) -> float | None:
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     asked = ended.program or ended.traceback
     if not _OF_ROLE.search(asked):  # what ended as it was imported shows no role
-        asked = "\n".join(each.command for each in _failed_commands(case))
+        asked = "\n".join(each.command for each in failed_commands(case))
     who = "scheduler" if _OF_SCHEDULER.search(asked) else "worker"
     command = f"`{ended.program}`" if ended.program else f"A {who}'s command"
-    known = [e for e in _failed_commands(case) if f"dask {who}" in e.command]
+    known = [e for e in failed_commands(case) if f"dask {who}" in e.command]
     if not ended.program and len(known) == 1:
         command += f" (`{short(brief_command(known[0].command), 120)}`)"
     frame = user_frame(ended.traceback)
@@ -425,11 +353,11 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         if frame
         else f"Correct how the run starts its {who}"
     )
-    named = ended.message.endswith(_NAME_TAKEN)
+    named = ended.message.endswith(NAME_TAKEN)
     hint = _NAMES if named else hint_on(ended.text)
     # Nothing shows that anything waited for it where its own exception ended the run.
     waited = "" if _raised_by_a_command(case) else " The driver waited for it."
-    port = _port_text(ended.message, who)
+    port = port_text(ended.message, who)
     return WORKER_START_FAILED.found(
         f"A {who} failed to start: {printed_error(ended)}",
         cause=(
@@ -447,7 +375,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
 
 def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
     exception = case.exception
-    root = _root(case, lines)
+    root = root_of_start(case, lines)
     if exception is None or root is None:
         return
     plugin = _registered(exception) or _plugin(lines)
@@ -559,19 +487,6 @@ def _registered(exception: DriverException) -> str | None:
     return written["name"] if written else None
 
 
-def _lines(case: Case) -> list[Row]:
-    """Return the lines that say that something did not start, by time."""
-    roles = ("nanny", "worker", "driver", "scheduler")
-    lines = lines_of(case.run, *_START_FAILURES, by=roles)
-    # The driver's own exception, which it printed, is about no worker.
-    own = "" if case.exception is None else case.exception.message.partition("\n")[0]
-    return [
-        each
-        for each in lines.tail(20).to_dicts()
-        if each["role"] != "driver" or not own or own not in each["message"]
-    ]
-
-
 def _plugin(lines: list[Row]) -> str | None:
     for line in reversed(lines):
         found = any_of(line["message"], WORKER_PLUGIN_FAILED, NANNY_PLUGIN_FAILED)
@@ -593,51 +508,10 @@ def _preload(case: Case, lines: list[Row]) -> Frame | None:
     return None
 
 
-def _root(case: Case, lines: list[Row]) -> tuple[str, str] | None:
-    """Return class and message of what it failed of, rather than of what followed."""
-    reported = []
-    if case.exception is not None:
-        own = root_of_chain(case.exception.traceback)
-        reported += [own] if own else []
-        if any(word in case.exception.traceback for word in _REGISTERING):
-            reported.append((case.exception.exception, case.exception.message))
-    for line in lines:
-        reported += [
-            (m["name"], m["message"]) for m in _RAISED.finditer(line["message"])
-        ]
-    # On the stderr that a command of Dask's shares with the driver, each line is a row.
-    for each in case.run.once(logged_failures):
-        if any_of(each.logged, *_START_FAILURES):
-            first = raised_at_end(each.root) if each.root else None
-            reported.append(first or (each.exception, each.message))
-    reported += [(each.exception, each.message) for each in _ends_of_commands(case)]
-    known = [(class_of(name), _of_names(message)) for name, message in reported]
-    good = [each for each in known if each[0] not in _GENERIC]
-    return next(iter(good), None)
-
-
-_NAME_TAKEN = "is already taken by another worker"
 _NAMES = (
     "Two workers have the same name: give each a unique `--name` or none, or end the worker "
     "that an earlier run left running."
 )
-
-
-def _of_names(message: str) -> str:
-    """Return a message; of the scheduler's reply to a name that is taken, what it says."""
-    taken = WORKER_NAME_TAKEN.search(message)
-    return message if taken is None else f"the name '{taken['name']}' {_NAME_TAKEN}"
-
-
-_NO_PORT_LEFT = bounded(r"Could not start \w+ on host \S+ with port \[")
-
-
-def _port_text(message: str, who: str) -> str:
-    """Return a sentence on a port that is in use, if a message says so; else nothing."""
-    if _NO_PORT_LEFT.search(message):
-        return f" Other processes listen on all these ports: the {who} needs one of its own."
-    in_use = "in use" in message
-    return f" Another process listens on the port of the {who}." if in_use else ""
 
 
 def _cause(
@@ -658,7 +532,7 @@ def _cause(
             "Its nanny waited until the timeout (`death_timeout`), and the process "
             "reported no error"
         )
-    if root is not None and (port := _port_text(root[1], who)):
+    if root is not None and (port := port_text(root[1], who)):
         sentences.append(port.strip(" ."))
     if preload := _preload(case, lines):
         sentences.append(f"A preload raised this error, at {preload}")
@@ -682,7 +556,7 @@ def _remedy_worker_start_failed(
             "choose the port (`:0`), give a range (`--worker-port 40000:40100`), or "
             "end the process that an earlier run left running."
         )
-    if message.endswith(_NAME_TAKEN):
+    if message.endswith(NAME_TAKEN):
         return _NAMES
     if name in ("ModuleNotFoundError", "ImportError"):
         return (
@@ -730,7 +604,7 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
     arrived, wanted = int(match["came"]), int(match["wanted"])
     waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
-    another = _started_for_another(case)
+    another = started_for_another(case)
     address = _another_text(case, *another) if another else ""
     died = ""
     if case.deaths and not survived:
@@ -767,7 +641,7 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
         + (f"; they tried to connect to {another[0]}" if another else "")
         + (
             " (unknown host)"
-            if another and _is_unresolved(case, _host(another[0]))
+            if another and is_unresolved(case, host_of(another[0]))
             else ""
         )
         + ("; those that started joined another scheduler" if elsewhere else ""),
@@ -1001,89 +875,14 @@ def _started_by_a_program(case: Case) -> bool:
     return bool(drivers and parents - drivers)
 
 
-def _started_for_another(case: Case) -> tuple[str, int] | None:
-    """Return the address that workers were started with, if no scheduler that has any is there.
-
-    With how many workers: those that the driver's own script started with that address, or
-    that printed that they waited for it.
-    """
-    schedulers = sorted(case.run.of(SchedulerInfo), key=lambda each: each.at)
-    if not schedulers:
-        return None
-    joined = {each.scheduler for each in case.run.of(WorkerAdded)}
-    addresses = [each.scheduler for each in case.run.of(DriverSignalled)]
-    addresses += _printed_addresses(case)
-    # The same scheduler may have several names; of a port, there is one.
-    known = {_port(each) for each in (schedulers[-1].subject, *joined) if each}
-    others = [each for each in addresses if each and _port(each) not in known]
-    if not others and not any(joined):
-        given = _addresses_of_commands(case)
-        last = schedulers[-1].subject
-        others = [each for each in given if _is_not_at(case, each, last)]
-    return (others[0], others.count(others[0])) if others else None
-
-
-def _addresses_of_commands(case: Case) -> list[str]:
-    """Return the address that each command was given whose worker timed out as it started."""
-    lines = _lines(case)
-    timed_out = any(any_of(str(each["message"]), START_TIMED_OUT) for each in lines)
-    if not timed_out or _root(case, lines) is not None:
-        return []
-    found = (_GIVEN_ADDRESS.search(each.command) for each in _failed_commands(case))
-    return [each["address"] for each in found if each]
-
-
-def _is_not_at(case: Case, address: str, scheduler: str) -> bool:
-    """Return whether a scheduler cannot be reached at an address, as far as that shows it.
-
-    A host has many names and addresses; but a name that does not resolve is none of them, and
-    who listens on the loopback interface only is not reached at another address.
-    """
-    if _port(address) != _port(scheduler):
-        return True
-    given, listens = _host(address), _host(scheduler)
-    if _is_unresolved(case, given):
-        return True
-    try:
-        one, other = ip_address(given), ip_address(listens)
-    except ValueError:
-        return False
-    return other.is_loopback and not one.is_loopback
-
-
-def _is_unresolved(case: Case, host: str) -> bool:
-    """Return whether a process of Dask's printed that a host name has no address."""
-    lines = lines_of(case.run, HOST_NOT_RESOLVED)
-    found = (HOST_NOT_RESOLVED.search(line) for line in lines["message"])
-    return any(each["host"] == host for each in found if each)
-
-
-def _host(address: str) -> str:
-    return address.partition("://")[2].rpartition(":")[0].strip("[]")
-
-
-def _printed_addresses(case: Case) -> list[str]:
-    """Return the address for which each worker printed that it waited, or else gave up."""
-    waiting = lines_of(case.run, WORKER_WAITS_TO_CONNECT, by=["driver", "nanny"])
-    found = [WORKER_WAITS_TO_CONNECT.search(line) for line in waiting["message"]]
-    printed = case.run.once(printed_failures)
-    if not found and any(_COMMAND.search(each.traceback) for each in printed):
-        found = [CONNECT_TIMED_OUT.search(each.message) for each in printed]
-    return [each["address"] for each in found if each]
-
-
-def _port(address: str) -> str:
-    return address.rpartition(":")[2]
-
-
 def _another_text(case: Case, address: str, number: int) -> str:
     """Return a sentence on workers that were started with an address of no use."""
-    ports = {_port(each.subject) for each in case.run.of(SchedulerInfo)}
+    ports = {port_of(each.subject) for each in case.run.of(SchedulerInfo)}
     last = _address_of_last(case)
-    earlier = _port(address) in ports and _port(address) != _port(last)
+    earlier = port_of(address) in ports and port_of(address) != port_of(last)
     what = " of a previous scheduler of this run" if earlier else ""
-    unresolved = _is_unresolved(case, _host(address))
-    why = f" The host name '{_host(address)}' does not resolve." if unresolved else ""
+    unresolved = is_unresolved(case, host_of(address))
+    why = f" The host name '{host_of(address)}' does not resolve." if unresolved else ""
     return (
         f" {counted(number, 'worker')} had been started with the address "
         f"{address}{what} and tried to connect there; the scheduler's address is "
@@ -1093,15 +892,15 @@ def _another_text(case: Case, address: str, number: int) -> str:
 
 def _connect_remedy(case: Case, address: str) -> str:
     last = _address_of_last(case)
-    if _is_unresolved(case, _host(address)):
+    if is_unresolved(case, host_of(address)):
         return (
-            f"Correct the host name '{_host(address)}' in the address that workers are given, "
+            f"Correct the host name '{host_of(address)}' in the address that workers are given, "
             f"or the DNS of their network; the scheduler's own address is {last}."
         )
-    if _port(address) == _port(last):
+    if port_of(address) == port_of(last):
         return (
             f"Let the scheduler listen where workers connect (`dask scheduler --host "
-            f"{_host(address)}`, or `--interface`; it listens at {last} only), or start the "
+            f"{host_of(address)}`, or `--interface`; it listens at {last} only), or start the "
             "workers with its address, if they run on its machine."
         )
     return (
@@ -1117,14 +916,14 @@ def _tried_elsewhere(case: Case, address: str) -> Iterator[Evidence]:
         named = lines.filter(pl.col("message").str.contains(address, literal=True))
         for row in named.head(1).iter_rows(named=True):
             yield case.line_evidence(row)
-    for each in _failed_commands(case)[:1]:
+    for each in failed_commands(case)[:1]:
         if address in each.command:
             yield Evidence(
                 text=f"“{short_with_paths(each.command, 160)}” {program_exit_text(each)}.",
                 source="driver",
                 at=each.at,
             )
-    host = _host(address)
+    host = host_of(address)
     lines = lines_of(case.run, HOST_NOT_RESOLVED)
     named = lines.filter(pl.col("message").str.contains(f"'{host}'", literal=True))
     for row in named.head(1).iter_rows(named=True):
@@ -1205,8 +1004,6 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
 
 # no-valid-worker
 
-_CLOSING_SECONDS = 2.0
-
 
 @documented("no-valid-worker")
 def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
@@ -1228,7 +1025,7 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
     text = failure.message if failure is not None and not text else text
     key = match["key"] if match else (failure.key if failure else None)
     task = restrictions_in(text)
-    restriction = _asks_for(task)
+    restriction = asks_for(task)
     what = quoted_key(key) if key else "a task"
     waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
@@ -1237,7 +1034,7 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         else f"No worker could run {what}",
         cause=(
             f"{what} asks for {short(restriction, 200)}, and no worker has that"
-            f"{_offered(case, task)}. It waited{waited}, as "
+            f"{offered(case, task)}. It waited{waited}, as "
             "`distributed.scheduler.no-workers-timeout` allows."
             if restriction
             else f"{short(text, 500)}"
@@ -1272,7 +1069,7 @@ def _start_one_text(restriction: str, task: RestrictedTask) -> str:
             "Ask for a worker by its name rather than its address, which changes with each "
             f"process; or {drop}."
         )
-    return f"Start a worker with {short(restriction, 80)}{_to_start(task)}, or {drop}."
+    return f"Start a worker with {short(restriction, 80)}{to_start(task)}, or {drop}."
 
 
 def _no_worker_yet_finding(case: Case) -> Finding:
@@ -1305,7 +1102,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     if hang is None:
         yield from _unrunnable_among_others(case)
         return
-    restricted = [each for each in hang.unrunnable if _asks_for(each)]
+    restricted = [each for each in hang.unrunnable if asks_for(each)]
     if restricted:
         yield _restrictions_finding(case, hang, restricted[0])
     elif not hang.workers and hang.wanted:
@@ -1320,17 +1117,17 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     """Yield what waited forever while other tasks of the run continued."""
     if not case.failed or case.blame.failure is not None or not case.gave_no_reason:
         return
-    stuck = _still_unrunnable(case)
+    stuck = still_unrunnable(case)
     if stuck is None:
         return
     task = stuck.tasks[0]
-    key, restriction = task.key, _asks_for(task)
+    key, restriction = task.key, asks_for(task)
     waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
-    finding = NO_VALID_WORKER.found(
+    yield NO_VALID_WORKER.found(
         _title_of_restricted(case, key, restriction),
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and no worker has "
-            f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
+            f"that{offered(case, task)}. It had waited for {duration(waited)} when the run "
             "ended, while other tasks ran. Dask waits for such a worker without "
             "logging anything."
         ),
@@ -1349,19 +1146,6 @@ def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
-    yield _with_death(case, task, finding)
-
-
-def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
-    """Return what was last reported of tasks that no worker may run, if they still waited."""
-    reports = case.run.of(TasksUnrunnable)
-    if not reports or not reports[-1].tasks:
-        return None
-    last = reports[-1]
-    # What ends in the last moments ends because the run does.
-    end = last_sign_of_life(case.run) - _CLOSING_SECONDS
-    ended = any(last.at < each.at < end for each in case.run.of(TasksRunnable))
-    return None if ended else last
 
 
 def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
@@ -1416,7 +1200,7 @@ def _all_left(case: Case) -> bool:
 
 
 def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
-    key, restriction = task.key, _asks_for(task)
+    key, restriction = task.key, asks_for(task)
     number = hang.states.get("no-worker", 0)
     others = ""
     if number > 1:
@@ -1428,11 +1212,11 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         if task.loose and hang.workers
         else ""
     )
-    finding = NO_VALID_WORKER.found(
+    return NO_VALID_WORKER.found(
         _title_of_restricted(case, key, restriction),
         cause=(
             f"{quoted_key(key)} asks for {short(restriction, 200)}, and "
-            f"{_no_worker_text(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for "
+            f"{_no_worker_text(hang)} that{offered(case, task)}.{others}{loose} Dask waits for "
             "such a worker without logging anything."
             f" {how_it_ended(case, hang)}"
         ),
@@ -1441,7 +1225,6 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         subject=Subject(key=key, prefix=case.prefix_of(key)),
         evidence=evidence_of_hang(case, hang),
     )
-    return _with_failed_start(case, task, _with_death(case, task, finding))
 
 
 def _waiting_for_these(case: Case, hang: Hang) -> str:
@@ -1458,148 +1241,6 @@ def _waiting_for_these(case: Case, hang: Hang) -> str:
     return (
         f" {counted(waits, 'task')} waited for their results ({quoted(after, most=3)})."
     )
-
-
-def _with_failed_start(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
-    """Return a finding as what followed from a worker's command that failed to start it.
-
-    One that offers what the task asks for: the driver gave it that name, or these resources.
-    """
-    ended = next(_ends_of_commands(case), None)
-    asked = [f"{name}=" for name in task.resources]
-    asked = asked or [f"--name {name}" for name in task.workers]
-    failed = [e.command for e in _failed_commands(case) if (e.code or 0) > 0]
-    # What a command printed does not say which one it was, if several failed.
-    offers = [all(word in command for word in asked) for command in failed]
-    if ended is None or not asked or not offers or not all(offers):
-        return finding
-    if finding.before:
-        return finding
-    headline = f"A worker with {short(_asks_for(task), 50)} failed to start: {printed_error(ended)}"
-    return following(
-        finding,
-        headline,
-        case.output_evidence(ended, " or that of its programs"),
-        rule="worker-start-failed",
-        cause=f"{finding.cause} The command that was to start such a worker had ended: "
-        f"{short(ended.text, 240).rstrip('.')}.{_port_text(ended.message, 'worker')}",
-        remedy=f"Correct how the run starts that worker. {hint_on(ended.text) or ''}".rstrip(),
-    )
-
-
-def _with_death(case: Case, task: RestrictedTask, finding: Finding) -> Finding:
-    """Return a finding as what followed from the death of the worker that a task asks for.
-
-    A worker that a nanny starts again has the same name and resources, but another address;
-    one without a nanny does not come back.
-    """
-    asked = {*task.hosts, *task.workers}
-    had = {
-        worker.subject
-        for worker in _workers_of_last_scheduler(case)
-        if _has(worker, task.resources)
-        and (not asked or asked & {worker.subject, worker.name})
-    }
-    deaths = [
-        each
-        for each in case.deaths
-        if each.address in had and (each.nanny is None or each.address in asked)
-    ]
-    if not deaths:
-        return _with_departure(case, task, finding, had)
-    death = deaths[-1]
-    cause, how = case.cause_of(death), how_died(case, [death])
-    prefixes = dict.fromkeys(case.prefix_of(each) for each in death.executing)
-    running = f" while running {quoted(prefixes)}" if prefixes else ""
-    headline = f"The worker that '{short(case.prefix_of(task.key), 40)}' asks for died{how}{running}"
-    evidence = Evidence(
-        text=f"{headline}: {cause.because}", source="workers", at=death.at
-    )
-    slug = finding.rule if cause.slug == "unknown" else cause.slug
-    return following(
-        finding,
-        headline,
-        evidence,
-        title="No worker could run that task",
-        rule=slug,
-        retry_advice=read_page(slug)[0].retry_advice,
-        cause=f"{finding.cause} That worker had died{how}{running}: {cause.because}.",
-        remedy=(
-            "Find out first why that worker died. It had no nanny; with one, it would have been "
-            f"started again, with the same resources. {finding.remedy}"
-            if death.nanny is None
-            else "Find out first why that worker died. Its nanny started it again at another "
-            "address: ask for workers by name (`dask worker --name`, in a `LocalCluster` 0, 1, "
-            "and so on), which stays the same."
-        ),
-        confidence=lowest_confidence(finding.confidence, cause.confidence),
-    )
-
-
-def _with_departure(
-    case: Case, task: RestrictedTask, finding: Finding, had: set[str]
-) -> Finding:
-    """Return a finding as what followed from the departure of the only workers that a task asks for.
-
-    Args:
-        had: Addresses of the workers that could have run the task.
-    """
-    reasons = {each.subject: each.reason or "" for each in case.run.of(WorkerClosing)}
-    of_lifetime = {
-        address
-        for address in had
-        if reasons.get(address, "").startswith("worker-lifetime")
-    }
-    left = {
-        each.subject: each
-        for each in case.run.of(WorkerRemoved)
-        if each.subject in had
-        and (each.expected or each.subject in of_lifetime)
-        and not case.outcome.is_after(each.at)
-    }
-    if not left or len(left) < len(had):
-        return finding
-    last = max(left.values(), key=lambda each: each.at)
-    ended = last.subject in of_lifetime
-    how = (
-        f"left at the end of its lifetime{lifetime_of(case.run, last.subject)}"
-        if ended
-        else f"was {how_retired(case, last)}"
-    )
-    prefix = short(case.prefix_of(task.key), 40)
-    who = case.name_of(last.subject)
-    return following(
-        finding,
-        f"The worker that '{prefix}' asks for {how}",
-        Evidence(text=f"{capital(who)} {how}.", source="events", at=last.at),
-        title="No worker could run that task",
-        rule="worker-lifetime" if ended else finding.rule,
-        cause=f"{finding.cause} {capital(who)} {how}, and was not replaced.",
-        remedy=_LIVE_LONGER if ended else f"{_KEEP_IT} {finding.remedy}",
-    )
-
-
-_LIVE_LONGER = (
-    "Give that worker a `--lifetime` that is longer than the work that only it can do, or "
-    "`--lifetime-restart`, so that it comes back."
-)
-_KEEP_IT = (
-    "Keep that worker until its tasks are done, or ask for something that other workers have, "
-    "too."
-)
-
-
-def _workers_of_last_scheduler(case: Case) -> list[WorkerAdded]:
-    """Return the workers of the run's last scheduler; all where that is not recorded."""
-    added = case.run.of(WorkerAdded)
-    schedulers = [each.subject for each in case.run.of(SchedulerInfo)]
-    last = [each for each in added if schedulers and each.scheduler == schedulers[-1]]
-    return last or list(added)
-
-
-def _has(worker: WorkerAdded, resources: dict[str, float | int]) -> bool:
-    had = worker.resources or {}
-    return all(had.get(name, 0) >= wanted for name, wanted in resources.items())
 
 
 def _no_workers_finding(case: Case, hang: Hang) -> Finding:
@@ -1624,100 +1265,3 @@ def _no_workers_finding(case: Case, hang: Hang) -> Finding:
 def _no_worker_text(hang: Hang) -> str:
     few = {0: "there is no worker with", 1: "no worker has"}
     return few.get(hang.workers, f"none of the {hang.workers} workers has")
-
-
-_LINE = bounded(r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)")
-
-
-def restrictions_in(text: str) -> RestrictedTask:
-    """Return the restrictions that the text of a `NoValidWorkerError` holds.
-
-    What it does not hold, or what cannot be read, is empty.
-    """
-    names: dict[str, tuple[str, ...]] = {}
-    resources: dict[str, float | int] = {}
-    for kind, value in _LINE.findall(" ".join(text.split())):
-        try:
-            found = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            continue
-        if isinstance(found, dict) and kind == "resource":
-            resources = found
-        elif isinstance(found, set):
-            names[kind] = tuple(sorted(map(str, found)))
-    return RestrictedTask(
-        hosts=names.get("host", ()),
-        workers=names.get("worker", ()),
-        resources=resources,
-    )
-
-
-def _asks_for(task: RestrictedTask) -> str:
-    """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
-    restriction = [
-        f"{name}={_amount(number)}" for name, number in task.resources.items()
-    ]
-    for noun, named in (("worker", task.workers), ("host", task.hosts)):
-        if named:
-            one = noun if len(named) == 1 else f"one of the {noun}s"
-            restriction.append(f"{one} {listed(list(named))}")
-    return " and ".join(restriction)
-
-
-_SIMILAR = 0.8  # of `difflib`
-
-
-def _offered(case: Case, task: RestrictedTask) -> str:
-    """Return which resources there were, if it is resources that the task asks for."""
-    if not task.resources:
-        return _departed_worker(case, task)
-    workers = _workers_of_last_scheduler(case)
-    for worker in reversed(workers):
-        if _has(worker, task.resources):
-            return f" any more: {case.name_of(worker.subject)}, which had it, left"
-    each = [w.resources for w in workers if w.resources is not None]
-    if not each:
-        return ""
-    there = dict.fromkeys(f"{k}={_amount(v)}" for one in each for k, v in one.items())
-    if not there:
-        return " (none has any resource)"
-    names = {name.casefold(): name for one in each for name in one}
-    similar = [
-        names[found]
-        for asked in task.resources
-        if asked not in names.values()
-        for found in get_close_matches(asked.casefold(), names, n=1, cutoff=_SIMILAR)
-    ]
-    hint = f"; the name '{similar[0]}' is similar, but another one" if similar else ""
-    return f" (available resources: {listed(list(there))}{hint})"
-
-
-def _departed_worker(case: Case, task: RestrictedTask) -> str:
-    """Return that a worker had the name that a task asks for, and left."""
-    asked = {*task.hosts, *task.workers}
-    left = case.run.workers.drop_nulls("left").sort("left")
-    gone = [row for row in left.to_dicts() if asked & {row["name"], row["address"]}]
-    if not gone:
-        return ""
-    last = gone[-1]
-    ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
-    if last["name"] not in asked:
-        return f" any more (that worker left {ago} before the end)"
-    return (
-        f" any more (worker '{last['name']}' left {ago} before the end; Dask treats a "
-        "name that no worker has as a host)"
-    )
-
-
-def _to_start(task: RestrictedTask) -> str:
-    """Return how a worker is started that has the resources."""
-    if not task.resources:
-        return ""
-    words = " ".join(f"{name}={_amount(n)}" for name, n in task.resources.items())
-    return f' (`dask worker … --resources "{words}"`)'
-
-
-def _amount(number: float) -> str:
-    """Return an amount as people write it: 64000000000, 0.5, not 6.4e+10."""
-    amount = float(number)  # may have been recorded as an integer
-    return f"{amount:.0f}" if amount.is_integer() else f"{amount:g}"

@@ -16,7 +16,7 @@ from dask_blackbox.analyse.frames import lacked_a_program, root_of_chain
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.worker_memory import memory_need
 from dask_blackbox.events import ProgramFailed
-from dask_blackbox.finding import ChainStep, Subject
+from dask_blackbox.finding import ChainStep, Confidence, Subject
 from dask_blackbox.formatting import class_of, code_line, short, uncapitalised
 
 SURE = ("probable", "proved")
@@ -40,7 +40,7 @@ ended the run reports something missing, refused or left over.  `probable`: resu
 after it, so that any exception of the job's may follow.  `proved`: the driver's code, or an
 identity (a key, an address, a path), shows that it did.  `certain`: the act itself is recorded,
 and the verdict stays as sure as it was.  `given`: the verdict's own rule gives
-it as the reason.
+it as the reason, or the verdict asks for what is gone.
 """
 
 
@@ -66,8 +66,11 @@ class Earlier:
         because: A sentence on how it led there; empty: only that it came before is known.
         rule: The verdict's rule then; empty: that of a failed task, or as it was.
         remedy: What helps against it; empty: nothing more than its line.
-        account: Sentences on how it led there, in the place of `text` and `because`.
+        account: Sentences on how it led there, in the place of `text` and `because`; with the
+            grade `given`, those of the whole cause.
         fix: What to do, in the place of a look at it and `remedy`.
+        effect: What the verdict is about then, in the place of its title.
+        sure: How sure it is what it was, where the grade is `given`.
         prefix: Of the tasks that failed so.
         number: How many they were.
         of_task: A task, or a worker, printed it.
@@ -92,6 +95,8 @@ class Earlier:
     remedy: str = ""
     account: str = ""
     fix: str = ""
+    effect: str = ""
+    sure: Confidence = "high"
     prefix: str = ""
     number: int = 1
     of_task: bool = False

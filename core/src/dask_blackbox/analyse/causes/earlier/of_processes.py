@@ -20,7 +20,10 @@ from dask_blackbox.analyse.causes.earlier.incident import (
 from dask_blackbox.analyse.causes.kinds import RAISED
 from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
-from dask_blackbox.analyse.exception_context import setup_failed_before
+from dask_blackbox.analyse.exception_context import (
+    setup_failed_before,
+    thread_that_blocked_the_driver,
+)
 from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
@@ -66,6 +69,7 @@ from dask_blackbox.formatting import (
     quoted,
     short,
     short_with_paths,
+    uncapitalised,
 )
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
@@ -103,6 +107,36 @@ def failed_setups(case: Case, verdict: Finding) -> Iterator[Earlier]:
             grade="given",
             rule="worker-start-failed",
         )
+
+
+def ended_threads(case: Case, verdict: Finding) -> Iterator[Earlier]:
+    """Yield the end of the thread for which the driver then waited in vain, in no call to Dask."""
+    blocked = thread_that_blocked_the_driver(case)
+    if blocked is None or case.exception is not None:
+        return
+    thread, _ = blocked
+    frame, printed = user_frame(thread.traceback), case.output_evidence(thread)
+    at = f", at {frame}" if frame else ""
+    where = f"in {thread.place} of the driver"
+    look = code_line(frame) or "the traceback of that thread"
+    advice, certainty = advice_on_text(
+        thread.exception, thread.message, (), thread.traceback
+    )
+    yield Earlier(
+        at=thread.at,
+        text=printed.text,
+        message=thread.message,
+        source=printed.source,
+        see=printed.see,
+        headline=f"{thread.exception} {where}: {short_with_paths(thread.message, 80)}",
+        grade="given",
+        advice=Advice(advice, certainty),
+        account=f"{capital(thread.place)} of the driver ended with "
+        f"{short(thread.text, 300)}{at}. Python only prints such an exception; "
+        f"{uncapitalised(verdict.cause)} Probably it waited for what that thread was to do.",
+        fix=f"Look at {look}. Store the exception and raise it again where the driver waits "
+        "(`concurrent.futures` does this for threads), and add a timeout to that wait.",
+    )
 
 
 def reused_keys(case: Case, verdict: Finding) -> Iterator[Earlier]:
