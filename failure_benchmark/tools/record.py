@@ -72,7 +72,7 @@ def _places(folder: Path) -> dict[str, str]:
     """Return what this machine has where, and what is kept instead."""
     return {
         str(folder): "/srv/store",
-        f"{ROOT}/.venvs/core": "/opt/environment",
+        sys.prefix: "/opt/environment",
         str(ROOT): "/srv/dask-blackbox",
         sys.base_prefix: "/usr/local",
         str(Path.home()): "/home/me",
