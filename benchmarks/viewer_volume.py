@@ -1,4 +1,4 @@
-"""How long the viewer's pages take with very many runs in the store.
+"""How long the viewer's pages, and `runs`, take with very many runs in the store.
 
     .venvs/core/bin/python benchmarks/viewer_volume.py [--runs 100000]
 
@@ -12,8 +12,10 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from dask_blackbox import runs as runs_of
 from dask_blackbox.layout import RunAddress, index_names, sketch_name
 from dask_blackbox.serve import create_app
 from dask_blackbox.sketch import Sketch, packed
@@ -71,6 +73,29 @@ def main() -> None:
                 print(
                     f"| `{page}` | {statistics.median(spent_on(viewer, page)):.2f} s |"
                 )
+        print_calls(folder)
+
+
+def print_calls(store: str) -> None:
+    """Print what the calls of the Python interface take."""
+    calls: dict[str, Callable[[], object]] = {
+        "list(runs(store))": lambda: list(runs_of(store)),
+        "runs(store).to_polars()": lambda: runs_of(store).to_polars(),
+        "runs(store, job='job-07').to_polars()": lambda: runs_of(
+            store, job="job-07"
+        ).to_polars(),
+        "runs(store, job='job-07').to_polars(details=True)": lambda: runs_of(
+            store, job="job-07"
+        ).to_polars(details=True),
+    }
+    print("\n| call | median of 3 |\n|---|---|")
+    for text, call in calls.items():
+        spent = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            call()
+            spent.append(time.perf_counter() - begun)
+        print(f"| `{text}` | {statistics.median(spent):.2f} s |")
 
 
 def spent_on(viewer: Served, page: str) -> list[float]:

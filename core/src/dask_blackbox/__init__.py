@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dask_blackbox.driver import Recording, recording
     from dask_blackbox.finding import Change, Evidence, Finding, Subject
     from dask_blackbox.reader import Run
+    from dask_blackbox.reader.runs import runs
 
 __all__ = [
     "Case",
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "mask_secret",
     "recording",
+    "runs",
 ]
 
 if "dask.config" in sys.modules:
@@ -60,6 +62,7 @@ _HOMES = {
     "Subject": "finding",
     "mask_secret": "capture.masked_values",
     "recording": "driver",
+    "runs": "reader.runs",
 }
 
 

@@ -106,7 +106,8 @@ def ls(
 def _entries(
     store: Store, *, job: str | None, states: Collection[str], after: float | None
 ) -> Iterator[RunEntry]:
-    from dask_blackbox.reader.run_lookup import entries, find_job, marked_runs
+    from dask_blackbox.reader.run_index import entries, marked_runs
+    from dask_blackbox.reader.run_lookup import find_job
 
     named = None if job is None else find_job(store, job)
     # Whether a run is running or lost is asked of its heartbeat, one by one.

@@ -87,7 +87,7 @@ def _runs(
     store: Store, names: tuple[str, ...], after: float
 ) -> Iterator[tuple[str, Run]]:
     from dask_blackbox.reader import Run, find_run
-    from dask_blackbox.reader.run_lookup import entries
+    from dask_blackbox.reader.run_index import entries
 
     if names:
         yield from ((name, find_run(store, name)) for name in names)

@@ -38,7 +38,8 @@ def scan(*, store_url: str | None, job: str | None) -> None:
     After a pattern was added to `blackbox.redact`, or after an upgrade. Nothing is changed:
     the last line says how to delete these runs. Exits with 3 if there are some.
     """
-    from dask_blackbox.reader.run_lookup import find_job, find_run, marked_runs
+    from dask_blackbox.reader.run_index import marked_runs
+    from dask_blackbox.reader.run_lookup import find_job, find_run
     from dask_blackbox.recorder.redact import Redactor
     from dask_blackbox.settings import setting_patterns
 

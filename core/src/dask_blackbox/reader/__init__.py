@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dask_blackbox.reader.run_lookup import RunEntry, find_run, list_runs, marked_runs
+from dask_blackbox.reader.run_index import RunEntry, list_runs, marked_runs
+from dask_blackbox.reader.run_lookup import find_run
 
 if TYPE_CHECKING:
     from dask_blackbox.reader.run import Run

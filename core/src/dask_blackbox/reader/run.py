@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,6 +17,7 @@ from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import (
     BlobNotFoundError,
+    FutureFormatError,
     MalformedRecordingError,
     RecordingError,
     RunNotFoundError,
@@ -38,12 +40,16 @@ from dask_blackbox.reader.documents import (
     url_of,
 )
 from dask_blackbox.reader.recording_tables import Frames, checksum_fits, each_blob
+from dask_blackbox.reader.run_index import marked_runs
+from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store, open_store
 
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.earlier_runs import History
+
+logger = logging.getLogger("dask_blackbox")
 
 _PAGES = bounded(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
@@ -87,6 +93,60 @@ class Run(RunTables):
             store = open_store(found[1], settings=settings)
             return cls.at(store, f"{found[2]}/")
         return cls.at(open_store(text, settings=settings), "")
+
+    @classmethod
+    def latest(
+        cls,
+        job: str | None = None,
+        store: str | os.PathLike[str] | None = None,
+        *,
+        settings: Mapping[str, object] | None = None,
+    ) -> Run:
+        """Open the newest run of a job, or of a store, that can be read.
+
+        Args:
+            job: Its name.
+            store: Its URL.  None: the setting `blackbox.store.url`.
+            settings: Take precedence over those under `blackbox.store`.
+
+        Raises:
+            ConfigurationError: if this is no URL of a store.
+            RunNotFoundError: if there is none.
+            StoreError: if the store cannot be read.
+            RecordingError: if none of them can be read.
+        """
+        return cls.newest(open_store(store, settings=settings), job, job or "latest")
+
+    @classmethod
+    def newest(cls, store: Store, job: str | None, name: str) -> Run:
+        """Open the newest run that can be read; the log names newer ones that cannot.
+
+        Args:
+            job: Of this job only.
+            name: What somebody called it.
+
+        Raises:
+            StoreError: if the store cannot be read.
+            RecordingError: if there is none, or none of them can be read.
+        """
+        deleted, first = False, None
+        for entry in marked_runs(store, job=job):
+            # A marker may outlive its recording, which a person or a lifecycle rule deleted.
+            try:
+                with reading(entry.address):
+                    return cls.at(store, entry.address)
+            except RunNotFoundError:
+                deleted = True
+            except (FutureFormatError, MalformedRecordingError) as error:
+                logger.warning(
+                    "%s: %s; the run before it is read instead",
+                    entry.address.name,
+                    error,
+                )
+                first = first or error
+        if first is not None:
+            raise first
+        raise RunNotFoundError(name, store.url, deleted=deleted)
 
     @classmethod
     def at(cls, store: Store, where: RunAddress | str) -> Run:

@@ -1,106 +1,26 @@
-"""Lists the runs of a store, newest first, and resolves what users type to one of them.
+"""Resolves what users type to a run of a store.
 
-A listing is cheap, however many runs there are; what opens a run (polars) is loaded when one is
-opened.
+What opens a run (polars) is loaded when one is opened.
 """
 
 from __future__ import annotations
 
 import difflib
-import logging
 from collections.abc import Iterator
-from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import (
     AmbiguousRunError,
-    FutureFormatError,
-    MalformedRecordingError,
     RunNotFoundError,
 )
-from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
+from dask_blackbox.layout import RunAddress, read_index_name, safe
 from dask_blackbox.patterns import bounded
-from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
-from dask_blackbox.reader.unreadable import reading
+from dask_blackbox.reader.run_index import marked_runs
 from dask_blackbox.store import Store
 
 if TYPE_CHECKING:
     from dask_blackbox.reader.run import Run
-
-logger = logging.getLogger("dask_blackbox")
-
-_ORDER = ("running", "lost", "aborted", "failed", "succeeded")
-"""States from the earliest that a run reaches to the last."""
-
-
-class RunEntry(NamedTuple):
-    """A run as the index knows it.
-
-    Attributes:
-        address: Its job, run id (both in their safe forms) and attempt.
-        started: Epoch seconds.
-        state: Of a run without an end: `running`, or `lost` by its heartbeat.
-        url: The address of its recording.
-    """
-
-    address: RunAddress
-    started: float
-    state: RunState
-    url: str
-
-
-def list_runs(
-    store: Store, *, job: str | None = None, limit: int | None = 20
-) -> list[RunEntry]:
-    """Return the newest runs of a store, or of one job of it, newest first.
-
-    Raises:
-        StoreError: if the store cannot be listed.
-    """
-    return list(islice(entries(store, job=job), limit))
-
-
-def entries(store: Store, *, job: str | None = None) -> Iterator[RunEntry]:
-    """Yield the runs of a store, newest first; stopping early costs nothing more."""
-    for entry in marked_runs(store, job=job):
-        if entry.state == "running":
-            yield entry._replace(state=_living(store, entry.address, entry.started))
-        else:
-            yield entry
-
-
-def marked_runs(
-    store: Store, *, job: str | None = None, after: RunEntry | None = None
-) -> Iterator[RunEntry]:
-    """Yield the runs as the index alone knows them: a lost one as `running`.
-
-    Nothing is read but names, so that a page of a viewer is one listing.
-
-    Args:
-        job: Of this job only.
-        after: Those that come after this one.
-    """
-    prefix = f"index/jobs/{safe(job)}/" if job else "index/all/"
-    # No state sorts after `~`, so that all markers of the run itself are passed over.
-    last = index_names(after.address, after.started, "~") if after else ("", "")
-    names = store.names(prefix, after=last[1 if job else 0])
-    marked = (entry for name in names if (entry := read_index_name(name)))
-    # Markers of one run stand together: they differ in their last word only.
-    for (address, started_ms), markers in groupby(marked, key=lambda entry: entry[:2]):
-        state = max((marker.state for marker in markers), key=_rank)
-        url = url_of(store, address.folder)
-        yield RunEntry(address, started_ms / 1000, cast("RunState", state), url)
-
-
-def _rank(state: str) -> int:
-    return _ORDER.index(state) if state in _ORDER else -1
-
-
-def _living(store: Store, address: RunAddress, started: float) -> RunState:
-    seen = last_heartbeat(store, address.folder) or started
-    return "lost" if is_silent(store, seen) else "running"
-
 
 _URL = bounded(r"[A-Za-z0-9+]+://|/|~|\.\.?/|(?:.*/)?runs/job=")
 _MOST = 10
@@ -254,7 +174,9 @@ def _alike(typed: str, known: list[str]) -> list[str]:
 def _opened(store: Store, candidate: _Candidate, name: str) -> Run:
     job, run, attempt = candidate
     if job is None or run is None:
-        return _newest(store, job, name)
+        from dask_blackbox.reader.run import Run
+
+        return Run.newest(store, job, name)
     if attempt is None:
         attempts = _attempts(store, job, run)
         if not attempts:
@@ -267,26 +189,6 @@ def _run_at(store: Store, address: RunAddress) -> Run:
     from dask_blackbox.reader.run import Run
 
     return Run.at(store, address)
-
-
-def _newest(store: Store, job: str | None, name: str) -> Run:
-    """Return the newest run that can be read; the log names newer ones that cannot."""
-    deleted, first = False, None
-    for entry in marked_runs(store, job=job):
-        # A marker may outlive its recording, which a person or a lifecycle rule deleted.
-        try:
-            with reading(entry.address):
-                return _run_at(store, entry.address)
-        except RunNotFoundError:
-            deleted = True
-        except (FutureFormatError, MalformedRecordingError) as error:
-            logger.warning(
-                "%s: %s; the run before it is read instead", entry.address.name, error
-            )
-            first = first or error
-    if first is not None:
-        raise first
-    raise RunNotFoundError(name, store.url, deleted=deleted)
 
 
 def _newest_address(store: Store, job: str | None, name: str) -> RunAddress:

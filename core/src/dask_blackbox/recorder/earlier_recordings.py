@@ -26,7 +26,7 @@ from dask_blackbox.reader.documents import (
     read_ending,
     read_manifest,
 )
-from dask_blackbox.reader.run_lookup import marked_runs
+from dask_blackbox.reader.run_index import marked_runs
 from dask_blackbox.recorder.orphaned_clusters import (
     STILL_CONNECTED,
     OwnedCluster,
