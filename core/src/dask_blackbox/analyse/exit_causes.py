@@ -206,7 +206,10 @@ def _unless_managed(
     silence = units_of(run).silence(manager)
     unit = units_of(run).of_worker(death.address, death.name)
     if not silence and unit is not None and unit.state is not None:
-        silence = f"{manager} reports its {unit.word} {unit.id} as {unit.state.state}"
+        reason = f" ({short(unit.state.reason, 120)})" if unit.state.reason else ""
+        silence = (
+            f"{manager} reports its {unit.word} {unit.id} as {unit.state.state}{reason}"
+        )
     silence = silence or f"{manager} knows nothing of its job"
     because += f"; why is unknown, because {silence}"
     return ExitCause(slug, "medium", because)

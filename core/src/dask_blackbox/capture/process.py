@@ -98,7 +98,7 @@ def image_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-UNIT_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID", "JOB_ID")
+UNIT_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID")
 """Environment variables in which cluster managers name the unit that a process runs in."""
 _LONGEST_UNIT, _LONGEST_HOST_NAME = 64, 63
 
@@ -113,6 +113,10 @@ def named_units(environ: Mapping[str, str]) -> dict[str, str]:
         for name in UNIT_VARIABLES
         if environ.get(name)
     }
+    if environ.get("JOB_ID") and environ.get("SGE_TASK_ID"):
+        named["SGE_JOB_ID"] = environ["JOB_ID"][
+            :_LONGEST_UNIT
+        ]  # others use this name too
     pod = environ.get("HOSTNAME", "")
     if environ.get("KUBERNETES_SERVICE_HOST") and 0 < len(pod) < _LONGEST_HOST_NAME:
         named["KUBERNETES_POD"] = pod

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from dask_blackbox.managers.base import Manager
 from dask_blackbox.managers.kubernetes import KUBERNETES
+from dask_blackbox.managers.queues import QUEUES
 from dask_blackbox.managers.slurm import SLURM
 
-MANAGERS: tuple[Manager, ...] = (SLURM, KUBERNETES)
+MANAGERS: tuple[Manager, ...] = (SLURM, *QUEUES, KUBERNETES)
 """The managers that are asked."""
 
 __all__ = [
@@ -40,7 +41,7 @@ def unit_named_in(variables: Mapping[str, str]) -> tuple[Manager, str] | None:
     """Return the manager and the unit that environment variables name; None: none."""
     for each in MANAGERS:
         if unit := variables.get(each.variable):
-            return each, unit
+            return each, each.id_of(unit)
     return None
 
 
@@ -54,5 +55,5 @@ def unit_of_host(host: Mapping[str, object]) -> tuple[Manager, str] | None:
     for each in (host, *(within if isinstance(within, list) else ())):
         for manager in MANAGERS if isinstance(each, dict) else ():
             if each.get("kind") == manager.kind and each.get(manager.fact):
-                return manager, str(each[manager.fact])
+                return manager, manager.id_of(str(each[manager.fact]))
     return None

@@ -140,7 +140,10 @@ def _output(
     text = out[:_MOST_OUTPUT].decode("utf-8", "replace")
     if asking.returncode == 0:
         return text, ""
-    lines = complaint[:_MOST_OUTPUT].decode("utf-8", "replace").strip().splitlines()
+    said = complaint[:_MOST_OUTPUT].decode("utf-8", "replace").strip()
+    if question.absent and question.absent in said:
+        return text, ""
+    lines = said.splitlines()
     why = f": {lines[-1][:_LONGEST_ERROR]}" if lines else ""
     return text, f"`{program}` failed with exit code {asking.returncode}{why}"
 

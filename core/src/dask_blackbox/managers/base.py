@@ -28,6 +28,7 @@ class Question(NamedTuple):
         most: How many units it is asked for at once.
         wanted: Whether a unit needs this question, as the questions before it answered.
         environment: Variables that it needs.
+        absent: Part of its message that it does not know a unit, which is no failure.
     """
 
     command: tuple[str, ...]
@@ -36,6 +37,7 @@ class Question(NamedTuple):
     most: int = 200
     wanted: Callable[[UnitState | None], bool] = lambda known: known is None
     environment: Mapping[str, str] = {}
+    absent: str = ""
 
     def arguments(self, units: Sequence[str]) -> list[str]:
         """Return the command that asks for some units."""
@@ -62,6 +64,8 @@ class Manager(Protocol):
         questions: What it is asked, the best first.
         pending: What the states of a unit begin with that has not started.
         limit: The manager's name of the time limit of a unit.
+        cancel: The command with which people end a unit.
+        tell: The command that says what became of one.
     """
 
     @property
@@ -91,6 +95,15 @@ class Manager(Protocol):
     @property
     def limit(self) -> str: ...
 
+    @property
+    def cancel(self) -> str: ...
+
+    @property
+    def tell(self) -> str: ...
+
+    def id_of(self, text: str) -> str:
+        """Return the id of a unit from what a variable says."""
+
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
 
@@ -115,6 +128,9 @@ class JobQueue:
         fact: As in `Manager`.
         unit: As in `Manager`.
         limit: As in `Manager`.
+        cancel: As in `Manager`.
+        tell: As in `Manager`.
+        cut: What follows an id in the variable, from this on (the name of a server).
         lasting: What the states of a unit begin with that has not ended.
         files: Patterns of the names of its logs; `{id}` is the unit's.
     """
@@ -122,14 +138,21 @@ class JobQueue:
     name: str
     kind: str
     clusters: tuple[str, ...]
-    variable: str
     questions: tuple[Question, ...]
     pending: tuple[str, ...]
     limit: str
+    cancel: str
+    tell: str
+    variable: str = ""
+    cut: str = ""
     fact: str = "job_id"
     unit: str = "job"
     lasting: tuple[str, ...]
     files: tuple[str, ...]
+
+    def id_of(self, text: str) -> str:
+        """Return the id of a unit from what a variable says."""
+        return text.partition(self.cut)[0] if self.cut else text
 
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
@@ -144,8 +167,8 @@ class JobQueue:
         """Return where the log of a unit may be, the likeliest first."""
         found = [Path(state.log)] if state is not None and state.log else []
         number = _NUMBER.match(unit)
-        ids = {unit, number[0]} if number else {unit}
-        names = [each.replace("{id}", re.escape(i)) for each in self.files for i in ids]
+        ids = dict.fromkeys((unit, number[0] if number else unit))
+        names = [each.replace("{id}", re.escape(i)) for i in ids for each in self.files]
         listed = _some_names(folder)
         for pattern in names:
             found += [folder / each for each in listed if re.fullmatch(pattern, each)]

@@ -154,6 +154,8 @@ SLURM = JobQueue(
     clusters=("SLURMCluster",),
     variable="SLURM_JOB_ID",
     limit="--time",
+    cancel="scancel",
+    tell="scontrol show job JOBID",
     questions=(
         Question(
             (
@@ -169,6 +171,7 @@ SLURM = JobQueue(
             separator="",
             most=1,
             environment=_EPOCH,
+            absent="Invalid job id",
         ),
         Question(
             (

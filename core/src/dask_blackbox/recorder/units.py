@@ -48,7 +48,6 @@ AT_THE_END = 6.0
 _UNIMPORTANT = 1.0  # seconds at the end, if nothing has died
 _ARRIVAL, _DEATH = 10.0, 1.0
 _MOST_OF_MISSING, _MOST_OF_LOST = 6, 3  # times that one unit is asked for
-_CONTINUE = ("RUNNING", "COMPLETING")
 _MOST_UNITS, _MOST_LOGS = 2_000, 50
 
 
@@ -321,10 +320,11 @@ class UnitWatch:
         """Return whether to read a unit's log: once, after an end that is to be explained."""
         if unit.logged or unit.group or self._logs >= _MOST_LOGS:
             return False
-        # A manager that does not answer is no reason to wait for it.
         state = unit.state.state if unit.state is not None else ""
-        known = self._ended_run or not state.startswith(_CONTINUE)
-        return known and (unit.lost or (unit.missing and state != "PENDING"))
+        waits = bool(state) and state.startswith(unit.manager.pending)
+        # A manager that does not answer is no reason to wait for it.
+        known = self._ended_run or unit.over or waits or not state
+        return known and (unit.lost or (unit.missing and not waits))
 
     def _report(self, event: Event) -> None:
         if isinstance(event, UnitState):

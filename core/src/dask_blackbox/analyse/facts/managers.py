@@ -10,11 +10,6 @@ _WITHOUT = ("Cluster", "LocalCluster", "LocalCUDACluster", "SpecCluster", "SSHCl
 """Cluster objects that start processes themselves, or that do not name their kind."""
 
 _NAMES = {
-    "PBSCluster": "PBS",
-    "LSFCluster": "LSF",
-    "SGECluster": "Grid Engine",
-    "OARCluster": "OAR",
-    "HTCondorCluster": "HTCondor",
     "KubeCluster": "Kubernetes",
     "HelmCluster": "Kubernetes",
     "GatewayCluster": "dask-gateway",

@@ -34,12 +34,22 @@ UnitEnding = Literal[
 _STATES: tuple[tuple[UnitEnding, str], ...] = (
     (
         "time-limit",
-        r"\b(?:TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT|DeadlineExceeded)\b",
+        r"\b(?:TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT|DeadlineExceeded|WALLTIME)\b",
     ),
-    ("memory", r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT|OOMKilled)\b"),
+    (
+        "time-limit",
+        r"\bexceeded resource walltime|JOB_EXEC_KILL_WALLTIME|exceeded allowed (?:job|execute) duration",
+    ),
+    (
+        "memory",
+        (
+            r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT|OOMKilled|JOB_EXEC_KILL_V?MEM)\b|"
+            r"\bexceeded resource v?mem\b|gone over (?:cgroup )?memory limit|out-of-memory event"
+        ),
+    ),
     (
         "preempted",
-        r"\b(?:PREEMPTED|TERM_PREEMPT|Preempted|Preempting|PreemptionBy\w{1,20})\b",
+        r"\b(?:PREEMPTED|TERM_PREEMPT|Preempted|Preempting|PreemptionBy\w{1,20}|BESTEFFORT_KILL)\b",
     ),
     (
         "node-failed",
@@ -61,8 +71,11 @@ _LINES: tuple[tuple[UnitEnding, str], ...] = (
     ("node-failed", r"CANCELLED AT \S+ DUE TO NODE FAIL"),
 )  # fmt: skip
 _CANCELLED = (
-    r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN|Deleted)\b"
+    r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN|Deleted|"
+    r"REMOVED|FRAG_JOB_REQUEST)\b|\bFINISHED terminated$"
 )
+_ONE_OF_ITS_LIMITS = r"\benforced h_rt, h_cpu, or h_vmem limit"
+"""Grid Engine ended a unit at a limit, and does not say which."""
 _APART = 120.0
 """Seconds between the end of a worker and that of its unit, which may have to be killed."""
 _SILENT = 60.0
@@ -115,10 +128,22 @@ class Unit:
         for ending, pattern in _STATES if self.over else ():
             if bounded(pattern).search(said):
                 return ending
+        if self.over and bounded(_ONE_OF_ITS_LIMITS).search(said):
+            return self._limit_met
         for ending, pattern in _LINES:
             if self._line_of(pattern):
                 return ending
         return "cancelled" if self.over and bounded(_CANCELLED).search(said) else None
+
+    @property
+    def _limit_met(self) -> UnitEnding | None:
+        """Which limit it had reached, as far as its own figures say; None: they do not."""
+        state, lasted = self.state, self.lasted or 0.0
+        if state is None:
+            return None
+        if state.memory_limit and (state.memory or 0) >= state.memory_limit:
+            return "memory"
+        return "time-limit" if state.time_limit and lasted >= state.time_limit else None
 
     def until(self, at: float) -> Unit:
         """Return it as it was at the end that is nearest to a moment: it may have several."""

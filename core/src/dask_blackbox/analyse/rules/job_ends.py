@@ -15,6 +15,8 @@ from dask_blackbox.analyse.worker_memory import memory_need
 from dask_blackbox.events import UnitState
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import duration, listed, need, short, size
+from dask_blackbox.managers import manager_named
+from dask_blackbox.managers.slurm import SLURM
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 
@@ -248,17 +250,19 @@ def WORKER_CANCELLED(case: Case) -> Iterator[Finding]:
         remedy=_OF_DELETED
         if _are_pods(units)
         else (
-            f"{_ask(by)} The tasks are not at fault; a retry helps unless the jobs are "
+            f"{_ask(by, manager)} The tasks are not at fault; a retry helps unless the jobs are "
             "cancelled again."
         ),
     )
 
 
-def _ask(by: Sequence[str]) -> str:
+def _ask(by: Sequence[str], manager: str) -> str:
     if by:
         return f"Ask {listed(by)} why the jobs were cancelled."
+    known = manager_named(manager)
+    command = f" (`{known.cancel}`)" if known is not None else ""
     return (
-        "Find out who cancelled the jobs: a person (`scancel`), an administrator, or a "
+        f"Find out who cancelled the jobs: a person{command}, an administrator, or a "
         "script that cleans up."
     )
 
@@ -286,23 +290,28 @@ def WORKER_NODE_FAILED(case: Case) -> Iterator[Finding]:
         how=f"because a node of {jobs(units)} failed"
         + (f": {listed(nodes)}" if nodes else ""),
         remedy="The tasks are not at fault, and a retry helps. If it is the same node "
-        f"again, exclude it ({_exclude(nodes, pods=_are_pods(units))}) and report it to the "
+        f"again, exclude it{_exclude(nodes, units)} and report it to the "
         "administrators.",
     )
 
 
-def _exclude(nodes: Sequence[str], *, pods: bool) -> str:
+def _exclude(nodes: Sequence[str], units: Sequence[Unit]) -> str:
     node = nodes[0] if nodes else "NODE"
-    if pods:
-        return f"`kubectl cordon {node}`"
-    return f"`job_extra_directives=['--exclude={node}']`"
+    if _are_pods(units):
+        return f" (`kubectl cordon {node}`)"
+    if units and units[-1].manager == SLURM.name:
+        return f" (`job_extra_directives=['--exclude={node}']`)"
+    return ""
 
 
 # workers-pending
 
 _WAITS_FOR: tuple[tuple[str, str, str, RetryAdvice], ...] = (
     (
-        r"Resources|Priority",
+        (
+            r"Resources|Priority|dropped because of overload or full|^Not Running: Insufficient|"
+            r"[Jj]ob slot|Not enough"
+        ),
         "other jobs have the nodes, or come first",
         (
             "Wait longer (`wait_for_workers(timeout=…)`, or start with fewer workers), or ask "
@@ -311,11 +320,14 @@ _WAITS_FOR: tuple[tuple[str, str, str, RetryAdvice], ...] = (
         "transient",
     ),
     (
-        r"PartitionDown|PartitionInactive|ReqNodeNotAvail|NodeDown",
-        "the partition or its nodes are down",
+        (
+            r"PartitionDown|PartitionInactive|ReqNodeNotAvail|NodeDown|because it is disabled|"
+            r"Queue not started|inactivated|[Cc]losed by|queue is closed"
+        ),
+        "the partition or queue, or its nodes, are down",
         (
             "Use another partition (`queue=`), or wait until the administrators bring it up "
-            "(`sinfo` shows its state)."
+            "(`sinfo` or `qstat -f` shows its state)."
         ),
         "environment",
     ),
@@ -326,17 +338,35 @@ _WAITS_FOR: tuple[tuple[str, str, str, RetryAdvice], ...] = (
         "environment",
     ),
     (
-        r"JobHeld|Dependency|BeginTime|Reservation",
+        r"JobHeld|Dependency|BeginTime|Reservation|in hold state|[Jj]ob held|suspended",
         "the job is held, or may not start yet",
-        "Release the jobs (`scontrol release`), or remove the directive that holds them.",
+        "Release the jobs, or remove the directive that holds them.",
         "environment",
     ),
     (
-        r"PartitionConfig|PartitionNodeLimit|PartitionTimeLimit|BadConstraints",
+        r"offers only",
+        "no host has as much of that as the jobs ask for, at least now",
+        "Ask for less (`resource_spec=`, `memory=`), or wait if other jobs use it.",
+        "unknown",
+    ),
+    (
+        (
+            r"PartitionConfig|PartitionNodeLimit|PartitionTimeLimit|BadConstraints|"
+            r"Can Never Run|requirements? not satisfied|no match found"
+        ),
         "no node or partition can give what the jobs ask for",
         (
             "Ask for less (`cores=`, `memory=`, `walltime=`), or use another partition "
             "(`queue=`): as they are, these jobs never start."
+        ),
+        "environment",
+    ),
+    (
+        r"unable to|can't|No such file|less than minimum",
+        "it could not be started",
+        (
+            "Correct what the jobs ask for: the folder, the shell or the user of the job is "
+            "not there on the node. `print(cluster.job_script())` shows the job."
         ),
         "environment",
     ),
@@ -365,7 +395,7 @@ def WORKERS_PENDING(case: Case) -> Iterator[Finding]:
     which = jobs(waiting)
     yield WORKERS_PENDING.found(
         f"Workers did not arrive because {which} {'were' if len(waiting) > 1 else 'was'} "
-        f"pending ({reason or 'no reason given'})",
+        f"pending ({short(reason, 90) or 'no reason given'})",
         cause=f"{which}, which would run workers, had not started when the driver stopped "
         f"waiting: {waiting[-1].manager} reported them as pending, {why}.",
         remedy=remedy,

@@ -60,6 +60,7 @@ from dask_blackbox.formatting import (
     size,
     uncapitalised,
 )
+from dask_blackbox.managers import manager_named
 from dask_blackbox.run_tables import FINISHED, epoch
 
 # worker-memory-limit
@@ -606,19 +607,20 @@ def _ask(manager: str, deaths: Sequence[WorkerExit]) -> str:
     hosts = listed(sorted({death.host for death in deaths if death.host}))
     return (
         f"Find out from {manager} why it ended the job or pod of these workers"
-        f"{f' on {hosts}' if hosts else ''}: {_REASONS}.{_HOW_TO_ASK.get(manager, '')} "
+        f"{f' on {hosts}' if hosts else ''}: {_REASONS}.{_how_to_ask(manager)} "
         "After a time limit or a memory limit, a retry fails again: raise that limit, or make "
         "tasks smaller. After preemption or a failed node, a retry helps."
     )
 
 
-_HOW_TO_ASK = {
-    "Slurm": (
-        " The last lines of the job's own log (`slurm-JOBID.out`, in the cluster's "
-        "`log_directory`) say it, and `sacct --jobs JOBID` or `scontrol show job JOBID`."
-    ),
-    "Kubernetes": " `kubectl describe pod` says it.",
-}
+def _how_to_ask(manager: str) -> str:
+    known = manager_named(manager)
+    log = (
+        " The last lines of the job's own log (in the cluster's `log_directory`) may say it."
+        if known is not None and known.unit == "job"
+        else ""
+    )
+    return f"{log} `{known.tell}` says it." if known is not None else ""
 
 
 # worker-host-lost
