@@ -96,6 +96,58 @@ def test_what_other_tasks_were_to_deliver_makes_a_symptom_less_sure() -> None:
     )
 
 
+def driver_verdict(*pieces: Piece) -> Finding:
+    """Return the verdict on a run whose driver raised at a line of its own, as tasks had finished."""
+    trace = 'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 6, in total\n    rows["price"]\nKeyError: \'price\''
+    raised = an_exception("KeyError", "'price'", traceback=trace)
+    return the_verdict(a_run(WORKER, a_task("load-3"), *pieces, failed_with(raised)))
+
+
+def test_a_key_that_the_driver_lacks_is_proved_by_its_line() -> None:
+    found = driver_verdict()
+
+    assert found.confidence == "high"
+    assert "not why" not in found.cause
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        pytest.param(
+            a_failed_task("load-4", "ValueError", "bad row", outcome="retried"),
+            id="a task failed at first",
+        ),
+        pytest.param(a_task("load-5", typename="NoneType"), id="a task returned None"),
+    ],
+)
+def test_a_task_that_may_not_have_delivered_makes_a_missing_key_less_sure(
+    lead: Piece,
+) -> None:
+    found = driver_verdict(lead)
+
+    assert found.confidence == "medium"
+    assert "not why" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("frame", "confidence"),
+    [
+        ('File "/jobs/nightly.py", line 1, in <module>', "high"),
+        ('File "/lib/site-packages/distributed/client.py", line 9, in gather', "low"),
+    ],
+    ids=["outside Dask", "in a call of Dask"],
+)
+def test_an_error_outside_dask_is_the_drivers_also_without_a_cluster(
+    frame: str, confidence: str
+) -> None:
+    trace = f"Traceback (most recent call last):\n  {frame}\n    import a\nModuleNotFoundError: No module named 'a'"
+    raised = an_exception("ModuleNotFoundError", "No module named 'a'", traceback=trace)
+
+    found = the_verdict(a_run(failed_with(raised), recorded=False))
+
+    assert (found.rule, found.confidence) == ("driver-exception", confidence)
+
+
 @pytest.mark.parametrize("level", ["INFO:shop:", "[INFO] ", "DEBUG "])
 def test_what_the_job_calls_information_begins_no_headline(level: str) -> None:
     line = a_log_line(

@@ -20,7 +20,7 @@ import msgspec
 import polars as pl
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.alternatives import RejectedCause, rejected_causes
-from dask_blackbox.analyse.facts.executions import completed
+from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.cli.why import why_text
 from dask_blackbox.manifest import Ending, Manifest

@@ -5,7 +5,7 @@ Nothing is ever filled in from the reader's own machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Self, TypeVar, cast
 
@@ -96,13 +96,12 @@ class RunTables:
             last_heartbeat=self.last_heartbeat,
         )
 
-    def with_tasks(self, tasks: pl.DataFrame) -> RunTables:
-        """Return this run with another table of tasks."""
-        frames = {**self._frames, "tasks": tasks}
+    def with_tables(self, tables: Mapping[str, pl.DataFrame]) -> RunTables:
+        """Return this run with other tables of these names."""
         run = RunTables(
             self.manifest,
             self.ending,
-            frames,
+            {**self._frames, **tables},
             url=self.url,
             damaged=self.damaged,
             last_heartbeat=self.last_heartbeat,

@@ -44,8 +44,7 @@ from dask_blackbox.analyse.failures import (
     TaskFailure,
     failures_of,
     none_result_behind,
-    returned_error_of,
-    unreported_failures,
+    only_of_driver,
 )
 from dask_blackbox.analyse.frames import (
     classes_of,
@@ -300,15 +299,8 @@ class Case:
     @_fact
     def failures(self) -> tuple[TaskFailure, ...]:
         """The tasks that raised, by time."""
-        known, returned = (
-            failures_of(self.run),
-            returned_error_of(self.run, self.outcome),
-        )
-        found = (
-            *known,
-            *unreported_failures(self.run, known),
-            *filter(None, [returned]),
-        )
+        known = failures_of(self.run)
+        found = (*known, *only_of_driver(self.run, known, self.outcome))
         return tuple(sorted(found, key=lambda each: each.at))
 
     @_fact

@@ -321,6 +321,22 @@ _FUNCTION = bounded(r"^(?:mixed_)?batch_of_(?P<name>.+)_\d+_calls$")
 _FRAME = bounded(r'File "[^"]+", line \d+, in (?P<name>\S+)')
 
 
+def only_of_driver(
+    run: RunTables, known: Sequence[TaskFailure], outcome: Outcome
+) -> tuple[TaskFailure, ...]:
+    """Return the failed tasks of which only the driver reported.
+
+    Args:
+        run: The run.
+        known: Those that the cluster reported.
+        outcome: What ended the driver's work.
+    """
+    returned = returned_error_of(run, outcome)
+    found = (*unreported_failures(run, known), *filter(None, [returned]))
+    keys = {each.key for each in known}
+    return tuple(each for each in found if each.key not in keys)
+
+
 def unreported_failures(
     run: RunTables, known: Sequence[TaskFailure]
 ) -> tuple[TaskFailure, ...]:

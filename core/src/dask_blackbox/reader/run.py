@@ -213,25 +213,35 @@ class Run(RunTables):
         return state_of(self)
 
     @cached_property
-    def _tasks(self) -> pl.DataFrame:
-        from dask_blackbox.analyse.facts.executions import completed
-
+    def _stored_tasks(self) -> pl.DataFrame | None:
+        """The table of tasks as it was completed before it was written; None if it is not stored."""
         frames = self._frames
-        stored = frames.stored("tasks") if isinstance(frames, Frames) else None
-        if stored is not None:
-            return stored  # it was completed before it was written
+        return frames.stored("tasks") if isinstance(frames, Frames) else None
+
+    @cached_property
+    def _completed(self) -> RunTables:
+        from dask_blackbox.analyse.complete_tables import completed
+
         recorded = RunTables(
-            self.manifest, self.ending, frames, last_heartbeat=self.last_heartbeat
+            self.manifest, self.ending, self._frames, last_heartbeat=self.last_heartbeat
         )
-        tasks = [recorded.tasks]
-        with guard("what ended with its worker"):
-            tasks.append(completed(recorded).tasks)
-        return tasks[-1]
+        runs = [recorded]
+        with guard("rows of tasks from several reports"):
+            runs.append(completed(recorded))
+        return runs[-1]
 
     @property
     def tasks(self) -> pl.DataFrame:
         """One row per execution of a task that ended, also with its worker."""
-        return self._tasks
+        stored = self._stored_tasks
+        return self._completed.tasks if stored is None else stored
+
+    @property
+    def errors(self) -> pl.DataFrame:
+        """One row per exception of a task, retried attempts included."""
+        if self._stored_tasks is None:
+            return self._completed.errors
+        return super().errors
 
     @cached_property
     def workers(self) -> pl.DataFrame:

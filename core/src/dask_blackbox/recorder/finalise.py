@@ -17,7 +17,7 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.analyse.facts.executions import completed
+from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.card_data import Overview, RunState
 from dask_blackbox.errors import BlackboxError
@@ -212,7 +212,7 @@ def _read_back(
         url=opening.links.get("recording"),  # commands name the run by it
         damaged=damaged,
     )
-    with guard("what ended with its worker"):
+    with guard("rows of tasks from several reports"):
         run = completed(run)
     rows = {name: getattr(run, name).height for name in sorted(frames)}
     ending = msgspec.structs.replace(ending, rows=rows)

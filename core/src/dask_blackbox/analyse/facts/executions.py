@@ -65,14 +65,6 @@ def executions_of(run: RunTables) -> pl.DataFrame:
     return run.once(_executions)
 
 
-def completed(run: RunTables) -> RunTables:
-    """Return a run whose table of tasks has a row for each execution that ended with its worker.
-
-    As it is stored, read and diagnosed.
-    """
-    return run.with_tasks(executions_of(run).select(run.tasks.columns))
-
-
 def counts_of(run: RunTables) -> Counts:
     """Return how many executions the run had, by outcome."""
     return run.once(_counts)

@@ -183,8 +183,11 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     forked = forks[-1] if forks else None
     local = not case.recorded_cluster and came_from_a_local_task(trace)
     returned = _RESULT in exception.bases
-    known = case.recorded_cluster or local or returned
+    own = raised_outside_dask(trace)
+    known = case.recorded_cluster or local or returned or own
     then = _RETURNED if returned else _RAN_LOCALLY if local else _tasks_then(case)
+    if then == _UNRECORDED and own:
+        then = "No cluster was recorded, and no call to Dask had a part in the error"
     where = "a task of Dask's local scheduler" if local else "the driver"
     found = DRIVER_EXCEPTION.found(
         f"{name} in {where}: {short_with_paths(message, 80) or _line_of(exception)}".rstrip(
@@ -396,12 +399,14 @@ _RAN_LOCALLY = (
     "them is recorded"
 )
 
+_UNRECORDED = "No cluster was recorded: the error may have come from a task"
+
 _RETURNED = "The job's function had returned by then"
 
 
 def _tasks_then(case: Case) -> str:
     if not case.recorded_cluster:
-        return "No cluster was recorded: the error may have come from a task"
+        return _UNRECORDED
     if not case.run.of(GraphUpdated) and not len(case.run.tasks):
         return "No graph had reached a scheduler yet"
     if failures := case.unhandled_failures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import polars as pl
@@ -52,7 +53,7 @@ def _what_made_it(case: Case) -> str:
     if _says_why(case):
         return ""
     if failure is None:
-        if tasks.filter(FINISHED).is_empty():
+        if tasks.filter(FINISHED).is_empty() or not _has_lead(case):
             return ""
         return "the reason may be in the results or files of earlier tasks"
     own = tasks.filter(pl.col("key") == failure.key)["last_input"].drop_nulls()
@@ -62,6 +63,22 @@ def _what_made_it(case: Case) -> str:
     if not maker:
         return "the reason may be in its input, which no recorded task produced"
     return f"the reason may be in '{maker}', which produced its input"
+
+
+def _has_lead(case: Case) -> bool:
+    """Return whether a task has shown that something was wrong with what it delivered."""
+    run = case.run
+    warned = run.logs.filter(
+        pl.col("key").is_not_null() & (pl.col("level") >= logging.WARNING)
+    )
+    none = run.tasks.filter(FINISHED & (pl.col("typename") == "NoneType"))["prefix"]
+    others = run.tasks.filter(FINISHED & (pl.col("typename") != "NoneType"))["prefix"]
+    return bool(
+        case.deaths
+        or not run.errors.is_empty()
+        or not warned.is_empty()
+        or {*none} & {*others}
+    )
 
 
 def _says_why(case: Case) -> bool:
