@@ -40,7 +40,7 @@ _PRINTED = re.compile(
 _SYNOPSIS = re.compile(r"[\[\]…|<>]|\b[A-Z]{2,}\b|\.\.\.|^dask blackbox VERB")
 _OF_HOSTS = frozenset(("prefect",))
 """Verbs that a host's package adds: they are tested in its own environment."""
-_STARTS = frozenset(("run", "record", "serve", "sync", "replay"))
+_STARTS = frozenset(("run", "record", "serve", "mcp", "sync", "replay"))
 """Verbs that start processes or ask: others' tests run them; here they are parsed."""
 
 

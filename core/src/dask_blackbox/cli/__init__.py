@@ -34,6 +34,7 @@ VERBS = {
     "rules": "List the rules, or show one.",
     "scan": "Find what today's patterns would mask in stored runs.",
     "serve": "Browse the runs of a store.",
+    "mcp": "Let coding assistants read the runs of a store.",
     "sync": "Upload the recordings in this machine's spool.",
     "rm": "Delete a run or a job from a store.",
     "prune": "Delete old runs.",

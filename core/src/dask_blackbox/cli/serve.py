@@ -8,12 +8,18 @@ import secrets
 import socket
 from contextlib import suppress
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 import click
 
 from dask_blackbox.cli.options import Verb, opened_store, store_option
 from dask_blackbox.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from starlette.types import ASGIApp
 
 _SHORTEST = 16
 
@@ -68,41 +74,56 @@ def serve(
         raise ConfigurationError(
             f"the viewer needs {' and '.join(lacking)}: pip install 'dask-blackbox[serve]'"
         )
-    import uvicorn
-
     from dask_blackbox.serve import create_app
     from dask_blackbox.serve.app import RequestTimeoutProtocol
 
     store = opened_store(store_url)
     # What is wrong with the store is said now, not on the first page.
     next(iter(store.names("index/", limit=1)), None)
-    token = _token() if with_token else None
+    token = access_token() if with_token else None
     if token is None and not _is_loopback(host):
         click.echo(
             f"There is no login: anyone who can reach {host} can read these "
             "recordings. Put it behind a server that authenticates users.",
             err=True,
         )
-    _log_requests()
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
         asked = "" if token is None else f"?{urlencode({'token': token})}"
         click.echo(f"Runs of {store.url}: {url}{asked}  (end with Ctrl-C)")
-        hosts = ["localhost", host, socket.gethostname(), socket.getfqdn(), *names]
-        settings = uvicorn.Config(
-            create_app(store, hosts=hosts, token=token),
-            http=RequestTimeoutProtocol,
-            log_level="warning",
-            access_log=False,  # that one would log the token
-            server_header=False,
-        )
-        # uvicorn ends in good order and then raises the Ctrl-C once more.
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(settings).run(sockets=[listener])
+        app = create_app(store, hosts=hosts_of(host, names), token=token)
+        run_app(app, listener, http=RequestTimeoutProtocol)
 
 
-def _token() -> str:
+def hosts_of(host: str, names: tuple[str, ...]) -> list[str]:
+    """Return the names under which what listens on `host` may be asked for."""
+    return ["localhost", host, socket.gethostname(), socket.getfqdn(), *names]
+
+
+def run_app(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    http: type[asyncio.Protocol] | Literal["auto"] = "auto",
+) -> None:
+    """Serve an application until Ctrl-C; each request is logged on standard error."""
+    import uvicorn
+
+    _log_requests()
+    settings = uvicorn.Config(
+        app,
+        http=http,
+        log_level="warning",
+        access_log=False,  # that one would log the token
+        server_header=False,
+    )
+    # uvicorn ends in good order and then raises the Ctrl-C once more.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(settings).run(sockets=[listener])
+
+
+def access_token() -> str:
     """Return the token of the settings, or a new one.
 
     Raises:
@@ -129,7 +150,12 @@ def _log_requests() -> None:
     logger.propagate = False
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there.
+
+    Raises:
+        ConfigurationError: if it cannot.
+    """
     try:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
