@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.headline import HostNames, with_killed_tasks
-from dask_blackbox.analyse.title import INTERRUPTED, following, titled
+from dask_blackbox.analyse.title import INTERRUPTED, titled
 from dask_blackbox.card import card_of
-from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.finding import ChainStep, Evidence, Finding
 from runs_from_rows import (
     a_death,
     a_failed_task,
@@ -163,23 +163,12 @@ LATE = Finding(
 def test_a_title_has_all_steps_in_their_order(
     before: list[str], ended: str, title: str
 ) -> None:
-    found = msgspec.structs.replace(LATE, ended=ended)
-    for number, text in reversed([*enumerate(before)]):
-        shown = Evidence(text=text, source="logs", at=float(number))
-        found = following(found, text, shown)
-
-    whole = titled(found)
+    steps = tuple(
+        ChainStep(at=float(number), text=text) for number, text in enumerate(before)
+    )
+    whole = titled(msgspec.structs.replace(LATE, ended=ended, before=steps))
 
     assert whole.title == title
     assert (whole.own_title or whole.title) == LATE.title
-    assert [(step.at, step.text) for step in whole.before] == [
-        (float(number), text) for number, text in enumerate(before)
-    ]
+    assert whole.before == steps
     assert titled(LATE) is LATE
-
-
-def test_a_step_that_the_evidence_already_has_is_shown_once() -> None:
-    found = following(LATE, "The reason", STOPPED)
-
-    assert found.evidence == (STOPPED,)
-    assert found.before[0].at == STOPPED.at
