@@ -38,7 +38,7 @@ def a_run(shelf: Shelf, number: int, job: str = "nightly", **facts: object) -> N
         run_id=f"run-{number}",
         state=state,
         started=started,
-        numbers={"tasks": 2.0, "cost.core_hours": number / 2},
+        numbers={"tasks": 2.0, "compute_seconds": number / 2},
         facts={"parameters": {"day": f"2026-11-{number:02}"}},
     )
     verdict = "task-exception" if state == "failed" else None
@@ -117,7 +117,7 @@ def test_details_are_the_measures_and_parameters_of_each_run(nights: Shelf) -> N
     found = runs(nights.url, job="nightly").to_polars(details=True)
 
     assert found["tasks"].to_list() == [2.0] * 4
-    assert found["cost.core_hours"].to_list() == [2.0, 1.5, 1.0, 0.5]
+    assert found["compute_seconds"].to_list() == [2.0, 1.5, 1.0, 0.5]
     assert found["parameter.day"].to_list()[0] == "2026-11-04"
 
 

@@ -188,7 +188,7 @@ class Runs:
 
         Args:
             details: Read the sketch of each run, too: its `title`, the measures of its card
-                (`tasks`, `cost.core_hours`, …) and its parameters (`parameter.NAME`, text).
+                (`tasks`, `compute_seconds`, …) and its parameters (`parameter.NAME`, text).
 
         Raises:
             StoreError: if the store cannot be listed.
