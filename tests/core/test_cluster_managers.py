@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import psutil
 import pytest
 from dask_blackbox.analyse.facts.managers import manager_of
+from dask_blackbox.capture.memory_limits import memory_limits
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     START,
@@ -21,6 +23,7 @@ from runs_from_rows import (
     a_worker,
     aborted,
     an_event,
+    an_exception,
     killed_worker,
     raised_in,
     the_verdict,
@@ -153,3 +156,80 @@ def test_a_job_whose_time_was_over_may_have_ended_driver_and_recorder(
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert ("time limit of 1 m 40 s of Slurm job 7" in found.title) is limited
     assert found.retry_advice == ("environment" if limited else "transient")
+
+
+def test_host_cgroup_and_soft_limits_are_different_facts(tmp_path: Path) -> None:
+    program = """
+import resource
+from dask_blackbox.capture.memory_limits import memory_limits
+before = memory_limits()
+for kind in (resource.RLIMIT_AS, resource.RLIMIT_RSS):
+    resource.setrlimit(kind, (1 << 30, 1 << 30))
+print([memory_limits().get(name) == before.get(name) for name in ("host", "cgroup")])
+print(memory_limits()["ulimit -v"], "ulimit -v" in before, "ulimit -m" in memory_limits())
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert printed.split("\n")[:2] == ["[True, True]", f"{1 << 30} False False"]
+    assert memory_limits()["host"] == psutil.virtual_memory().total
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "limit"),
+    [
+        ("memory.max", "536870912\n", 536_870_912),
+        ("memory.max", "max\n", None),
+        ("memory.limit_in_bytes", "536870912\n", 536_870_912),
+        ("memory.limit_in_bytes", "9223372036854771712\n", None),
+    ],
+    ids=["v2", "v2-none", "v1", "v1-none"],
+)
+def test_the_limit_of_a_cgroup_is_the_least_on_the_way_to_its_root(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    text: str,
+    limit: int | None,
+) -> None:
+    own = tmp_path / "job" / "step"
+    own.mkdir(parents=True)
+    (own.parent / file).write_text(text)
+    folders = [PurePosixPath(each) for each in (own, own.parent, tmp_path)]
+    monkeypatch.setattr("dask_blackbox.capture.memory_limits.cgroups", lambda: folders)
+
+    assert memory_limits().get("cgroup") == limit
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        (
+            {"host": 2**34, "cgroup": 2**33, "ulimit -v": 2**29},
+            ("The address space of its process is limited to 512 MiB (`ulimit -v`, which job "
+            "queues set), and an allocation above that fails; the host has 16 GiB and its cgroup "
+            "may use 8 GiB."),
+        ),
+        ({"host": 2**34, "ulimit -d": 2**29}, "The data of its process is limited to 512 MiB"),
+        ({"host": 2**34, "ulimit -v": 2**40}, ""),
+        ({"host": 2**34}, ""),
+        ({}, ""),
+    ],
+    ids=["address-space", "data", "above-the-host", "no-soft-limit", "not-recorded"],
+)  # fmt: skip
+def test_the_limit_that_an_allocation_met_is_named(
+    limits: dict[str, int], says: str
+) -> None:
+    found = the_verdict(
+        a_run(
+            a_worker(memory_limit=2**30),
+            an_event("process-ancestors", "tcp://w1", at=1.5, limits=limits),
+            *raised_in("boom-1", an_exception("MemoryError", "")),
+        )
+    )
+
+    assert found.rule == "task-memory-error"
+    assert (says in found.cause) if says else ("limited to" not in found.cause)
+    assert found.remedy.startswith("Raise that limit") is bool(says)
+    assert found.retry_advice == ("environment" if says else "memory")

@@ -35,6 +35,7 @@ _MODULES = (
     "own_modules",
     "scheduler.code_hashes",
     "process",
+    "memory_limits",
     "nanny.worker_exit",
     "executions",
     "scheduler.inventory",

@@ -561,6 +561,8 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
         lifetime: Seconds after its start at which it leaves (`--lifetime`); null: never.
         units: Environment variables in which cluster managers name the unit (job) that a
             process runs in: `{"SLURM_JOB_ID": "12"}`.
+        limits: What limits its memory, in bytes: `host`, `cgroup`, `ulimit -v`, `ulimit -d`, as
+            far as there is such a limit; empty: not recorded.
     """
 
     kind: ClassVar[str] = "process-ancestors"
@@ -570,3 +572,4 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
     boot: str | None = None
     lifetime: float | None = None
     units: dict[str, str] = {}
+    limits: dict[str, int] = {}

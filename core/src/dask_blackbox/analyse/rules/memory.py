@@ -31,7 +31,7 @@ from dask_blackbox.analyse.worker_memory import (
     peaks_of,
     spilled_by_worker,
 )
-from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.events import ProcessAncestors, SchedulerInfo
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     capital,
@@ -39,6 +39,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     duration,
+    listed,
     need,
     quoted_key,
     short,
@@ -74,6 +75,9 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
     where = f", at {failure.frame}" if failure.frame else ""
     held = _fits(case, failure.worker, wanted, limit)
     beyond = _beyond_reach(wanted, limit)
+    other = _of_process(case, failure.worker, wanted) or (
+        _OTHER_LIMIT.format(held=size(held)) if held else ""
+    )
     yield TASK_MEMORY_ERROR.found(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
@@ -86,10 +90,10 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
             )
             + "The worker survived"
             + (f"; its limit is {size(limit)}." if limit else ".")
-            + (_OTHER_LIMIT.format(held=size(held)) if held else "")
+            + other
         ),
         remedy=(
-            f"{_RAISE if held else 'Make'} the input of one task smaller ("
+            f"{_RAISE if other else 'Make'} the input of one task smaller ("
             f"{more_pieces(of_host=is_of_host(case.run, failure.key))})"
             + (f": it requested {wanted} at once" if wanted else "")
             + (f", and a worker has {size(limit)}" if limit else "")
@@ -97,8 +101,8 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
             + ". Check which shape or join grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
-        retry_advice="code" if beyond else "environment" if held else None,
-        retry_confidence="medium" if beyond or held else None,
+        retry_advice="code" if beyond else "environment" if other else None,
+        retry_confidence="medium" if beyond or other else None,
         subject=failure.subject,
         evidence=(failure.evidence(400), *case.exception_evidence()),
     )
@@ -109,6 +113,29 @@ _OTHER_LIMIT = (
     "the process's address space (`ulimit -v`, RLIMIT_AS), of its container, or of the "
     "host's memory."
 )
+
+
+def _of_process(case: Case, worker: str | None, wanted: str | None) -> str:
+    """Return the soft limit of a worker's process that allocations meet, in a sentence.
+
+    Dask's own limit refuses no allocation, and that of a cgroup kills.
+    """
+    placed = [x for x in case.run.of(ProcessAncestors) if x.subject == worker]
+    limits = placed[-1].limits if placed else {}
+    soft = {name: limits[name] for name in _SOFT if name in limits}
+    least = min(soft, key=lambda name: soft[name], default=None)
+    most = min((limits[x] for x in ("host", "cgroup") if x in limits), default=0)
+    if least is None or soft[least] > most or (wanted and _bytes(wanted) > most):
+        return ""  # the memory of the host does not suffice either
+    others = {"the host has": "host", "its cgroup may use": "cgroup"}
+    known = [f"{k} {size(limits[v])}" for k, v in others.items() if v in limits]
+    return (
+        f" {_SOFT[least]} of its process is limited to {size(soft[least])} (`{least}`, which job "
+        f"queues set), and an allocation above that fails; {listed(known)}."
+    )
+
+
+_SOFT = {"ulimit -v": "The address space", "ulimit -d": "The data"}
 _RAISE = "Raise that limit where workers are started, or make"
 _CERTAIN_SHARE = 0.7  # of the worker's limit
 

@@ -9,8 +9,10 @@ import signal
 import stat
 import tempfile
 import time
+from itertools import product
 from typing import Any
 
+from ..memory_limits import cgroups
 from ..process import stat_fields
 from ..worker.ring import identity_in, read_ring
 
@@ -24,10 +26,7 @@ _FATAL = (
     ("Illegal instruction", signal.SIGILL),
     ("Floating", signal.SIGFPE),
 )
-_MEMORY_COUNTERS = (
-    ("/sys/fs/cgroup/memory.events", "oom_kill"),  # cgroup v2
-    ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),  # cgroup v1
-)
+_MEMORY_COUNTERS = ("memory.events", "memory.oom_control")  # of cgroups v2 and v1
 
 
 def ring_folder(recording: str) -> str:
@@ -68,23 +67,11 @@ def make_ring_folder(folder: str) -> None:
 
 def oom_kills(pid: int | str = "self") -> int | None:
     """Return how often the kernel killed for memory in the cgroup of `pid`, if it says."""
-    paths = list(_MEMORY_COUNTERS)
-    try:
-        with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
-            for entry in file:
-                _, controllers, path = entry.rstrip("\n").split(":", 2)
-                if "memory" in controllers.split(","):
-                    v1 = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
-                    paths.insert(0, (v1, "oom_kill"))
-                elif not controllers:
-                    paths.insert(0, (f"/sys/fs/cgroup{path}/memory.events", "oom_kill"))
-    except (OSError, ValueError):
-        pass
-    for path, word in paths:
+    for folder, name in product(cgroups(pid), _MEMORY_COUNTERS):
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(folder / name, encoding="utf-8") as file:
                 for line in file:
-                    if line.split()[:1] == [word]:
+                    if line.split()[:1] == ["oom_kill"]:
                         return int(line.split()[1])
         except (OSError, ValueError, IndexError):
             continue

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..memory_limits import memory_limits
 from ..process import stat_fields
 
 if TYPE_CHECKING:
@@ -121,14 +122,14 @@ def host_memory(limit: int) -> int:
         limit: What Dask takes for that.  It may be a limit of this process alone (`ulimit -m`,
             which job queues set), of which each worker has its own.
     """
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
+    if sys.platform == "win32":  # it has no such limits
         return limit
-    own = resource.getrlimit(resource.RLIMIT_RSS)[1]
-    if limit != own:
+    import resource
+
+    if limit != resource.getrlimit(resource.RLIMIT_RSS)[1]:
         return limit
-    return os.sysconf("SC_PHYS_PAGES") * _PAGE_SIZE
+    limits = memory_limits()
+    return limits.get("cgroup", limits["host"])
 
 
 def _native_threads() -> int | None:

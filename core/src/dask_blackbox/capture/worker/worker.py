@@ -27,6 +27,7 @@ from ..masked_values import (
     masked_values,
     unfollow_masked_values,
 )
+from ..memory_limits import memory_limits
 from ..nanny.worker_exit import (
     forget_ring,
     leave_rings,
@@ -691,4 +692,9 @@ def _is_the_drivers_process() -> bool:
 
 def _process_of(worker: Worker) -> dict[str, object]:
     lifetime = getattr(worker, "lifetime", None)
-    return {**ancestry(), "lifetime": lifetime, "units": named_units(os.environ)}
+    return {
+        **ancestry(),
+        "lifetime": lifetime,
+        "units": named_units(os.environ),
+        "limits": memory_limits(),
+    }
