@@ -64,9 +64,9 @@ def test_retries_that_were_used_up_are_not_advised_again(
     after = fires(TASK_EXCEPTION, thrice, naming=["no answer"])
 
     assert before.retry_advice == advice
-    assert "`client.submit(…, retries=3)`" in before.remedy
+    assert ("`client.submit(…, retries=3)`" in before.remedy) == (advice == "transient")
     assert "retries=" not in after.remedy
-    assert "but all 3 attempts failed" in after.remedy
+    assert "all 3 attempts" in after.remedy.lower()
     assert "It was attempted 3 times" in after.cause
 
 

@@ -62,7 +62,7 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
     )),
     "data": frozenset((
         "ArrowInvalid", "ArrowKeyError", "ArrowTypeError", "BadGzipFile", "BadZipFile",
-        "ColumnNotFoundError", "EmptyDataError", "FileNotFoundError", "IntegrityError",
+        "ColumnNotFoundError", "EOFError", "EmptyDataError", "FileNotFoundError", "IntCastingNaNError", "IntegrityError",
         "InvalidOperation", "IsADirectoryError", "JSONDecodeError", "KeyError",
         "LZMAError", "LinAlgError", "LookupError", "MergeError", "NoDataError", "NotADirectoryError",
         "OutOfBoundsDatetime", "ParserError", "SchemaError", "SchemaErrors",
@@ -186,7 +186,13 @@ def advice_on_text(
     )
     if (may_fail_again or reported.advice == "unknown") and is_of_a_limit(message):
         return Advice("transient", "medium")
-    return UNKNOWN if may_fail_again and _TRANSIENT_WORDS.search(message) else reported
+    return UNKNOWN if may_fail_again and _may_pass(qualified, message) else reported
+
+
+def _may_pass(qualified: str, message: str) -> bool:
+    """Return whether a message has a word of what passes; that of a KeyError is a key."""
+    is_key = class_of(qualified) == "KeyError" and " " not in message.strip()
+    return not is_key and _TRANSIENT_WORDS.search(message) is not None
 
 
 def is_of_a_limit(message: str) -> bool:

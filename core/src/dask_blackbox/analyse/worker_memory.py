@@ -14,6 +14,7 @@ from dask_blackbox.analyse.driver_output import Preload, last_preload
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import raised_at_end
+from dask_blackbox.analyse.offers import beyond_host
 from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import SPILL_FAILED
@@ -156,6 +157,7 @@ class MemoryNeed:
             was less than half of what it had.
         compressed: The one file that the guilty task read, if that is compressed and so
             cannot be read in parts by several tasks; empty: not so, or unknown.
+        beyond_host: A sentence, if the workers' host has not that much for each of them.
     """
 
     limit: int | None
@@ -172,6 +174,7 @@ class MemoryNeed:
     finished: int = 0
     held: int = 0
     compressed: str = ""
+    beyond_host: str = ""
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
@@ -203,12 +206,12 @@ class MemoryNeed:
             ways.append("or load less in the code that the driver runs on every worker")
         text = ", ".join(ways)
         if not self.at_once:
-            return f"{capital(text)}."
+            return f"{capital(text)}.{self.beyond_host}"
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker already uses {size(self.idle)}"
-        return f"{capital(text)}. {capital(had)}.{self._uneven()}"
+        return f"{capital(text)}.{self.beyond_host} {capital(had)}.{self._uneven()}"
 
     def _smaller(self) -> str:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004
@@ -278,13 +281,14 @@ def memory_need(
     alone = {key for key in only if case.prefix_of(key) == prefix}
     usual = _usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
     reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
+    wanted = math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP
     return MemoryNeed(
         limit=limit,
         threads=threads,
         at_once=at_once,
         seen=max(seen, default=None),
         idle=idle,
-        wanted=math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP,
+        wanted=wanted,
         skew=skew,
         pieces=pieces_of(case.run, prefix, of_host=of_host),
         by_skew=reckoned > _AMPLE * basis,
@@ -293,6 +297,7 @@ def memory_need(
         finished=len(finished),
         held=_held(case.run, deaths, basis),
         compressed=_compressed_file_of(case.run, case.blame.guilty),
+        beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
     )
 
 

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit, without_moment
+from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
 from dask_blackbox.analyse.signatures import lines_of
@@ -90,8 +91,8 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Load the data in a task instead of scattering it, so that Dask can "
-            "recompute it. Or use `client.scatter(…, broadcast=True)`, so that losing "
-            "one worker does not matter. " + _and_fix(case, losses)
+            f"recompute it. {_BROADCAST if several_workers(case) else ''}"
+            f"{_and_fix(case, losses)}"
         ),
         confidence="high" if losses else "medium",
         subject=Subject(
@@ -104,6 +105,10 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
             *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
         ),
     )
+
+
+_KEEPS_COPIES = " `client.scatter(…, broadcast=True)` keeps a copy on every worker."
+_BROADCAST = "Or use `client.scatter(…, broadcast=True)`, so that losing one worker does not matter. "
 
 
 def _held(lost: WorkerExit | WorkerRemoved, who: str) -> Evidence:
@@ -178,8 +183,8 @@ def _closed_worker_finding(
         ),
         remedy=(
             "Scatter again after workers were restarted, or load the data in a task, "
-            "so that Dask can recompute it. `client.scatter(…, broadcast=True)` keeps "
-            "a copy on every worker."
+            "so that Dask can recompute it."
+            + (_KEEPS_COPIES if several_workers(case) else "")
         ),
         confidence="high",
         subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),

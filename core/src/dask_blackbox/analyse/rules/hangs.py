@@ -37,6 +37,7 @@ from dask_blackbox.analyse.hang_texts import (
     log_evidence,
     wanted_tasks,
 )
+from dask_blackbox.analyse.offers import beyond_host, several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -701,7 +702,7 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     what = (
         f"The fullest was {case.name_of(first.worker)}, at {first}. " if first else ""
     )
-    remedy = _remedy_workers_paused(first, unmanaged=unmanaged)
+    remedy = _remedy_workers_paused(case, first, unmanaged=unmanaged)
     grown = _grown_by_a_plugin(case, first.worker) if first and unmanaged else None
     if grown is not None:
         plugin = f"the worker plugin '{grown[0]}'"
@@ -760,7 +761,7 @@ def _paused_while_waited_for(case: Case) -> Iterator[Finding]:
         f"{size(full[0].limit)}: check how its memory limit is computed. It used "
         f"{size(full[0].memory)} without any task."
         if not len(case.run.tasks)
-        else _remedy_workers_paused(full[0], unmanaged=False),
+        else _remedy_workers_paused(case, full[0], unmanaged=False),
         confidence="high",
         subject=Subject(worker=full[0].worker),
         evidence=(
@@ -821,22 +822,26 @@ def _waiting_evidence(case: Case, hang: Hang) -> Iterator[Evidence]:
         yield Evidence(text=text, source="events", at=hang.at)
 
 
-def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
+def _remedy_workers_paused(case: Case, full: Full | None, *, unmanaged: bool) -> str:
     more = (
         f"Give each worker about {need(2 * full.limit)} rather than {size(full.limit)}"
         if full is not None and full.limit
         else "Give each worker more memory"
+    )
+    short_host = (
+        beyond_host(case, 2 * full.limit) if full is not None and full.limit else ""
     )
     if unmanaged:
         return (
             "Most of it is memory that Dask does not manage and cannot spill: data "
             "that the tasks' code keeps (global lists, caches), or freed memory that "
             "was not returned to the system (`MALLOC_TRIM_THRESHOLD_=0`). Fix that; "
-            f"otherwise {more[0].lower()}{more[1:]}, or use fewer threads per worker."
+            f"otherwise {more[0].lower()}{more[1:]}"
+            f"{', or use fewer threads per worker' if several_threads(case) else ''}.{short_host}"
         )
     return (
         f"{more}, or keep less in memory at once: use smaller pieces, hold fewer futures "
-        "in the driver, write results to storage."
+        f"in the driver, write results to storage.{short_host}"
     )
 
 

@@ -17,6 +17,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
 )
+from dask_blackbox.analyse.offers import beyond_host, several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
@@ -293,7 +294,8 @@ def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Give each worker about {need(comfortable)} (then this peak is 70 % of the "
-            "limit), run fewer tasks at once, or make the pieces smaller."
+            f"limit){', run fewer tasks at once' if several_threads(case) else ''}, or make "
+            f"the pieces smaller.{beyond_host(case, comfortable)}"
         ),
         confidence="high",
         subject=Subject(worker=top["source"]),

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.core_seconds import Loads, busiest_prefix
 from dask_blackbox.analyse.driver_position import Submitting, submitting_of
 from dask_blackbox.analyse.numbers import numbers_of
+from dask_blackbox.analyse.offers import share_of_full_time
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.events import ProcessPaused, Stall
@@ -331,14 +332,7 @@ def IO_BOUND(case: Case) -> Iterator[Finding]:
             f"service, a lock or a sleep. {counted(threads, 'thread')} used {used:.1f} "
             f"of {counted(cores, 'core')}." + (f" {turn.sentence}" if turn else "")
         ),
-        remedy=_NOT_MORE_THREADS
-        if turn
-        else (
-            f"Give these workers more threads: about {wanted} instead of {threads} "
-            "(`threads_per_worker`, `--nthreads`), so that more tasks wait in "
-            f"parallel. If other tasks of the run compute, give '{name}' separate "
-            "workers, or fetch more per task, asynchronously."
-        ),
+        remedy=_remedy_io_bound(case, first.prefix, threads, wanted, turn),
         confidence="medium",
         subject=Subject(prefix=first.prefix),
         cost=Cost(amount=cost, share=cost / whole),
@@ -354,6 +348,29 @@ def IO_BOUND(case: Case) -> Iterator[Finding]:
         ),
     )
 
+
+def _remedy_io_bound(
+    case: Case, prefix: str, threads: int, wanted: int, turn: _Turn | None
+) -> str:
+    if turn:
+        return _NOT_MORE_THREADS
+    if share_of_full_time(case, prefix, threads) < _FULL:
+        return _THREADS_WERE_FREE
+    return (
+        f"Give these workers more threads: about {wanted} instead of {threads} "
+        "(`threads_per_worker`, `--nthreads`), so that more tasks wait in "
+        f"parallel. If other tasks of the run compute, give '{short(prefix, 40)}' separate "
+        "workers, or fetch more per task, asynchronously."
+    )
+
+
+_FULL = 0.5  # of the time of tasks that wait; below, most waited beside a free thread
+
+_THREADS_WERE_FREE = (
+    "More threads cannot help: for most of that time, some had nothing to do. Submit more of "
+    "these tasks at once, in smaller pieces, or make each wait shorter: fetch more at a time, "
+    "asynchronously, or keep the connection."
+)
 
 _NOT_MORE_THREADS = (
     "Find what they wait for in turn: a lock (`lock=` of `dask.array.from_array`, HDF5 and "

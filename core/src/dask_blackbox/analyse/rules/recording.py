@@ -25,15 +25,27 @@ def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
     yield RECORDING_INCOMPLETE.found(
         f"The recording lacks data from {listed([_name(each) for each in missing])}",
         cause=" ".join(f"{each}." for each in _first(sentences, 6)),
-        remedy=(
-            "The other findings are valid, but the missing data may hide further ones. "
-            "For dropped rows, raise `blackbox.capture.buffer` or pull more often "
-            "(`blackbox.capture.interval`)."
-        ),
+        remedy="The other findings are valid, but the missing data may hide further ones."
+        + (_KEEP_MORE if _has_dropped(case) else ""),
         confidence="high",
         evidence=tuple(
             Evidence(text=sentence, source="events") for sentence in sentences[:10]
         ),
+    )
+
+
+_KEEP_MORE = (
+    " To keep all rows, raise `blackbox.capture.buffer` or pull more often "
+    "(`blackbox.capture.interval`)."
+)
+
+
+def _has_dropped(case: Case) -> bool:
+    """Return whether the scheduler's buffer was too small."""
+    sources = {} if case.run.ending is None else case.run.ending.sources
+    return any(
+        source.startswith("scheduler") and any(each.dropped.values())
+        for source, each in sources.items()
     )
 
 

@@ -486,10 +486,9 @@ _CLOSED = (
 def _how(reason: str | None) -> tuple[str, RetryAdvice, str]:
     if reason is None:
         remedy = (
-            "Check how its process or pod ended (out of memory: exit code 137, "
-            "`OOMKilled`; a lost node). If memory was the cause, send smaller graphs, "
-            "avoid large literals in tasks, and release futures when they are done. "
-            "Otherwise retry."
+            "Check how its process or pod ended, then retry: a lost node, a signal, or its "
+            "memory limit (exit code 137, `OOMKilled`), although no sample of its memory "
+            "points to that."
         )
         return "it disappeared without logging a reason", "transient", remedy
     if name := signal_in(reason):

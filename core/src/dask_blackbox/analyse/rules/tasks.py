@@ -476,28 +476,56 @@ def _fix(case: Case, failure: TaskFailure) -> str:
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
     if advice in ("transient", "unknown"):
-        return f". {_retry(case, failure, f'{article(name)} {name}')}"
+        return f". {_retry(case, failure, name)}"
     same = "The same input fails again: fix the code, or check the input of this task."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
 
 
-def _retry(case: Case, failure: TaskFailure, what: str) -> str:
+_ALL = 3  # tasks that all fail in the same way do so for one reason
+
+
+def _alike(case: Case, failure: TaskFailure) -> tuple[int, int, int]:
+    """Return how many tasks of a prefix raised as one did, how many of them finished then, and how many finished at all."""
+    errors, tasks = case.run.errors, case.run.tasks
+    same = (pl.col("prefix") == failure.prefix) & (
+        pl.col("exception") == failure.exception
+    )
+    raised = {*errors.filter(same)["key"]}
+    done = {*tasks.filter(FINISHED & (pl.col("prefix") == failure.prefix))["key"]}
+    failed = {each.key for each in case.failures}
+    return len(raised), len(raised & done - failed), len(done - failed)
+
+
+def _retry(case: Case, failure: TaskFailure, name: str) -> str:
     """Return what to do about an exception that may pass: a retry, if there was none yet."""
-    often = failure.advice.advice == "transient"
-    start = f"{what[0].upper()}{what[1:]} is often temporary"
-    if not often:
-        start = f"It is not known whether {what} is temporary"
+    what = f"{article(name)} {name}"
+    start = f"{capital(what)} is often temporary"
+    raised, passed, done = _alike(case, failure)
+    if passed:
+        start = f"{passed} of {counted(raised, 'task')} that raised {what} finished at another attempt"
+    elif failure.advice.advice == "unknown":
+        tried = f"All {failure.attempts} attempts raised {name}: look at its input"
+        advice = (
+            tried
+            if failure.attempts > 1
+            else f"Nothing recorded says that {what} passes: run this task again with its input before you add retries"
+        )
+        return f"{advice}.{_replay(case, failure)}"
     elif is_of_a_limit(failure.message_of[1]):
         start = "A service that refuses too many requests accepts them later"
+    tried = ""
     if failure.attempts > 1:
+        tried = f"all {failure.attempts} attempts failed"
+    elif raised >= _ALL and not done:
+        tried = f"all {raised} tasks failed in the same way"
+    if tried:
         return (
-            f"{start}, but all {failure.attempts} attempts failed. Before you add "
+            f"{start}, but {tried}. Before you add "
             "retries, check whether the service that the task calls is down or allows "
             "fewer requests at a time. If it needs time, retry later."
         )
-    then = ":" if often else "; if it is,"
     retries = _retries(case, failure)
-    return f"{start}{then} {retries} retries only this task, not the whole run."
+    return f"{start}: {retries} retries only this task, not the whole run."
 
 
 def _replay(case: Case, failure: TaskFailure) -> str:

@@ -29,6 +29,7 @@ from dask_blackbox.analyse.frozen_workers import (
     what_froze,
 )
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.offers import several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import lines_of
@@ -237,6 +238,9 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
     )
 
 
+_THREADS = "whether {} several threads (try `threads_per_worker=1`), "
+
+
 @documented("worker-segfault")
 def WORKER_SEGFAULT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SEGFAULT.slug)
@@ -244,11 +248,11 @@ def WORKER_SEGFAULT(case: Case) -> Iterator[Finding]:
         return
     where = last_line_text(deaths)
     look = (
-        "Check the compiled library that this line calls: its version, whether it "
-        "supports several threads (try `threads_per_worker=1`), and whether it was "
+        "Check the compiled library that this line calls: its version, "
+        f"{_THREADS.format('it supports') if several_threads(case) else ''}and whether it was "
         if where
-        else "Check the compiled libraries that the task calls: their versions, whether "
-        "they support several threads (try `threads_per_worker=1`), and whether they were "
+        else "Check the compiled libraries that the task calls: their versions, "
+        f"{_THREADS.format('they support') if several_threads(case) else ''}and whether they were "
     )
     yield from verdict_on_deaths(
         case,

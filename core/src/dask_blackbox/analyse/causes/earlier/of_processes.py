@@ -28,6 +28,7 @@ from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
+from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
@@ -292,9 +293,14 @@ def lost_data(case: Case, verdict: Finding) -> Iterator[Earlier]:
             source="workers",
             headline=f"Data that could not be recomputed was lost with its worker{how}",
             rule="data-lost",
-            remedy="Load the data in a task instead of scattering it, or scatter it with "
-            f"`broadcast=True`, so that losing one worker does not matter.{fix}",
+            remedy=f"Load the data in a task instead of scattering it{_copies(case)}.{fix}",
         )
+
+
+def _copies(case: Case) -> str:
+    if not several_workers(case):
+        return ""
+    return ", or scatter it with `broadcast=True`, so that losing one worker does not matter"
 
 
 def _first_loss(case: Case) -> WorkerRemoved | None:
