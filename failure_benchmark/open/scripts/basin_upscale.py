@@ -14,7 +14,7 @@ DASK = os.path.join(os.path.dirname(sys.executable), "dask")
 
 def prepare():
     begun, tiles = time.time(), 0
-    while time.time() - begun < 12:
+    while time.time() - begun < 20:
         tiles += sum(k % 7 for k in range(1000)) % 3
     return tiles
 
@@ -27,9 +27,9 @@ if __name__ == "__main__":
     file = os.path.join(tempfile.mkdtemp(), "scheduler.json")
     common = ["--scheduler-file", file]
     scheduler = [DASK, "scheduler", "--port", "0", "--dashboard-address", ":0", *common]
-    scheduler += ["--idle-timeout", "5 s"]
+    scheduler += ["--idle-timeout", "14 s"]
     worker = [DASK, "worker", "--nthreads", "1", "--no-dashboard", *common]
-    worker += ["--death-timeout", "10"]
+    worker += ["--death-timeout", "40"]
     started = [
         subprocess.Popen(each, start_new_session=True)
         for each in (scheduler, worker, worker)

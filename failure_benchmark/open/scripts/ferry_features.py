@@ -25,7 +25,7 @@ if __name__ == "__main__":
     scheduler = [DASK, "scheduler", "--port", "0", "--dashboard-address", ":0", *common]
     worker = [DASK, "worker", "--nthreads", "1", "--no-dashboard", *common]
     # The batch system ends jobs at their walltime.
-    worker = ["timeout", "12", *worker]
+    worker = ["timeout", "28", *worker]
     env = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     started = [
         subprocess.Popen(each, env=env, start_new_session=True)
@@ -35,8 +35,8 @@ if __name__ == "__main__":
         while not os.path.exists(file):
             time.sleep(0.1)
         with Client(scheduler_file=file) as client:
-            client.wait_for_workers(2, timeout=30)
-            found = client.map(features, range(60))
+            client.wait_for_workers(2, timeout=40)
+            found = client.map(features, range(120))
             print(sum(future.result() for future in as_completed(found)))
     finally:
         for process in started:
