@@ -1,22 +1,14 @@
 """Takes the first pictures; the first task of a worker imports a large library."""
 
-import ctypes
 import time
 
 from dask.distributed import Client, LocalCluster
 
-loaded = []
-
-
-def load_library():
-    if not loaded:
-        ctypes.PyDLL(None).sleep(4)  # nothing else runs while it is imported
-        loaded.append(True)
-
 
 def picture(number):
-    load_library()
-    time.sleep(0.1)
+    import telescope
+
+    time.sleep(telescope.EXPOSURE)
     return number
 
 
