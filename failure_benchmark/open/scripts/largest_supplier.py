@@ -1,4 +1,4 @@
-"""Finds the suppliers with the largest revenue."""
+"""Finds the suppliers that got all of their revenue from one town."""
 
 import dask.dataframe as dd
 import pandas as pd
@@ -17,6 +17,7 @@ if __name__ == "__main__":
     ):
         left = dd.from_pandas(suppliers, npartitions=2)
         right = dd.from_pandas(orders, npartitions=4)
-        revenue = left.merge(right.groupby("supplier").price.sum().reset_index())
-        best = revenue.price.to_frame().max()
-        print(revenue[revenue.price == best].compute())
+        merged = left.merge(right, on="supplier")
+        revenue = merged.groupby("supplier").price.sum(split_out=2)
+        largest = right.groupby("supplier").price.sum(split_out=3)
+        print(revenue[revenue == largest].compute())
