@@ -58,6 +58,8 @@ def page_of(found: FailureSet) -> str:
 def _rows(found: FailureSet) -> Iterator[str]:
     for name, case in found.cases.items():
         text = case.text.replace("|", "\\|").replace("\n", " ")
+        if case.report:
+            text += f" ([report]({case.report}))"
         yield (
             f"| `{name}` | {text} | {_expected(case)} | {_first(found, name)} | "
             f"{_remark(found, name, case)} |"
