@@ -8,6 +8,7 @@ once in a process, by whichever test asks first.
 from __future__ import annotations
 
 import json
+import random
 import re
 import tarfile
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
-from dask_blackbox.analyse import findings_in
+import pytest
+from dask_blackbox.analyse import RULES, findings_in, user_rules
 from dask_blackbox.analyse.alternatives import RejectedCause, rejected_causes
 from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.card import RunCard, card_of
@@ -113,10 +115,18 @@ def recordings(of: str) -> dict[str, RunTables]:
 
 
 @cache
-def diagnosed(of: str, name: str) -> Diagnosed:
-    """Return what the rules say of a recording."""
-    run = recordings(of)[name]
-    card = card_of(run, findings_in(run))
+def diagnosed(of: str, name: str, *, shuffled: bool = True) -> Diagnosed:
+    """Return what the rules say of a recording.
+
+    Args:
+        shuffled: They are asked in another order than in a real diagnosis, each time the same.
+    """
+    run, rules = recordings(of)[name], list(RULES)
+    if shuffled:
+        random.Random(name).shuffle(rules)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(user_rules, "RULES", tuple(rules))
+        card = card_of(run, findings_in(run))
     return Diagnosed(run, card, rejected_causes(run, card.verdict))
 
 

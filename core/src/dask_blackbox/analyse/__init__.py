@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import msgspec
 
@@ -103,8 +102,7 @@ def findings_in(
         broken: What is already known to be wrong with rules, for the card.
         budget: How much CPU time they may take.
     """
-    case = Case(run, thresholds=thresholds, history=history)
-    case.broken.extend(broken)
+    case = Case(run, thresholds=thresholds, history=history, broken=broken)
     return diagnosis_of(case, muted=muted, budget=budget).findings
 
 
@@ -119,13 +117,13 @@ def diagnosis_of(
         muted: Slugs of rules that are disabled; our own verdicts cannot be muted.
         budget: How much CPU time they may take.
     """
-    ask = _Asking(case, budget)
-    asked = _rules_to_ask(case, muted)
+    ask = _Asking(budget, [*case.broken, *installed_rules().problems])
+    asked = _rules_to_ask(muted)
     found, resolution = _resolved(case, asked, ask)
-    case.verdict = resolution.verdict
-    found |= {r.slug: ask(r) for r in asked if _is_after(r, "run")}
-    ask.note_left_out()
-    found |= {r.slug: ask(r) for r in asked if _is_after(r, "analysis")}
+    case = case.after(resolution.verdict)
+    found |= {r.slug: ask(r, case) for r in asked if _is_after(r, "run")}
+    case = case.after(resolution.verdict, ask.problems())
+    found |= {r.slug: ask(r, case) for r in asked if _is_after(r, "analysis")}
     others = [
         each
         for slug in sorted(found)
@@ -139,9 +137,8 @@ def diagnosis_of(
     return Diagnosis(findings=tuple(findings), resolution=resolution)
 
 
-def _rules_to_ask(case: Case, muted: Collection[str]) -> list[Rule]:
+def _rules_to_ask(muted: Collection[str]) -> list[Rule]:
     users = installed_rules()
-    case.broken.extend(users.problems)
     return [
         rule
         for rule in all_rules()
@@ -155,7 +152,7 @@ def _resolved(
 ) -> tuple[dict[str, list[Finding]], Resolution]:
     """Return what the rules of severity `failure` found, and which of it is the verdict."""
     on_failure = [rule for rule in asked if rule.severity == "failure"]
-    found = {rule.slug: ask(rule) for rule in on_failure}
+    found = {rule.slug: ask(rule, case) for rule in on_failure}
     resolution = resolve(
         case,
         (
@@ -250,54 +247,59 @@ def _gravity(finding: Finding) -> tuple[int, float]:
 
 
 class _Asking:
-    """Asks the rules about a run, as long as there is CPU time left."""
+    """Asks the rules about a run, as long as there is CPU time left.
 
-    def __init__(self, case: Case, budget: Budget) -> None:
-        self._case = case
+    Args:
+        broken: What is already known to be wrong with rules.
+    """
+
+    def __init__(self, budget: Budget, broken: Iterable[str] = ()) -> None:
         self._budget = budget
         self._until = time.process_time() + budget.whole
+        self._broken = [*broken]
         self._left_out: list[str] = []
 
-    def __call__(self, rule: Rule) -> list[Finding]:
+    def __call__(self, rule: Rule, case: Case) -> list[Finding]:
         """Return what a rule finds; nothing if it would take too long.
 
         What reports on the analysis itself is always asked.
         """
         left = self._until - time.process_time()
         if rule.about == "analysis":
-            return _ask(self._case, rule)
+            return self._ask(rule, case)
         if left <= 0:
             self._left_out.append(rule.slug)
             return []
         try:
             with cpu_limit(min(left, self._budget.rule)):
-                return _ask(self._case, rule)
+                return self._ask(rule, case)
         except CpuLimitExceeded:
             self._left_out.append(rule.slug)
             return []
 
-    def note_left_out(self) -> None:
-        """State on the card which rules were left out."""
+    def problems(self) -> Iterator[str]:
+        """Yield why rules could not be asked, and which were left out."""
+        yield from self._broken
         if self._left_out:
-            self._case.broken.append(
+            yield (
                 f"{counted(len(self._left_out), 'rule')} left out, because the diagnosis took "
                 f"too much CPU time: {listed(self._left_out, most=8)}"
             )
 
-
-def _ask(case: Case, rule: Rule) -> list[Finding]:
-    """Return what a rule finds; one that fails is noted."""
-    origins = installed_rules().origins
-    if rule.slug in origins:
-        return ask_in_isolation(rule, case, of=origins[rule.slug])
-    found: list[Finding] = []
-    with guard(f"the rule {rule.slug}", on_error=partial(_broken, case)):
-        found.extend(rule.ask(case))
-    return found
-
-
-def _broken(case: Case, doing: str, error: Exception) -> None:
-    case.broken.append(f"{doing}: {type(error).__name__}: {error}")
+    def _ask(self, rule: Rule, case: Case) -> list[Finding]:
+        """Return what a rule finds; one that fails is noted."""
+        note, origins = self._broken.append, installed_rules().origins
+        if rule.slug in origins:
+            return ask_in_isolation(rule, case, of=origins[rule.slug], note=note)
+        found: list[Finding] = []
+        with guard(
+            f"the rule {rule.slug}",
+            on_error=lambda doing, error: note(
+                f"{doing}: {type(error).__name__}: {error}"
+            ),
+        ):
+            found.extend(rule.ask(case))
+        return found
 
 
 def verdict_in(run: RunTables) -> Finding | None:
@@ -305,7 +307,7 @@ def verdict_in(run: RunTables) -> Finding | None:
     if state_of(run) not in FAILED:
         return None
     case = Case(run)
-    return _resolved(case, _rules_to_ask(case, ()), _Asking(case, Budget()))[1].verdict
+    return _resolved(case, _rules_to_ask(()), _Asking(Budget()))[1].verdict
 
 
 def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:

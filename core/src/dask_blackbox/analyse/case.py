@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Generic, Self, TypeVar, cast, overload
+from typing import Final, Generic, Self, TypeVar, cast, overload
 
 import polars as pl
 
@@ -159,15 +159,13 @@ def subject_of(task: Row) -> Subject:
 
 
 class Case:
-    """The facts about a run that rules use.
+    """The facts about a run that rules use; it does not change while they are asked.
 
     Args:
         thresholds: Numbers that the user changed, by `<slug>.<name>`.
         history: The runs before it, as far as they are known.
-
-    Attributes:
-        verdict: Why the run failed; set once every rule of severity `failure` was asked.
-        broken: Which rules could not run, and why.
+        verdict: Why the run failed, for rules that are asked once that is known.
+        broken: Which rules could not run, and why, for the rule that reports it.
     """
 
     def __init__(
@@ -176,13 +174,25 @@ class Case:
         *,
         thresholds: Mapping[str, float] | None = None,
         history: History | None = None,
+        verdict: Finding | None = None,
+        broken: Iterable[str] = (),
     ) -> None:
-        self.run = run
-        self.history = history or History()
-        self.verdict: Finding | None = None
-        self.broken: list[str] = []
-        self._thresholds = thresholds or {}
-        self._none_results: dict[str, NoneResult | None] = {}
+        self.run: Final = run
+        self.history: Final = history or History()
+        self.verdict: Final = verdict
+        self.broken: Final = tuple(broken)
+        self._thresholds: Final = thresholds or {}
+        self._none_results: Final[dict[str, NoneResult | None]] = {}
+
+    def after(self, verdict: Finding | None, broken: Iterable[str] = ()) -> Case:
+        """Return the case once its verdict is known; what was derived of the run is kept."""
+        return Case(
+            self.run,
+            thresholds=self._thresholds,
+            history=self.history,
+            verdict=verdict,
+            broken=broken,
+        )
 
     @cached_property
     def state(self) -> State:

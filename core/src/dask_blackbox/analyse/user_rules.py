@@ -8,7 +8,7 @@ card and left out; so is one that fails while it is asked.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -106,11 +106,14 @@ def all_rules() -> tuple[Rule, ...]:
     return (*RULES, *installed_rules().rules)
 
 
-def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
+def ask_in_isolation(
+    rule: Rule, case: Case, *, of: str, note: Callable[[str], None]
+) -> list[Finding]:
     """Return what a user's rule finds; one that fails is a line and a fact on the card.
 
     Args:
         of: The package that it comes from.
+        note: Notes why it failed, for the card.
     """
     try:
         return [_checked(rule, each) for each in islice(rule.ask(case), _MOST)]
@@ -120,7 +123,7 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
         text = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
         # A line, not a traceback: the card says the same, and the run is nobody's but theirs.
         logger.error("dask-blackbox continues without the rule %s", text)  # noqa: TRY400
-        case.broken.append(text)
+        note(text)
         return []
 
 

@@ -36,8 +36,7 @@ def findings_of(
     Raises:
         AssertionError: it gave something that is no finding of its own.
     """
-    case = Case(_opened(run), thresholds=thresholds)
-    case.verdict = verdict
+    case = Case(_opened(run), thresholds=thresholds, verdict=verdict)
     found = tuple(rule.ask(case))
     for finding in found:
         _must(isinstance(finding, Finding), f"{rule.slug} gave {finding!r}")
