@@ -13,6 +13,7 @@ from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.more_memory import MoreMemory
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import earlier_cards
+from airflow_dask_blackbox.stores import TaskStore
 from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import open_store
@@ -105,7 +106,7 @@ def test_tries_before_a_task_was_cleared_do_not_count(tmp_path: Path) -> None:
         address = RunAddress.of("d.t", "r", attempt)
         store.put(f"{address.folder}card.json", _memory().to_json())
 
-    assert list(earlier_cards({"ti": ti}, store=str(tmp_path))) == [3]
+    assert list(earlier_cards({"ti": ti}, store=TaskStore(str(tmp_path)))) == [3]
 
 
 def test_a_task_grows_after_a_memory_error_until_it_succeeds(

@@ -16,7 +16,7 @@ from conditions import until
 from dask_blackbox import RunCard
 from dask_blackbox.identity import Identity
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.store import open_store
+from dask_blackbox.store import StoreChoice, open_store
 
 _WORK = """
 def refuse(day):
@@ -87,7 +87,7 @@ def test_a_killed_try_is_linked_according_to_the_setting(
     )
 
     earlier = EarlierTries({"ti": ti}, log)
-    earlier.look(Identity(job="d.t", run_id="r", attempt=2), str(tmp_path), None)
+    earlier.look(Identity(job="d.t", run_id="r", attempt=2), StoreChoice(str(tmp_path)))
     earlier.show()
 
     tab = tab_of(TaskKey("d", "r", "t"), 1)
@@ -119,7 +119,7 @@ def test_a_try_whose_card_is_late_is_reported_with_what_is_known(
         context["task_state_store"] = tries
 
     earlier = EarlierTries(context, log)
-    earlier.look(Identity(job="d.t", run_id="r", attempt=2), str(tmp_path), None)
+    earlier.look(Identity(job="d.t", run_id="r", attempt=2), StoreChoice(str(tmp_path)))
     earlier.show()
 
     assert lines[0] == f"Try 1: {says}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import why_not_at_all
+from airflow_dask_blackbox.stores import TaskStore
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import open_store
 from retry_cards import a_card
@@ -86,10 +87,10 @@ def test_a_try_after_one_that_was_killed_reads_its_verdict(killed_try: str) -> N
     log = logging.getLogger("test")
     context = _context(2, max_tries=2)
 
-    why = why_not_at_all(context, ("code",), log, store=killed_try)
+    why = why_not_at_all(context, ("code",), log, store=TaskStore(killed_try))
     assert why == "code: ValueError in 'refuse'"
-    assert why_not_at_all(context, ("data",), log, store=killed_try) is None
-    assert why_not_at_all(context, (), log, store=killed_try) is None
+    assert why_not_at_all(context, ("data",), log, store=TaskStore(killed_try)) is None
+    assert why_not_at_all(context, (), log, store=TaskStore(killed_try)) is None
 
 
 def test_who_clears_a_task_begins_anew(killed_try: str) -> None:
@@ -97,13 +98,15 @@ def test_who_clears_a_task_begins_anew(killed_try: str) -> None:
     log = logging.getLogger("test")
 
     cleared = _context(2, max_tries=3)
-    assert why_not_at_all(cleared, ("code",), log, store=killed_try) is None
+    assert why_not_at_all(cleared, ("code",), log, store=TaskStore(killed_try)) is None
     first = _context(1, max_tries=2)
-    assert why_not_at_all(first, ("code",), log, store=killed_try) is None
+    assert why_not_at_all(first, ("code",), log, store=TaskStore(killed_try)) is None
 
 
 def test_without_a_card_the_next_try_runs(tmp_path: Path) -> None:
     log = logging.getLogger("test")
     context = _context(2, max_tries=2)
 
-    assert why_not_at_all(context, ("code",), log, store=str(tmp_path)) is None
+    assert (
+        why_not_at_all(context, ("code",), log, store=TaskStore(str(tmp_path))) is None
+    )

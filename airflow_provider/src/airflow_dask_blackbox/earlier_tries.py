@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     # The real ones need msgspec only, but they are needed in tasks only, too.
     from dask_blackbox import RunCard
     from dask_blackbox.identity import Identity
+    from dask_blackbox.store import StoreChoice
 
 __all__ = ["EarlierTries", "card_before", "remember"]
 
@@ -75,15 +76,12 @@ class EarlierTries:
                     if int(each.get("attempt", self._number)) < self._number
                 }
 
-    def look(
-        self, who: Identity, url: str | None, settings: Mapping[str, object] | None
-    ) -> None:
+    def look(self, who: Identity, store: StoreChoice) -> None:
         """Start to look for the card of the previous try, if that one could not report its end.
 
         Args:
             who: This try's identity.
-            url: Of the store.
-            settings: Of the store.
+            store: Where it is recorded.
         """
         before = self._known.get(self._number - 1)
         ended = before is not None and before.get("state") != "running"
@@ -91,7 +89,7 @@ class EarlierTries:
             return
         self._looking = threading.Thread(
             target=self._look,
-            args=(who, url, settings),
+            args=(who, store),
             daemon=True,
             name="dask-blackbox-earlier",
         )
@@ -117,11 +115,9 @@ class EarlierTries:
                 )
                 self._show_try(number, summary, "")
 
-    def _look(
-        self, who: Identity, url: str | None, settings: Mapping[str, object] | None
-    ) -> None:
+    def _look(self, who: Identity, store: StoreChoice) -> None:
         with guard("the card of the try before"):
-            card = card_before(who, url, settings)
+            card = card_before(who, store)
             if card is not None:
                 report = card.links.get("report", "")
                 self._show_try(self._number - 1, verdict_of(card), report)
@@ -136,16 +132,13 @@ class EarlierTries:
         self._log.info("  %s", in_store or tab_of(self._key, number))
 
 
-def card_before(
-    who: Identity, url: str | None, settings: Mapping[str, object] | None
-) -> RunCard | None:
+def card_before(who: Identity, chosen: StoreChoice) -> RunCard | None:
     """Return the card of the attempt before, once its recorder has ended it; None: never."""
     from dask_blackbox.card import RunCard
     from dask_blackbox.errors import BlobNotFoundError
     from dask_blackbox.layout import RunAddress
-    from dask_blackbox.store import open_store
 
-    store = open_store(url, settings=settings)
+    store = chosen.open()
     folder = RunAddress.of(who.job, who.run_id, who.attempt - 1).folder
     deadline = time.monotonic() + _TIMEOUT
     with suppress(BlobNotFoundError):

@@ -24,7 +24,7 @@ from airflow_dask_blackbox.stopping import (
     note_stop,
     stop_by_error,
 )
-from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import exception_note, verdict_of
 from airflow_dask_blackbox.xcoms import LinkPublisher
@@ -32,6 +32,7 @@ from airflow_dask_blackbox.xcoms import LinkPublisher
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import Recording, RunCard
+    from dask_blackbox.store import StoreChoice
 
 __all__ = ["PlainRecording", "current_task"]
 
@@ -56,20 +57,19 @@ class PlainRecording:
         self._error: BaseException | None = None
         self._kill: Callable[[], None] | None = None
 
-    def place(
-        self, store: str | None, settings: Mapping[str, object] | None
-    ) -> tuple[str | None, Mapping[str, object] | None]:
-        """Return store and settings with what Airflow's configuration adds."""
-        return configured_store(store), store_settings_of(None, settings)
+    def place(self, given: StoreChoice) -> StoreChoice:
+        """Return the store of a recording with what Airflow's configuration adds."""
+        return TaskStore(given.url, settings=given.settings).chosen()
 
     def begins(self, recording: Recording, settings: Mapping[str, Any]) -> None:
         """Announce the recording, and hear of the task's end."""
+        from dask_blackbox.store import StoreChoice
+
         follow_airflow_masks()
         self._announced.begin(
             recording.identity,
-            store=settings["url"],
+            StoreChoice(settings["url"], settings),
             conn_id=conf.get("dask_blackbox", "store_conn_id", fallback=None) or None,
-            settings=settings,
         )
         if address := self._announced.address:
             self._task.log.info("Dask run: %s", address)

@@ -30,6 +30,7 @@ from airflow_dask_blackbox.shipping import (
     shipped_by_value,
     unimportable_module_of,
 )
+from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.task_recording import TaskRecording
 
 __all__ = ["OPT_OUT", "is_switched_on", "watch"]
@@ -209,9 +210,7 @@ def recording_of(
         context,
         function=getattr(task, "python_callable", None),
         job=None,
-        store=None,
-        store_conn_id=None,
-        store_settings=None,
+        store=TaskStore(),
         parameters=parameters_of(context, getattr(task, "op_kwargs", None) or {}),
         required=False,
         log=task.log,

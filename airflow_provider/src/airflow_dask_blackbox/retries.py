@@ -9,7 +9,7 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.identity import identity_of
-from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.task_log import Log
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
 def card_of_failed_try(
     context: Mapping[str, object],
     *,
-    store: str | None = None,
-    store_conn_id: str | None = None,
-    store_settings: Mapping[str, object] | None = None,
+    store: TaskStore,
     job: str | None = None,
     attempt: int | None = None,
 ) -> RunCard | None:
@@ -69,21 +67,15 @@ def card_of_failed_try(
 
     Args:
         context: Of the task that runs.
-        store: As of `DaskObservedOperator`, like those below.
-        store_conn_id: The store's connection.
-        store_settings: Single settings of the store.
+        store: As the task was given it.
         job: Job name; runs of one job are compared.
         attempt: Which try; None: this one.
     """
     from dask_blackbox.layout import RunAddress
-    from dask_blackbox.store import open_store
 
     who = identity_of(context, job)
-    place = open_store(
-        configured_store(store),
-        settings=store_settings_of(store_conn_id, store_settings),
-    )
-    return _card(place, RunAddress.of(who.job, who.run_id, attempt or who.attempt))
+    address = RunAddress.of(who.job, who.run_id, attempt or who.attempt)
+    return _card(store.chosen().open(), address)
 
 
 def newest_card(
@@ -97,7 +89,6 @@ def newest_card(
         task: Its operator, for what it did not say.
     """
     from dask_blackbox.layout import RunAddress
-    from dask_blackbox.store import open_store
 
     def of(name: str, argument: str = "") -> Any:
         given = getattr(task, argument or name, None)
@@ -105,10 +96,8 @@ def newest_card(
         return announced.get(name) or (None if is_template else given)
 
     settings = {**(of("store_settings") or {}), **(of("settings") or {})}
-    place = open_store(
-        configured_store(of("store")),
-        settings=store_settings_of(of("conn_id", "store_conn_id"), settings),
-    )
+    store = TaskStore(of("store"), of("conn_id", "store_conn_id"), settings)
+    place = store.chosen().open()
     run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
     job = of("job") or f"{key.dag_id}.{key.task_id}"
     address = RunAddress.of(job, str(announced.get("run") or run), 1)
@@ -133,7 +122,7 @@ def _card(place: Store, address: RunAddress) -> RunCard | None:
 
 
 def earlier_cards(
-    context: Mapping[str, Any], **store: Any
+    context: Mapping[str, Any], store: TaskStore, job: str | None = None
 ) -> dict[int, RunCard | None]:
     """Return the cards of the automatic tries before this one, the first first.
 
@@ -142,23 +131,19 @@ def earlier_cards(
 
     Args:
         context: Of the task that runs.
-        store: As of `card_of_failed_try`.
+        store: As the task was given it.
+        job: Job name.
     """
     from airflow_dask_blackbox.earlier_tries import card_before
 
     numbers = list(range(_first_try(context), context["ti"].try_number))
     cards = {
-        number: card_of_failed_try(context, attempt=number, **store)
+        number: card_of_failed_try(context, store=store, job=job, attempt=number)
         for number in numbers[-_MOST_TRIES:]
     }
     last = cards[numbers[-1]] if numbers else None
     if numbers and (last is None or last.state == "running"):
-        url = configured_store(store.get("store"))
-        settings = store_settings_of(
-            store.get("store_conn_id"), store.get("store_settings")
-        )
-        who = identity_of(context, store.get("job"))
-        cards[numbers[-1]] = card_before(who, url, settings)
+        cards[numbers[-1]] = card_before(identity_of(context, job), store.chosen())
     return cards
 
 
@@ -169,7 +154,12 @@ def _first_try(context: Mapping[str, Any]) -> int:
 
 
 def why_not_at_all(
-    context: Mapping[str, Any], hopeless: Collection[str], log: Log, **store: Any
+    context: Mapping[str, Any],
+    hopeless: Collection[str],
+    log: Log,
+    *,
+    store: TaskStore,
+    job: str | None = None,
 ) -> str | None:
     """Return why this try, an automatic one, would fail as the one before it did.
 
@@ -182,7 +172,8 @@ def why_not_at_all(
     with guard("the verdict on the try before"):
         ti = context["ti"]
         if ti.try_number > _first_try(context):
-            card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
+            number = ti.try_number - 1
+            card = card_of_failed_try(context, store=store, job=job, attempt=number)
             why = why_no_retry(card, hopeless)
         if why is not None:
             log.info("Try %s failed permanently: %s", ti.try_number - 1, why)

@@ -25,6 +25,7 @@ from airflow_dask_blackbox.retries import (
     check_advice,
     why_no_retry,
 )
+from airflow_dask_blackbox.stores import TaskStore
 
 __all__ = ["DaskRetryPolicy"]
 
@@ -77,8 +78,7 @@ class DaskRetryPolicy(RetryPolicy):
         else:
             card = card_of_failed_try(
                 context,
-                store=self.store,
-                store_conn_id=self.store_conn_id,
+                store=TaskStore(self.store, self.store_conn_id),
                 job=self.job,
             )
         why = why_no_retry(card, self.fail)

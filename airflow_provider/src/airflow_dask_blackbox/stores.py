@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dask_blackbox.errors import ConfigurationError
 
 from airflow_dask_blackbox.arguments import connection_of
 from airflow_dask_blackbox.compat import conf
 
-__all__ = ["configured_store", "store_settings_of"]
+if TYPE_CHECKING:
+    # The real one imports Dask's configuration, and DAG files are parsed all day.
+    from dask_blackbox.store import StoreChoice
+
+__all__ = ["TaskStore", "configured_store", "store_settings_of"]
 
 _SECTION = "dask_blackbox"
 _FROM_EXTRA = {
@@ -32,6 +36,31 @@ _NEED_PROVIDER = (
     "service_config",
 )
 _PROVIDER = "airflow.providers.amazon.aws.hooks.base_aws"
+
+
+class TaskStore(NamedTuple):
+    """The store of a task's recording, as the task was given it.
+
+    Attributes:
+        url: None: that of Airflow's configuration, else of Dask's.
+        conn_id: Its Airflow connection; None: that of Airflow's configuration, if any.
+        settings: Single settings, which have the last word.
+    """
+
+    url: str | None = None
+    conn_id: str | None = None
+    settings: Mapping[str, object] | None = None
+
+    def chosen(self) -> StoreChoice:
+        """Return it with what Airflow's configuration and its connection add.
+
+        Raises:
+            ConfigurationError: as `store_settings_of`.
+        """
+        from dask_blackbox.store import StoreChoice
+
+        settings = store_settings_of(self.conn_id, self.settings)
+        return StoreChoice(configured_store(self.url), settings)
 
 
 def configured_store(store: str | None) -> str | None:

@@ -29,7 +29,7 @@ from airflow_dask_blackbox.stopping import (
     stop_by_signal,
     text_of_stop_while_closing,
 )
-from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.stores import TaskStore, configured_store
 from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import (
     Log,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
     from dask_blackbox.card_data import RunState
+    from dask_blackbox.store import StoreChoice
     from distributed import Client
 
 __all__ = ["TaskRecording"]
@@ -66,9 +67,7 @@ class TaskRecording:
         *,
         function: Callable[..., Any] | None,
         job: str | None,
-        store: str | None,
-        store_conn_id: str | None,
-        store_settings: Mapping[str, Any] | None,
+        store: TaskStore,
         parameters: Mapping[str, Any],
         required: bool,
         log: Log,
@@ -82,7 +81,7 @@ class TaskRecording:
         self._context = context
         self._log = log
         self._required = required
-        self._store_of = (store, store_conn_id, store_settings)
+        self._store = store
         self._function = function
         self._job, self._command = job, command
         self._host = dict(host or {})
@@ -111,21 +110,20 @@ class TaskRecording:
 
     def _start(self) -> None:
         from dask_blackbox import recording
+        from dask_blackbox.store import StoreChoice
 
         follow_airflow_masks()
 
-        store, store_conn_id, settings = self._store_of
         who = identity_of(self._context, self._job)
-        url, given, refused = None, None, None
+        chosen, refused = StoreChoice(configured_store(self._store.url)), None
         try:
-            url = configured_store(store)
-            given = store_settings_of(store_conn_id, settings)
+            chosen = self._store.chosen()
         except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
             refused = error
-        self._announced.begin(who, store=url, conn_id=store_conn_id, settings=given)
+        self._announced.begin(who, chosen, conn_id=self._store.conn_id)
         earlier = EarlierTries(self._context, self._log)
         if refused is None:
-            earlier.look(who, url, given)
+            earlier.look(who, chosen)
         lines = self._lines = ProgressLines(self._log, interval=progress_interval())
         rec = recording(
             None,
@@ -139,7 +137,7 @@ class TaskRecording:
             command=self._command,
             on_progress=lines.update,
         )
-        rec.place = partial(_place, url, given, refused)
+        rec.place = partial(_place, chosen, refused)
         if self.driver_thread is not None:
             rec.driver_thread = self.driver_thread
         self._rec = rec
@@ -343,9 +341,7 @@ class TaskRecording:
             remember(self._context, card)
 
 
-def _place(
-    url: str | None, settings: Mapping[str, Any] | None, refused: Exception | None
-) -> tuple[str | None, Mapping[str, Any] | None]:
+def _place(chosen: StoreChoice, refused: Exception | None) -> StoreChoice:
     """Return where a task records to.
 
     Raises:
@@ -353,4 +349,4 @@ def _place(
     """
     if refused is not None:
         raise refused
-    return url, settings
+    return chosen

@@ -7,7 +7,6 @@ that leaves nobody to say it, takes nothing away from the page.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dask_blackbox.guard import guard
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     # The real ones bring msgspec and more, and are needed in tasks only.
     from dask_blackbox import RunCard
     from dask_blackbox.identity import Identity
+    from dask_blackbox.store import StoreChoice
 
 __all__ = ["LinkPublisher"]
 
@@ -64,21 +64,13 @@ class LinkPublisher:
         """Of the task's page with the tab open; empty if links lead to the store."""
         return self._addresses.get("report", "")
 
-    def begin(
-        self,
-        who: Identity,
-        *,
-        store: str | None,
-        conn_id: str | None,
-        settings: Mapping[str, Any] | None,
-    ) -> None:
+    def begin(self, who: Identity, store: StoreChoice, *, conn_id: str | None) -> None:
         """Publish where the recording will be.
 
         Args:
             who: The identity that it has there.
-            store: URL of the store, as the task was given it.
-            conn_id: The store's Airflow connection.
-            settings: Of the store, all that the task knows.
+            store: The store, with all that the task knows of it.
+            conn_id: Its Airflow connection.
         """
         self._push(self._addresses)
         facts = {
@@ -87,7 +79,7 @@ class LinkPublisher:
             "run": who.run_id,
             "try_number": self._ti.try_number,
             "state": "running",
-            **_place(store, settings),
+            **_place(store),
         }
         self._announced = {name: value for name, value in facts.items() if value}
         if self._buttons is None:
@@ -157,15 +149,12 @@ class LinkPublisher:
         return msgspec.structs.replace(card, links=links)
 
 
-def _place(
-    store: str | None, settings: Mapping[str, object] | None
-) -> dict[str, object]:
+def _place(store: StoreChoice) -> dict[str, object]:
     """Return the store as another process can open it, or what is wrong with it."""
     from dask_blackbox.errors import ConfigurationError
-    from dask_blackbox.store import store_settings
 
     try:
-        known = store_settings(store, settings=settings)
+        known = store.all_settings()
     except ConfigurationError as error:  # the recording says so, too, in the task's log
         return {"problem": str(error)}
     url = str(known["url"])

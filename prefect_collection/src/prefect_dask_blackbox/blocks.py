@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.store import StoreChoice
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
@@ -71,8 +72,8 @@ class BlackboxStore(Block):
         description="S3Bucket block that supplies the other values: s3-bucket/NAME.",
     )
 
-    def store(self) -> tuple[str | None, dict[str, Any]]:
-        """Return URL and settings of the store, credentials among them.
+    def store(self) -> StoreChoice:
+        """Return the store, credentials among its settings.
 
         Raises:
             ConfigurationError: if the block names no place.
@@ -93,11 +94,11 @@ class BlackboxStore(Block):
             raise ConfigurationError(
                 "a BlackboxStore block needs a url or an s3_bucket_block"
             )
-        return url, found
+        return StoreChoice(url, found)
 
 
-def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
-    """Return URL and settings of the store that a block names.
+def store_of_block(name: str) -> StoreChoice:
+    """Return the store that a block names.
 
     Args:
         name: Of a `BlackboxStore`, or with the slug of its type: `s3-bucket/prod`.
@@ -108,13 +109,13 @@ def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
     check_block_name(name)
     if name.startswith(f"{S3_BUCKET}/"):
         found = _s3_bucket_options(name)
-        return found.pop("url"), found
+        return StoreChoice(found.pop("url"), found)
     try:
         block: Any = BlackboxStore.load(name.rpartition("/")[2], _sync=True)  # type: ignore[call-arg]
     except ValueError as error:
         raise ConfigurationError(f"store='{BLOCK}{name}': {error}") from error
-    place: tuple[str | None, dict[str, Any]] = block.store()
-    return place
+    chosen: StoreChoice = block.store()
+    return chosen
 
 
 def _s3_bucket_options(name: str) -> dict[str, Any]:

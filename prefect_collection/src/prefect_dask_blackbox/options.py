@@ -10,7 +10,7 @@ import dask.config
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import ARGUMENTS, LEAVABLE
 from dask_blackbox.settings import setting_classes
-from dask_blackbox.store import store_settings
+from dask_blackbox.store import StoreChoice
 
 from prefect_dask_blackbox.block_names import BLOCK, check_block_name
 
@@ -65,7 +65,7 @@ class RecordingOptions:
         if self.store.startswith(BLOCK):
             check_block_name(self.store.removeprefix(BLOCK))
         else:
-            store_settings(self.store, settings=self.store_settings)
+            self.place().all_settings()
         return self
 
     def with_settings(self) -> RecordingOptions:
@@ -81,19 +81,19 @@ class RecordingOptions:
         more = {name: getattr(known, name) for name in names if name not in given}
         return replace(self, **{**given, **more})
 
-    def place(self) -> tuple[str | None, dict[str, object] | None]:
-        """Return URL and settings of the store, those of a block included.
+    def place(self) -> StoreChoice:
+        """Return the store, with the settings of its block.
 
         Raises:
             ConfigurationError: if there is no such block.
         """
         own = dict(self.store_settings) if self.store_settings else {}
         if self.store is None or not self.store.startswith(BLOCK):
-            return self.store, own or None
+            return StoreChoice(self.store, own or None)
         from prefect_dask_blackbox.blocks import store_of_block
 
-        url, settings = store_of_block(self.store.removeprefix(BLOCK))
-        return url, {**settings, **own}
+        found = store_of_block(self.store.removeprefix(BLOCK))
+        return found._replace(settings={**(found.settings or {}), **own})
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""

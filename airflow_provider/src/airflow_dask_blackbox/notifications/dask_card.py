@@ -27,6 +27,7 @@ from airflow_dask_blackbox.notifications.dag_run_message import (
     is_about_dag_run,
     message_of_run,
 )
+from airflow_dask_blackbox.stores import TaskStore
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
@@ -127,9 +128,11 @@ class DaskCardNotifier(BaseNotifier):
             return known
         stored = card_of_failed_try(
             context,
-            store=self.store or getattr(task, "store", None),
-            store_conn_id=self.store_conn_id or getattr(task, "store_conn_id", None),
-            store_settings=getattr(task, "store_settings", None),
+            store=TaskStore(
+                self.store or getattr(task, "store", None),
+                self.store_conn_id or getattr(task, "store_conn_id", None),
+                getattr(task, "store_settings", None),
+            ),
             job=self.job or getattr(task, "job", None),
         )
         return stored or known

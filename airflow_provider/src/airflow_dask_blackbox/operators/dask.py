@@ -57,6 +57,7 @@ from airflow_dask_blackbox.shipping import (
     shipped_by_value,
     unimportable_module_of,
 )
+from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.task_recording import TaskRecording
 from airflow_dask_blackbox.templates import native, text_parameters
 
@@ -218,9 +219,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         return self._recorded.card if self._recorded is not None else None
 
     def execute(self, context: Any) -> Any:
-        why = why_not_at_all(
-            context, self.fail_without_retry, self.log, **self._store_of_job()
-        )
+        hopeless, log = self.fail_without_retry, self.log
+        why = why_not_at_all(context, hopeless, log, store=self._store(), job=self.job)
         if why is not None:
             raise AirflowFailException(f"not retried, {why}")
         try:
@@ -297,7 +297,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             by_class = cluster.get("kwargs") if isinstance(cluster, Mapping) else None
             given = {**(by_class or {}), **of_hook, **of_cluster}
             with guard("more memory than the try before had"):
-                earlier = earlier_cards(context, **self._store_of_job())
+                earlier = earlier_cards(context, self._store(), self.job)
                 more = self._more_memory.grown(given, earlier, self.log)
                 of_cluster = {**of_cluster, **more}
         with (
@@ -313,13 +313,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         ):
             yield client
 
-    def _store_of_job(self) -> dict[str, Any]:
-        return {
-            "store": self.store,
-            "store_conn_id": self.store_conn_id,
-            "store_settings": self.store_settings,
-            "job": self.job,
-        }
+    def _store(self) -> TaskStore:
+        return TaskStore(self.store, self.store_conn_id, self.store_settings)
 
     def _rendered(
         self, name: str, is_text: Callable[[str], bool] = lambda _name: False
@@ -355,7 +350,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         return TaskRecording(
             context,
             function=self.python_callable,
-            **self._store_of_job(),
+            job=self.job,
+            store=self._store(),
             parameters=parameters,
             required=self.required,
             log=self.log,

@@ -19,6 +19,7 @@ from dask_blackbox.guard import guard
 if TYPE_CHECKING:
     from dask_blackbox.card import RunCard
     from dask_blackbox.driver.session import Recording
+    from dask_blackbox.store import StoreChoice
 
 GROUP = "dask_blackbox.host_tasks"
 """The group of entry points; each is called without arguments: a `HostTask` or None."""
@@ -27,13 +28,11 @@ GROUP = "dask_blackbox.host_tasks"
 class HostTask(Protocol):
     """The task of a host, for one recording made in it.  Its errors are handled as ours."""
 
-    def place(
-        self, store: str | None, settings: Mapping[str, object] | None
-    ) -> tuple[str | None, Mapping[str, object] | None]:
-        """Return store and settings with what the host's configuration adds.
+    def place(self, given: StoreChoice) -> StoreChoice:
+        """Return the store of a recording with what the host's configuration adds.
 
         Args:
-            store: As `recording` was given it.
+            given: As `recording` was given it.
         """
 
     def begins(self, recording: Recording, settings: Mapping[str, object]) -> None:

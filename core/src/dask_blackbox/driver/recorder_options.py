@@ -65,7 +65,6 @@ def config_of(
     folder = folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108
     return Config(
         manifest=manifest,
-        store=None,
         store_settings=dict(store_settings),
         spool=str(spool),
         spool_limit=setting_bytes("spool-limit"),

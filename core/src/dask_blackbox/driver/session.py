@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -78,7 +78,7 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
 from dask_blackbox.settings import setting, setting_seconds
-from dask_blackbox.store import store_settings as gathered_store_settings
+from dask_blackbox.store import StoreChoice
 
 if TYPE_CHECKING:
     # Only describes arguments.
@@ -93,7 +93,6 @@ _OF_A_PART = (
 )  # fmt: skip
 """What the verdict on a part says to the run that it ends."""
 
-Place: TypeAlias = tuple[str | None, Mapping[str, object] | None]
 """URL and settings of a store; None: as in Dask's configuration."""
 
 
@@ -112,8 +111,7 @@ class Recording:
         client: Client | None = None,
         *,
         manifest: Manifest,
-        store: str | os.PathLike[str] | None,
-        store_settings: Mapping[str, object] | None,
+        store: StoreChoice,
         parameters: Mapping[str, object] | None,
         function: Callable[..., object] | None,
         required: bool,
@@ -126,8 +124,7 @@ class Recording:
         every_client: bool = False,
     ) -> None:
         self._client, self._manifest, self._required = client, manifest, required
-        self._store = None if store is None else os.fspath(store)
-        self._store_settings = store_settings
+        self._store = store
         self._parameters, self._function = parameters, function
         self._command = command
         self._secrets, self._host_environment = secrets, host_environment
@@ -145,8 +142,8 @@ class Recording:
         self._position: DriverPositionWatcher | None = None
         self.driver_thread = threading.get_ident()
         """The thread in which the user's code runs; set it before `start`."""
-        self.place: Callable[[], Place] | None = None
-        """What tells URL and settings of the store, where a host has to look them up; set it
+        self.place: Callable[[], StoreChoice] | None = None
+        """What tells the store, where a host has to look them up; set it
         before `start`, which handles its errors as it does a store's."""
         self.logs_why = True
         """Log why the run is not recorded; not where the host says so in a log of its own."""
@@ -688,11 +685,10 @@ class Recording:
             self._cannot(error)
 
     def _configured(self) -> Config:
-        place = self.place
-        store, given = place() if place else (self._store, self._store_settings)
+        store = self._store if self.place is None else self.place()
         if self._host_task is not None:
-            store, given = self._host_task.place(store, given)
-        settings = gathered_store_settings(store, settings=given)
+            store = self._host_task.place(store)
+        settings = store.all_settings()
         if self._host_task is not None:
             with guard("notifying the host of the run's start"):
                 self._host_task.begins(self, settings)
@@ -915,8 +911,7 @@ def recording(
     return Recording(
         client,
         manifest=_manifest(found, job=job, run_id=run_id, attempt=attempt, host=host),
-        store=store,
-        store_settings=store_settings,
+        store=StoreChoice(None if store is None else os.fspath(store), store_settings),
         parameters=parameters,
         function=callable,
         required=bool(setting("required")) if required is None else required,

@@ -50,7 +50,6 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
 
     Attributes:
         manifest: Who this is.
-        store: URL of the store, or None for the default one.
         store_settings: What `open_store` needs; may hold credentials, so it is never
             written to the spool.
         spool: Folder of this recording on the local disk.
@@ -81,7 +80,6 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     manifest: Manifest
-    store: str | None = None
     store_settings: dict[str, object] = {}
     spool: str
     spool_limit: int = 2 * 2**30

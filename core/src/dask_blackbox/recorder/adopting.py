@@ -102,7 +102,7 @@ def main() -> None:
         from dask_blackbox.recorder.unfinished_runs import finish_lost_runs
         from dask_blackbox.store import open_store
 
-        store = open_store(config.store, settings=settings)
+        store = open_store(settings=settings)
         finish_lost_runs(config, store, adoption.silent)
 
 

@@ -47,7 +47,7 @@ def open_recording(config: Config) -> Opening:
     """Open the store and write `run.json`, the first index markers and a placeholder."""
     manifest = config.manifest
     try:
-        store = open_store(config.store, settings=config.store_settings)
+        store = open_store(settings=config.store_settings)
     except BlackboxError as error:
         return Opening(manifest, None, error)
     try:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.store.base import Store
@@ -21,7 +22,27 @@ _NEEDED = {
 }
 """The library that each kind of bucket needs, and the extra that installs it."""
 
-__all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
+__all__ = ["MemoryStore", "Store", "StoreChoice", "open_store", "store_settings"]
+
+
+class StoreChoice(NamedTuple):
+    """The store that somebody chose.
+
+    Attributes:
+        url: As of `open_store`; None: the configured one.
+        settings: Those that differ from `blackbox.store`.
+    """
+
+    url: str | None = None
+    settings: Mapping[str, object] | None = None
+
+    def open(self) -> Store:
+        """Return the store, as `open_store` does."""
+        return open_store(self.url, settings=self.settings)
+
+    def all_settings(self) -> dict[str, object]:
+        """Return all settings of the store, as `store_settings` does."""
+        return store_settings(self.url, settings=self.settings)
 
 
 def open_store(
