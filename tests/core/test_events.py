@@ -28,7 +28,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.testing import a_run, a_worker_added, a_worker_removed
 from dask_blackbox.testing.facts import EPOCH, an_event
-from event_types import undeclared, undeclared_in_folder
+from event_types import undeclared, undeclared_in_folder, written_by_hand
 from kept_recordings import SETS, recordings
 from stored_runs import Shelf
 
@@ -66,6 +66,21 @@ def test_every_declared_field_is_written(kept_rows: list[EventRow]) -> None:
 
     missing = {each for each in declared - written if each[1] not in named}
     assert missing == set()
+
+
+def test_every_field_that_is_written_by_hand_is_declared_for_that_kind() -> None:
+    written = [
+        each
+        for package in WRITERS
+        for path in sorted((SOURCES / package).rglob("*.py"))
+        for each in written_by_hand(path.read_text())
+    ]
+
+    declared = {
+        (kind, name) for kind, of in KINDS.items() for name in of.__struct_fields__
+    }
+    assert len(written) > 180
+    assert [each for each in written if each not in declared] == []
 
 
 def _names_in_writers() -> set[str]:

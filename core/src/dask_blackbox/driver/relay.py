@@ -256,7 +256,7 @@ class Relay:
         address = self._order.address
         await report_state(self.client, address, self._event)
         why = str(error) or repr(error)
-        facts = {"address": address, "error": why, "since": since}
+        facts = {"address": address, "error": why, "at": since}
         self._event("scheduler-lost", address, facts)
 
     async def _pull_all(self, *, last: bool) -> None:
@@ -317,7 +317,7 @@ async def report_state(client: Client, address: str, event: Event) -> None:
 
 
 def event_row(kind: str, subject: str, detail: dict[str, object]) -> list[object]:
-    """Return the row of an event that happens now."""
-    at = detail.pop("since", None)
+    """Return the row of an event that happens now, or at the moment that its detail has."""
+    at = detail.pop("at", None)
     moment = at if isinstance(at, float) else time.time()
     return [moment, kind, subject, json.dumps(detail)]
