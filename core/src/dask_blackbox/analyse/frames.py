@@ -530,16 +530,24 @@ def _frames(section: str) -> list[Frame]:
     for number, text in enumerate(lines):
         found = _FRAME.match(text)
         if found:
-            code = lines[number + 1].strip(" |\t") if number + 1 < len(lines) else ""
+            following = lines[number + 1] if number + 1 < len(lines) else ""
             frames.append(
                 Frame(
                     file=found["file"],
                     line=int(found["line"]),
                     function=found["name"],
-                    code="" if _FRAME.match(code) else code,
+                    code=_code_below(text, following),
                 )
             )
     return frames
+
+
+def _code_below(frame: str, following: str) -> str:
+    """Return the code that a line shows for the frame above it; without it, the next one follows."""
+    code = following.lstrip(" |\t")
+    deeper = len(following) - len(code) > len(frame) - len(frame.lstrip(" |\t"))
+    tabbed = following.startswith("\t")
+    return "" if _FRAME.match(code) or not (deeper or tabbed) else code.rstrip(" |\t")
 
 
 def is_the_users(frame: Frame) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from dask_blackbox.capture import programs
+from dask_blackbox.capture.driver.cells import in_cells
 from dask_blackbox.capture.driver.client_calls import scheduler_file_of
 from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
 from dask_blackbox.guard import guard
@@ -197,4 +198,4 @@ def _text(frame: FrameType) -> str:
     code = frame.f_code
     line = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
     where = f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'
-    return f"{where}\n\t{line}"
+    return in_cells(f"{where}\n\t{line}")

@@ -23,6 +23,7 @@ from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
 from ..user_frames import is_foreign
+from .cells import cells_of_notebook, in_cells, place_in
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
 from .logged_errors import LoggedErrors
@@ -132,7 +133,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         each = each.__cause__ or (
             None if each.__suppress_context__ else each.__context__
         )
-    text = plain("".join(traceback.format_exception(error)))
+    text = in_cells(plain("".join(traceback.format_exception(error))))
     where = _place_of(error)
     handled = [
         f"{qualified(type(e))}: {message_of(e)}"[:_SHORT] for e in _hidden(error)
@@ -192,8 +193,11 @@ def _place_of(error: BaseException) -> dict[str, object]:
             "function": name.rpartition("<locals>.")[2],
         }
     frame = own_frame(error)
+    place = frame and place_in(
+        cells_of_notebook(), frame.filename, frame.lineno or 0, frame.name
+    )
     return {
-        "file": None if frame is None else frame.filename,
+        "file": place[0] if place else None if frame is None else frame.filename,
         "line": None if frame is None else frame.lineno,
         "function": None if frame is None else frame.name,
     }

@@ -61,7 +61,7 @@ def _what_made_it(case: Case) -> str:
         return ""
     maker = short(case.prefix_of(str(own[0])), 40)
     if not maker:
-        return "the reason may be in its input, which no recorded task produced"
+        return ""  # what the driver gave it, at the line that the traceback shows
     return f"the reason may be in '{maker}', which produced its input"
 
 
