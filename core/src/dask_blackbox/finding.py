@@ -51,6 +51,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
 
 
+WORSE = ("slower-than-usual", "more-memory-than-usual")
+"""Rules of runs that succeeded with more time or memory than usual."""
+
+
 class ChainStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of the chain that leads from a cause to the outcome of a run.
 

@@ -113,10 +113,15 @@ def setting_patterns(name: str) -> tuple[str, ...]:
     return patterns
 
 
-def setting_classes(name: str, known: Sequence[str]) -> tuple[str, ...]:
+def setting_classes(
+    name: str, known: Sequence[str], noun: str = "class of data"
+) -> tuple[str, ...]:
     """Return a setting that is a list of some of the words that are known.
 
     A text lists them separated by commas, as an environment variable does.
+
+    Args:
+        noun: What one of the words is, for the message.
 
     Raises:
         ConfigurationError: if it holds another one.
@@ -133,7 +138,7 @@ def setting_classes(name: str, known: Sequence[str]) -> tuple[str, ...]:
                 f"did you mean {close[0]!r}?" if close else f"give {', '.join(known)}"
             )
             raise ConfigurationError(
-                f"blackbox.{name}: there is no class of data {word!r}; {hint}"
+                f"blackbox.{name}: there is no {noun} {word!r}; {hint}"
             )
     return tuple(each for each in known if each in words)
 

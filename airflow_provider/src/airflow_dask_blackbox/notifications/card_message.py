@@ -21,7 +21,6 @@ __all__ = ["CardMessage", "composed", "message_of"]
 _LONGEST_SUBJECT: Final = 200
 _LONGEST_SLACK: Final = 2_900
 """Slack cuts a text block at 3,000 characters."""
-_MOST_CHANGES: Final = 3
 
 _MARKUP: Final = bounded(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
 """What Slack would take for bold parts and the like: a zero-width space keeps it from that."""
@@ -109,30 +108,10 @@ def composed(
 
 
 def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
-    if card is None:
-        return
-    from dask_blackbox.finding import unusual
-    from dask_blackbox.formatting import plain
-    from dask_blackbox.report.wording import (
-        blame_text,
-        change_text,
-        recurrence_text,
-        retry_text,
-    )
+    if card is not None:
+        from dask_blackbox.report.notice import card_facts
 
-    verdict = card.verdict
-    if verdict is not None:
-        yield "Why", plain(verdict.cause)
-        if verdict.remedy:
-            yield "What to do", plain(verdict.remedy)
-        yield "Retry", retry_text(verdict)
-    if card.past is not None and (blame := blame_text(card.past)):
-        yield "What changed", plain(blame)
-    elif changes := unusual(card.changes):
-        texts = [change_text(each) for each in changes[:_MOST_CHANGES]]
-        yield "What changed", plain("; ".join(texts))
-    if seen := recurrence_text(card):
-        yield "Seen", plain(seen)
+        yield from card_facts(card)
 
 
 def _text(subject: str, facts: Iterable[tuple[str, str]], url: str) -> str:

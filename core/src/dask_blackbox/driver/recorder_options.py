@@ -20,6 +20,7 @@ from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import ARGUMENTS, LEAVABLE, Manifest
 from dask_blackbox.protocol.messages import Config, Limits
+from dask_blackbox.protocol.notify_settings import notify_set
 from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
     setting,
@@ -59,6 +60,7 @@ def config_of(
         ConfigurationError: if a setting cannot work.
     """
     recording, left_out = manifest.recording, classes_left_out()
+    notify = notify_set()
     spool = chosen_spool() / recording
     # Short, because the path of a socket may have 107 characters at most.
     folder = tempfile.gettempdir()
@@ -75,7 +77,12 @@ def config_of(
         redact=setting_patterns("redact"),
         leave_out=left_out,
         secrets=known_secrets(
-            store_settings, parameters, manifest.host, secrets, host_environment
+            store_settings,
+            parameters,
+            manifest.host,
+            secrets,
+            host_environment,
+            {f"secret {n}": url for n, url in enumerate(notify.urls)},
         ),
         host_environment=dict(host_environment or {}),
         progress_interval=_PROGRESS if progress else 0.0,
@@ -84,6 +91,7 @@ def config_of(
         overview=overview,
         limits=limits_set(),
         ask_managers=bool(setting("recorder.ask-manager")),
+        notify=notify,
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
         bundles=0

@@ -45,6 +45,20 @@ class Limits(msgspec.Struct, kw_only=True, frozen=True):
     time: float = 0.0
 
 
+class Notify(msgspec.Struct, kw_only=True, frozen=True):
+    """Who is told that a run has ended; never written to the spool.
+
+    Attributes:
+        urls: Webhooks, and addresses of apprise; they hold credentials.
+        when: News that is sent: `failed`, `recovered`, `worse`.
+        secret: Signs what webhooks get, if there is one.
+    """
+
+    urls: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
+    secret: str | None = None
+
+
 class Config(msgspec.Struct, kw_only=True, frozen=True):
     """The first line of standard input: what to record, and where to.
 
@@ -77,6 +91,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         overview: Whether the host's page shows more than the card.
         limits: What the process that finalises may use.
         ask_managers: Whether cluster managers are asked what became of workers.
+        notify: Who is told that the run has ended.
     """
 
     manifest: Manifest
@@ -104,6 +119,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     overview: bool = False
     limits: Limits = Limits()
     ask_managers: bool = True
+    notify: Notify = Notify()
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):
@@ -313,6 +329,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         number: With `masks`: of the question.
         address: With `reached` and `relay`: of the scheduler.
         overview: What the host's page shows beside the card, with `final`, where wanted.
+        news: What is new about the job with this run, with `final`: a word of `Notify.when`.
     """
 
     what: str
@@ -326,6 +343,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     number: int = 0
     address: str = ""
     overview: Overview | None = None
+    news: str = ""
 
 
 Answer = Callable[[Reply], None]

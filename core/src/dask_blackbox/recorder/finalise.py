@@ -28,6 +28,7 @@ from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Completeness, Ending, Kept, Manifest, sealed
 from dask_blackbox.protocol.messages import Config, Limits, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs, write_sketch
+from dask_blackbox.recorder.news import news_of
 from dask_blackbox.recorder.opening import (
     Opening,
     manifest_json,
@@ -59,6 +60,7 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
     """
     # They import Dask, which a recorder at the end of its own run can do without.
     from dask_blackbox.analyse.rule_settings import asking_or_default
+    from dask_blackbox.protocol.notify_settings import notify_set
     from dask_blackbox.settings import setting, setting_bytes, setting_seconds
 
     asked = asking_or_default()
@@ -75,6 +77,7 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
         performance_report=setting_seconds("performance-report"),
         muted=asked.muted,
         thresholds=dict(asked.thresholds),
+        notify=notify_set(),
         **more,
     )
 
@@ -134,7 +137,8 @@ def finalise(
         forget(Path(config.spool))
     overview = None if undiagnosed else _overview(config, run, card)
     raw = msgspec.Raw(msgspec.json.encode(card))
-    send(Reply(what="final", card=raw, overview=overview))
+    news = news_of(card, history) if config.notify.urls else ""
+    send(Reply(what="final", card=raw, overview=overview, news=news))
 
 
 def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:

@@ -27,6 +27,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
 from dask_blackbox.events import event_rows
 from dask_blackbox.formatting import counted, signal_name
+from dask_blackbox.guard import guard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
 from dask_blackbox.protocol.exit_reports import UnreportedExits
@@ -968,6 +969,18 @@ class Recorder:
         self._reported = reported[-1] if reported else None
         if self._orphaned or self._wrapper_lost:
             await self._finalise_for_host()
+        await self._send_notices()
+
+    async def _send_notices(self) -> None:
+        """Report the end of the run to the addresses of the settings."""
+        reported = self._reported
+        if reported is None or not reported.news:
+            return
+        from dask_blackbox.recorder.notices import send_notices
+
+        card = RunCard.from_json(bytes(reported.card))
+        with guard("notices about the end of the run"):
+            await asyncio.to_thread(send_notices, self._config, card, reported.news)
 
     @contextlib.contextmanager
     def _limited(self, limits: Limits) -> Iterator[None]:

@@ -25,6 +25,7 @@ from dask_blackbox.reader import Run
 from dask_blackbox.recorder.earlier_recordings import SILENT
 from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
+from dask_blackbox.recorder.notices import send_notices
 from dask_blackbox.recorder.opening import opening_of
 from dask_blackbox.recorder.process_limits import (
     EXPECTED,
@@ -148,5 +149,6 @@ def finish_lost_run(
         finalise_for_host(
             run.manifest, card, tasks, config.host_environment, messages[-1].overview
         )
+        send_notices(config, card, messages[-1].news)
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True
