@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.card import card_of
@@ -13,6 +14,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    the_verdict,
 )
 
 _JOBLIB = '''joblib.externals.loky.process_executor._RemoteTraceback:\x20
@@ -63,3 +65,46 @@ def test_a_future_that_failed_as_its_scheduler_was_lost_has_a_row() -> None:
 
     [row] = run.errors.iter_rows(named=True)
     assert (row["key"], row["worker"], row["outcome"]) == ("load-7", None, "erred")
+
+
+_COLLECTED = """
+All the 2 fits failed.
+Below are more details about the failures:
+2 fits failed with the following error:
+Traceback (most recent call last):
+  File "/lib/site-packages/sklearn/_validation.py", line 855, in _fit_and_score
+    estimator.fit(X_train, y_train)
+  File "/lib/site-packages/sklearn/_param_validation.py", line 98, in validate
+    raise InvalidParameterError(
+sklearn.utils.InvalidParameterError: The 'min_samples_leaf' parameter of RandomForestClassifier must be an int in the range [1, inf) or a float in the range (0.0, 1.0). Got -5 instead.
+"""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rule"),
+    [
+        ("batch_of__fit_and_score_1_calls", "task-exception"),
+        ("batch_of_other_1_calls", "driver-exception"),
+        ("_fit_and_score", "driver-exception"),
+    ],
+)
+def test_an_error_that_a_library_collected_is_that_of_its_task(
+    prefix: str, rule: str
+) -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 12, in main\n'
+        f"    search.fit(X, y)\nValueError: {_COLLECTED}"
+    )
+    raised = an_exception("ValueError", _COLLECTED, traceback=trace)
+    batches = [a_task(f"{prefix}-{n}", worker="tcp://w1") for n in range(2)]
+    run = completed(a_run(a_worker("tcp://w1"), batches, failed_with(raised)))
+
+    found = the_verdict(run)
+
+    assert found.rule == rule
+    assert len(run.errors) == (rule == "task-exception")
+    if len(run.errors):
+        assert "InvalidParameterError" in found.title
+        assert found.title.endswith("… Got -5 instead.")
+        assert "Look at /jobs/nightly.py:12, which passed its arguments" in found.remedy
+        assert "replay" not in found.remedy

@@ -189,10 +189,21 @@ def short_with_paths(text: str, longest: int = 160) -> str:
     """Return the same; where it is too long, paths lose their folders first, not their names.
 
     `/srv/a/b/2026/11/orders.csv does not exist` is `…/11/orders.csv does not exist`, and
-    `s3://sales/a/b/orders.csv` is `s3://sales/…/orders.csv`.
+    `s3://sales/a/b/orders.csv` is `s3://sales/…/orders.csv`.  What was found instead of what
+    is expected stays: `The 'depth' parameter of a tree must be… Got -5 instead.`
     """
     line = short(text, max(len(text), 1))
-    return short(line if len(line) <= longest else _PATH.sub(_cut_path, line), longest)
+    line = line if len(line) <= longest else _PATH.sub(_cut_path, line)
+    found = _FOUND.search(line) if len(line) > longest else None
+    if found is None:
+        return short(line, longest)
+    end = found["end"]
+    return f"{short(line, longest - len(end) - 1)} {end}"
+
+
+_FOUND = bounded(
+    r"[.,;:] (?P<end>(?:but )?(?:[Gg]ot|[Rr]eceived|[Ff]ound) [^.,;:]{1,30}\.?)$"
+)
 
 
 def _cut_path(path: re.Match[str]) -> str:

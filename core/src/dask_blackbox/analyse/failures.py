@@ -18,6 +18,7 @@ from dask_blackbox.analyse.frames import (
     members_of_group,
     raised_at_end,
     root_of_chain,
+    traceback_in,
     untangled,
     user_frame,
     user_frames,
@@ -33,6 +34,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Subject, lowest_confidence
 from dask_blackbox.formatting import class_of, prefix_of, short
+from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables
 from dask_blackbox.tables.schemas import Row
@@ -382,17 +384,18 @@ def returned_error_of(run: RunTables, outcome: Outcome) -> TaskFailure | None:
     Where several tasks may be meant, its key is their prefix, and its worker is not known.
     """
     exception = outcome.exception
-    quoted = None if exception is None else _QUOTED.search(exception.traceback)
-    if exception is None or quoted is None or not _BATCH.search(quoted["text"]):
+    returned = None if exception is None else _returned_in(exception)
+    if returned is None:
         return None
-    names = set(_FRAME.findall(quoted["text"]))
+    name, message, text = returned
+    names = set(_FRAME.findall(text))
     done = run.tasks.filter(
         FINISHED
         & pl.col("prefix").str.contains(_FUNCTION.pattern.replace("?P<name>", ""))
     ).sort("stop")
     named = [p for p in done["prefix"].unique(maintain_order=True) if _is_of(p, names)]
     own = done.filter(pl.col("prefix").is_in(named)) if named else done
-    if not len(own):
+    if not len(own) or not (named or _BATCH.search(text)):
         return None
     last = own.row(-1, named=True)
     only = len(own) == 1
@@ -402,10 +405,29 @@ def returned_error_of(run: RunTables, outcome: Outcome) -> TaskFailure | None:
         worker=last["worker"] if only else None,
         at=last["stop"].timestamp() if only else outcome.decided_at or 0.0,
         killed=False,
-        exception=exception.exception,
-        message=exception.message,
-        traceback=quoted["text"],
+        exception=name,
+        message=message,
+        traceback=text,
     )
+
+
+def _returned_in(exception: DriverException) -> tuple[str, str, str] | None:
+    """Return class, message and traceback of an error that a library had collected.
+
+    Python prints the traceback of another process with it, or the library wrote it into its
+    own message, as scikit-learn does of fits that failed.
+    """
+    quoted = _QUOTED.search(exception.traceback)
+    if quoted is not None and _BATCH.search(quoted["text"]):
+        return exception.exception, exception.message, quoted["text"]
+    text = traceback_in(exception.message)
+    raised = raised_at_end(text)
+    return None if raised is None else (*raised, text)
+
+
+def is_batch(prefix: str) -> bool:
+    """Return whether tasks of a prefix are joblib's, each of which makes several calls."""
+    return _FUNCTION.match(prefix) is not None
 
 
 def _is_of(prefix: str, names: set[str]) -> bool:

@@ -183,6 +183,12 @@ def raised_at_end(section: str) -> tuple[str, str] | None:
     return None
 
 
+def traceback_in(message: str) -> str:
+    """Return the traceback that a message holds, of an exception that it is about; or nothing."""
+    _, header, rest = message.partition(_TRACEBACK)
+    return header + rest
+
+
 def _stack(section: str) -> str:
     """Return a text up to where its last traceback ends and the exception is printed.
 

@@ -41,6 +41,7 @@ from dask_blackbox.analyse.failures import (
     TaskFailure,
     called,
     host_retries,
+    is_batch,
     succeeded_later,
 )
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
@@ -417,10 +418,12 @@ def _advice(
 _FRAME = 'File "'  # a traceback without any is only the exception's own line
 
 
-def _look_at_text(failure: TaskFailure) -> str:
+def _look_at_text(case: Case, failure: TaskFailure) -> str:
     """Return where to look; without a line of the user's own, it is at the input."""
     if failure.frame is not None:
         return f"Look at {code_line(failure.frame)}"
+    if is_batch(failure.prefix) and case.exception is not None and case.exception.file:
+        return f"Look at {code_line(case.exception)}, which passed its arguments"
     called = f"'{short(failure.prefix or failure.key, 40)}'"
     look = f"Look at the input of {called}: no line of your own code raised"
     piece = _PIECE.search(failure.key)
@@ -437,7 +440,7 @@ def _remedy_task_exception(
     time_limit = timed_out(case.run, failure.key)
     if time_limit is not None:
         return time_limit.remedy(_retries(case, failure))
-    look = _look_at_text(failure)
+    look = _look_at_text(case, failure)
     if (nothing := case.none_result_behind(failure)) is not None:
         return (
             f"Look at why '{nothing.prefix}' returns None: an `except` that returns nothing, "
@@ -531,6 +534,7 @@ def _retry(case: Case, failure: TaskFailure, name: str) -> str:
 def _replay(case: Case, failure: TaskFailure) -> str:
     """Return how to have the input of the verdict's task kept, if it was not asked for."""
     asked = any(case.run.of(BundleAnnounced)) or any(case.run.of(BundleStored))
+    asked = asked or is_batch(failure.prefix)  # to Dask, it finished: nothing is kept
     if asked or not case.failed or failure is not case.blame.failure:
         return ""
     return (
