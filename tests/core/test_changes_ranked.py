@@ -659,8 +659,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
 
     assert reported.changes == ()
     assert reported.past.summary == (
-        "Nothing in the recording changed since the last good run "
-        "(the code could not be compared)."
+        "Only `day` changed: 2026-10-06 → 2026-10-07 (the code could not be compared)."
     )
 
 
@@ -707,3 +706,18 @@ def test_an_empty_input_is_reported_in_sizes() -> None:
     assert reported.past.summary.endswith(
         "the input changed: bytes 10 GiB → 224 bytes."
     )
+
+
+def test_a_date_that_is_all_that_changed_is_said() -> None:
+    nights = history_of(a_night(n) for n in range(6))
+    verdict = VerdictContext(a_verdict())
+
+    other_day = changes_on_card(nights, failed(a_night(6)), verdict)
+    assert other_day.past.summary == "Only `day` changed: 2026-10-06 → 2026-10-07."
+    assert other_day.changes == ()
+    same = {"parameters": {"day": "2026-10-06"}}
+    same_day = changes_on_card(nights, failed(a_night(6, facts=same)), verdict)
+    assert same_day.past.summary.startswith("Nothing in the recording changed")
+    limit = {"parameters": {"limit": "500"}}
+    more = changes_on_card(nights, failed(a_night(6, facts=limit)), verdict)
+    assert "day" not in more.past.summary

@@ -6,7 +6,7 @@ import gzip
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -17,8 +17,10 @@ from dask_blackbox.analyse.changes import changes_on_card
 from dask_blackbox.analyse.changes.ranking import VerdictContext
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
+from dask_blackbox.cli.compare import comparison_text
 from dask_blackbox.cli.history import history_text
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
+from dask_blackbox.job_history import Trend
 from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.comparison import compare_runs
@@ -333,3 +335,62 @@ def test_a_job_without_runs_is_reported_to_have_none(shelf_url: str) -> None:
 @pytest.fixture
 def shelf_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("store"))
+
+
+def durations_of(store: MemoryStore, values: Sequence[float]) -> Trend:
+    """Return the trend of the durations of nights, the newest of which is last."""
+    for number, value in enumerate(values, start=1):
+        put_sketch(store, a_night(number, duration=value))
+    trends = job_history(store, "nightly").trends
+    return next(each for each in trends if each.name == "duration")
+
+
+_NOISE = [100.0, 104.0, 97.0, 101.0, 99.0, 110.0, 95.0, 103.0, 98.0, 102.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "runs"),
+    [
+        pytest.param(
+            [*_NOISE * 5, *[1.6 * each for each in _NOISE]], 10, id="ten slow"
+        ),
+        pytest.param(
+            [*_NOISE, *[0.5 * each for each in _NOISE[:4]]], 4, id="four fast"
+        ),
+        pytest.param(_NOISE * 4, None, id="as ever"),
+        pytest.param([*_NOISE * 2, 180.0], None, id="one slow night"),
+        pytest.param([*_NOISE[:3], 160.0, 161.0], None, id="too few"),
+        pytest.param([80.0, 160.0] * 12, None, id="two kinds of nights"),
+    ],
+)
+def test_a_job_that_stays_on_another_level_is_said_to(
+    store: MemoryStore, values: list[float], runs: int | None
+) -> None:
+    trend = durations_of(store, values)
+
+    assert (trend.change and trend.change.runs) == runs
+    shown = history_text(job_history(store, "nightly", limit=3), width=200)
+    assert ("times as much since" in shown) == (runs is not None)
+    if runs == 10:
+        assert trend.change is not None
+        assert trend.change.now / trend.change.before == pytest.approx(1.6, rel=0.02)
+        assert "1.6 times as much since 2026-" in shown
+        assert "for 10 good runs; before, 1 m 40 s" in shown
+
+
+def test_a_comparison_says_what_it_cannot_show(store: MemoryStore) -> None:
+    put_sketch(store, a_night(1))
+    put_sketch(store, a_night(2))
+    put_sketch(store, a_night(3, job="hourly"))
+
+    same = compare_runs(store, "nightly/run-1", "nightly/run-1")
+    others = compare_runs(store, "nightly/run-1", "hourly/run-3")
+    plain = compare_runs(store, "nightly/run-1", "nightly/run-2")
+
+    assert "the same run" in comparison_text(same)
+    assert "runs of different jobs" in comparison_text(others)
+    assert plain.note == ""
+    assert plain.nothing == "No difference was recorded."
+    partly = msgspec.structs.replace(plain, changes=(), unknown=("code",))
+    assert "No difference in what could be compared" in comparison_text(partly)
+    assert "No difference was recorded" not in comparison_text(partly)

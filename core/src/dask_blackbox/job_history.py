@@ -158,6 +158,22 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str | None = None
 
 
+class LastingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """That a measure of good runs is on another level since some run.
+
+    Attributes:
+        since: When the first run of the new level started, epoch seconds.
+        runs: How many good runs are on it.
+        before: Median of the good runs before.
+        now: Median of those since.
+    """
+
+    since: float
+    runs: int
+    before: float
+    now: float
+
+
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
     """Where a measure of good runs is going.
 
@@ -166,12 +182,14 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
         now: Median of the newest runs.
         before: Median of as many runs before them.
         values: The newest values, the oldest first.
+        change: Since when it is on another level, if it is.
     """
 
     name: str
     now: float
     before: float | None
     values: tuple[float, ...]
+    change: LastingChange | None = None
 
 
 class JobHistory(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,6 +43,8 @@ _PATIENCE = 60.0
 """Seconds without a finished task that are no wait yet, whatever is usual."""
 _TIMES_USUAL = 2.0
 """How many times as long as usual a task has to run until it counts as waiting."""
+_QUIET = 10.0
+"""Seconds without a finished task, and times as long as usual, that say nothing of what is left."""
 _WINDOW = 60.0
 """Seconds over which the rate is taken."""
 _IDLE = 0.05
@@ -71,12 +73,16 @@ class _Work(NamedTuple):
         sent: How many tasks the graphs so far have.
         rate: Tasks a second, over the last minute with any.
         last: When the last one finished, epoch seconds; None: none has.
+        idle: Seconds since then, or since the run began.
+        gap: Seconds between two that finished, on average.
     """
 
     done: int
     sent: int
     rate: float
     last: float | None
+    idle: float
+    gap: float
 
     @property
     def left(self) -> int:
@@ -98,8 +104,7 @@ def current_state(run: RunTables, history: Callable[[], History]) -> CurrentStat
     """
     now = last_sign_of_life(run)
     work = _work_of(run, now)
-    idle = now - (work.last or run.manifest.started)
-    if work.left and idle < _PATIENCE:
+    if work.left and work.idle < _PATIENCE:
         return _progressing(run, work)
     stopped = run.with_ending(
         Ending(state="aborted", exit_code=-SIGTERM, ended=now, lasted=seconds_of(run))
@@ -123,15 +128,18 @@ def _work_of(run: RunTables, now: float) -> _Work:
     # A result that was lost with its worker is computed again, which is no progress.
     finished = run.tasks.filter(FINISHED).sort("stop").unique("key", keep="first")
     last = finished.select(epoch("stop").max()).item()
-    recent, seconds = 0, 1.0
+    recent, seconds, gap = 0, 1.0, 0.0
     if last is not None:
         recent = len(finished.filter(epoch("stop") > last - _WINDOW))
         first = finished.select(epoch("start").min()).item()
         # A task that takes longer than the others makes the rate fall while it lasts.
         seconds = max(min(_WINDOW, last - first), now - last, 1.0)
+        gap = (last - first) / len(finished)
     sent = sum(map(new_tasks, run.of(GraphUpdated)))
     done = len(finished)
-    return _Work(done, sent if sent >= done else 0, recent / seconds, last)
+    idle = now - (last or run.manifest.started)
+    sent = sent if sent >= done else 0
+    return _Work(done, sent, recent / seconds, last, idle, gap)
 
 
 def _progressing(run: RunTables, work: _Work) -> CurrentState:
@@ -150,6 +158,13 @@ def _progressing(run: RunTables, work: _Work) -> CurrentState:
         return CurrentState(text=f"Running for {took}: {work.text}")
     if not work.left:
         return CurrentState(text=f"Running for {took}: {work.text}, none is pending")
+    if work.idle > _QUIET * max(work.gap, 1.0):
+        quiet = f"none has finished for {duration(work.idle)}"
+        return CurrentState(
+            text="; ".join(
+                [f"Running for {took}: {work.text}, {quiet}", *_troubles(run)]
+            )
+        )
     rate = (
         f"{work.rate:,.1f} a second"
         if work.rate >= 1

@@ -116,15 +116,17 @@ def _head(label: str, run: ComparedRun) -> Text:
 
 
 def _changes(comparison: Comparison) -> Iterable[Text]:
+    if comparison.note:
+        yield Text(comparison.note, style="bold")
     if not comparison.changes:
-        yield Text("No difference was recorded.")
+        yield Text(comparison.nothing)
     elif comparison.past is not None:
         yield Text(blame_text(comparison.past), style="bold")
     for change in comparison.changes[:_MOST_CHANGES]:
         yield whole_change("  ", change)
     if len(comparison.changes) > _MOST_CHANGES:
         yield Text(f"  +{len(comparison.changes) - _MOST_CHANGES} more (see --json)")
-    if comparison.unknown:
+    if comparison.unknown and comparison.changes:
         kinds = ", ".join(comparison.unknown)
         yield Text(f"  could not be compared in full: {kinds}", style="dim")
 

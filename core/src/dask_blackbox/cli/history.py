@@ -195,6 +195,11 @@ def _trends(trends: Sequence[Trend]) -> Table:
 
 
 def _growth(trend: Trend) -> str:
+    if (change := trend.change) is not None:
+        return (
+            f"{change.now / change.before:.1f} times as much since {day(change.since)}, for "
+            f"{counted(change.runs, 'good run')}; before, {measure(trend.name, change.before)}"
+        )
     if not trend.before:
         return ""
     by = trend.now / trend.before - 1

@@ -106,6 +106,27 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     numbers: tuple[Measured, ...] = ()
     prefixes: tuple[PrefixPair, ...] = ()
 
+    @property
+    def note(self) -> str:
+        """A sentence on the choice of the two, if it decides what a comparison can show."""
+        one, other = self.before, self.after
+        if one.job != other.job:
+            return (
+                "These are runs of different jobs: what differs need not be a change."
+            )
+        same = (one.run_id, one.attempt) == (other.run_id, other.attempt)
+        return "These are the same run, so nothing can differ." if same else ""
+
+    @property
+    def nothing(self) -> str:
+        """What is said if there is no change: of what could not be compared, nothing."""
+        if not self.unknown:
+            return "No difference was recorded."
+        return (
+            "No difference in what could be compared; these could not be, at least in full: "
+            f"{', '.join(self.unknown)}."
+        )
+
 
 _MEDIAN, _HIGH = 2, 4  # of sketch.QUANTILES
 _NOTHING = PrefixSketch(name="")

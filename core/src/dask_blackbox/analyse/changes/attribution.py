@@ -10,7 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.code_changes import incomparable
-from dask_blackbox.analyse.changes.differences import Difference, differences
+from dask_blackbox.analyse.changes.differences import (
+    Difference,
+    differences,
+    other_dates,
+)
 from dask_blackbox.analyse.changes.ranking import (
     OF_ALL_TASKS,
     Causes,
@@ -73,6 +77,7 @@ class RankedChanges(NamedTuple):
         unknown: Kinds of facts that one of the two runs has no facts about.
         steps: How many earlier times one run came after another.
         context: The verdict on the second run.
+        dates: Parameters of which only the date is another one, as in most runs.
     """
 
     changes: list[Ranked]
@@ -80,6 +85,7 @@ class RankedChanges(NamedTuple):
     unknown: list[str]
     steps: int
     context: VerdictContext
+    dates: Sequence[Difference] = ()
 
     def blamed(self) -> tuple[Blame, str, Confidence]:
         """Return the side that changed, with a sentence and its confidence."""
@@ -92,6 +98,7 @@ class RankedChanges(NamedTuple):
             steps=self.steps,
             blind=blind,
             habits=len(self.habits),
+            dates=self.dates,
         )
         # What would explain it as well was not measured.
         return blame, says, "low" if self.context.input_unmeasured else sure
@@ -113,7 +120,8 @@ def ranked_changes(
         differences(before, after), rarities, context, Causes(before, after)
     )
     unknown = list(incomparable(before, after))
-    return RankedChanges(changes, habits, unknown, rarities.steps, context)
+    dates = list(other_dates(before, after))
+    return RankedChanges(changes, habits, unknown, rarities.steps, context, dates)
 
 
 def sides(
@@ -123,6 +131,7 @@ def sides(
     steps: int,
     blind: Sequence[str],
     habits: int = 0,
+    dates: Sequence[Difference] = (),
 ) -> tuple[Blame, str, Confidence]:
     """Return the side that changed, with a sentence and its confidence.
 
@@ -132,13 +141,14 @@ def sides(
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs has no facts about.
         habits: How many habits were left out.
+        dates: Parameters that differ in a date.
     """
     verdict = context.verdict
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     judged = [one for each in ranked for one in _representing(each)]
     rare = [each for each in judged if is_unusual(each.rarity) and each.weight >= 0]
     if not rare:
-        text = _nothing(ranked, verdict, habits)
+        text = _nothing(ranked, verdict, habits, dates)
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{text}{unseen}.", sure
     most = max(each.weight for each in rare)
@@ -201,8 +211,17 @@ def _changed(judged: Sequence[Ranked]) -> str:
     return listed(steps + code, most=_MOST_LISTED)
 
 
-def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:
+def _nothing(
+    ranked: Sequence[Ranked],
+    verdict: Finding | None,
+    habits: int,
+    dates: Sequence[Difference],
+) -> str:
     """Return that nothing relevant changed."""
+    if dates and not ranked and not habits:
+        steps = (f"{each.before} → {each.after}" for each in dates)
+        names = listed([f"`{each.what}`" for each in dates], most=3)
+        return f"Only {names} changed: {listed([*dict.fromkeys(steps)], most=3)}"
     beside = [each.change.what for each in ranked if each.weight < 0]
     if beside and len(beside) == len(ranked):
         text = f"Only {listed(beside)} changed; the code that ran is the same"

@@ -171,6 +171,14 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
             yield each._replace(kind=kind)
 
 
+def other_dates(before: Sketch, after: Sketch) -> Iterator[Difference]:
+    """Yield the parameters of which only a date, a time or an id is another one."""
+    old, new = _values(before, "parameters"), _values(after, "parameters")
+    for what in sorted(old.keys() & new.keys()):
+        if old[what] != new[what] and _alike(old[what], new[what]):
+            yield Difference("parameters", what, old[what], new[what])
+
+
 def _command_parameters(values: dict[str, str]) -> dict[str, str]:
     """Return the parameters of a command line."""
     return {n: each for n, each in values.items() if n.startswith(("-", "argument "))}
