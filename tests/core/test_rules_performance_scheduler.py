@@ -101,6 +101,26 @@ def test_small_graphs_that_come_together_wait_for_each_other(
     assert ("scheduler-overloaded" in slugs(run)) is found
 
 
+@pytest.mark.parametrize(
+    ("took", "asked", "fewer"),
+    [(20.0, 24_000, True), (2.0, 24_000, False), (20.0, 600, False)],
+)
+def test_a_scheduler_that_receives_graphs_of_tiny_tasks_is_busy_with_nothing_else(
+    took: float, asked: int, *, fewer: bool
+) -> None:
+    found = the(
+        "scheduler-overloaded",
+        waited_for(
+            an_event("graph-updated", "Client-1", at=2, tasks=asked, edges=0),
+            an_event("scheduler-load", at=1, update_graph=0.0),
+            an_event("scheduler-load", at=29, update_graph=took),
+        ),
+    )
+
+    assert ("something else keeps it busy" not in found.cause) is fewer
+    assert ("fuse or batch tasks" in found.remedy) is fewer
+
+
 def test_what_each_worker_does_once_is_no_straggler() -> None:
     even = tasks("work", 60, seconds=0.5, threads=4, since=10)
     first = [

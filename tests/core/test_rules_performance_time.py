@@ -498,6 +498,22 @@ def test_a_gil_that_was_held_is_reported_from_a_busy_host_by_who_was_late() -> N
     assert slugs(starved) == []
 
 
+@pytest.mark.parametrize(("began", "found"), [(10.0, True), (7.0, False)])
+def test_a_loop_that_is_blocked_for_exactly_one_task_was_blocked_by_it(
+    began: float, *, found: bool
+) -> None:
+    """Its process got no core, but it was late at no other moment."""
+    line = a_log_line(
+        "Event loop was unresponsive in Worker for 9.00s.  This is often", at=19.05
+    )
+    load = a_load(
+        cpu=1, host_busy=150, wakeups=3, late_wakeups=3, late_seconds=9.0, cores=2
+    )
+    run = a_run(workers(1), a_task("pow-1", start=began, compute=9), line, load)
+
+    assert ("event-loop-blocked" in slugs(run)) is found
+
+
 def test_one_turn_of_three_seconds_in_a_minute_is_nobodys_business() -> None:
     assert slugs(unresponsive(3.2)) == []
 

@@ -159,6 +159,45 @@ def test_what_a_cluster_object_raises_when_it_starts_a_job_is_no_tasks() -> None
     assert the_verdict_on(a_worker(), failed_with(stopped)).rule == "cancelled"
 
 
+@pytest.mark.parametrize(
+    ("error", "fix"),
+    [
+        (
+            "AssertionError: daemonic processes are not allowed to have children",
+            "processes=False",
+        ),
+        ("PermissionError: [Errno 13] Permission denied: '/w'", "local_directory="),
+        ("OSError: [Errno 30] Read-only file system: '/w'", "local_directory="),
+        ("NotADirectoryError: [Errno 20] Not a directory: '/w'", "local_directory="),
+    ],
+)
+@pytest.mark.parametrize("starts", ["in a nanny", "in the driver"])
+def test_a_start_that_failed_for_a_known_reason_has_its_fix(
+    error: str, fix: str, starts: str
+) -> None:
+    name, _, message = error.partition(": ")
+    trace = (
+        "Traceback (most recent call last):\n"
+        f'  File "{SITE}/distributed/diskutils.py", line 146, in _init_workspace\n'
+        f"    os.makedirs(try_dir)\n{error}"
+    )
+    if starts == "in a nanny":
+        found = the_verdict_on(not_started(trace))
+    else:
+        start = (
+            "Traceback:\n"
+            f'  File "{SITE}/distributed/deploy/spec.py", line 396, in _correct_state_internal\n'
+            "    await asyncio.gather(*worker_futs)"
+        )
+        raised = an_exception(
+            name, message, traceback=f"{start}\n{trace.partition(chr(10))[2]}"
+        )
+        found = the_verdict_on(failed_with(raised))
+
+    assert found.rule == "worker-start-failed"
+    assert fix in found.remedy
+
+
 def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     trace = (
         f'Traceback:\n  File "{SITE}/distributed/client.py", line 1, in register_plugin\n'
@@ -1168,6 +1207,42 @@ def test_workers_that_gave_up_on_another_address_name_it(
     assert found.confidence == ("high" if rule else "medium")
     if rule is not None:
         assert f"Timed out trying to connect to {address}" in found.evidence[0].text
+
+
+@pytest.mark.parametrize(
+    ("listens", "given", "rule"),
+    [
+        ("127.0.0.1", "127.0.0.7", "workers-never-arrived"),
+        ("127.0.0.1", "10.0.0.5", "workers-never-arrived"),
+        ("127.0.0.1", "127.0.0.1", "worker-start-failed"),
+        ("10.0.0.5", "192.168.1.5", "worker-start-failed"),  # may be the same host
+        ("10.0.0.5", "127.0.0.1", "worker-start-failed"),
+    ],
+)
+def test_workers_whose_start_timed_out_name_an_address_that_leads_nowhere(
+    listens: str, given: str, rule: str
+) -> None:
+    address = f"tcp://{given}:8786"
+    closing = (
+        "2026-11-29 14:10:49,858 - distributed.nanny - INFO - Closing Nanny at "
+        "'tcp://127.0.0.1:40091'. Reason: failure-to-start-<class 'TimeoutError'>"
+    )
+    timed_out = "distributed.dask_worker - INFO - Timed out starting worker"
+    printed = [
+        a_log_line(
+            line, at=5.0, role="driver", source="driver", logger="stderr", seq=seq
+        )
+        for seq, line in enumerate((closing, timed_out))
+    ]
+    exited = an_event(
+        "program-failed", "driver", at=6.0, pid=1, program_pid=2, code=1,
+        command=f"dask worker {address} --nthreads 1 --death-timeout 9",
+    )  # fmt: skip
+    here = an_event("scheduler-info", f"tcp://{listens}:8786", at=0.5)
+    found = the_verdict_on(here, *printed, exited, failed_with(WAITED))
+
+    assert found.rule == rule
+    assert (address in found.title) == (rule == "workers-never-arrived")
 
 
 def test_workers_that_joined_another_scheduler_while_the_driver_handled_its_timeout() -> (

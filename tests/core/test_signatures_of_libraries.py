@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
+import operator
+import os
 import pickle
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -15,11 +19,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import dask
 import dask.array as da
+import dask.bag as db
+import dask.dataframe as dd
 import fsspec
 import msgpack
 import numpy as np
@@ -105,6 +112,13 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "ARRAY_IS_READ_ONLY": lambda _: np.broadcast_to(np.ones(1), 3).__setitem__(0, 2),
     "NO_EVENT_LOOP": lambda _: _in_a_thread(asyncio.get_event_loop),
     "COROUTINE_NOT_AWAITED": lambda _: _iterated(asyncio.sleep(0)),
+    "ASYNCHRONOUS_CLIENT_IN_SYNCHRONOUS_CODE": lambda _: vars(dask.base)[
+        "_ensure_not_async"
+    ](SimpleNamespace(asynchronous=True)),
+    "SIGNAL_OUTSIDE_MAIN_THREAD": lambda _: _in_a_thread(
+        lambda: signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+    ),
+    "FILE_EXISTS": lambda f: f.mkdir(),
     "CSV_IS_EMPTY": lambda f: read_csv(f, ""),
     "NO_SUCH_FOLDER": lambda f: ORDERS.to_csv(f / "no" / "orders.csv"),
     "NOT_THAT_ENCODING": lambda f: read_csv(f, "a\nKöln\n".encode("latin-1")),
@@ -374,6 +388,80 @@ def test_boto_without_credentials_raises_what_the_row_finds(tmp_path: Path) -> N
     assert SIGNATURES["AWS_NO_CREDENTIALS"].search(done.stderr)
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, os.makedirs])
+def test_a_folder_that_is_made_twice_may_be_there_already(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    reported = explained(raised(lambda: make(tmp_path))[1])
+
+    assert reported is not None
+    assert "exist_ok=True" in (reported.fix or "")
+
+
+def test_a_file_that_exists_is_no_folder_that_is_made_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch()
+
+    assert (
+        explained(raised(lambda: (tmp_path / "a.csv").touch(exist_ok=False))[1]) is None
+    )
+
+
+def _of_objects() -> Any:
+    column = pd.Series([{"flour": 1}, {"flour": 2}]).astype(str)
+    return column.map(lambda each: each.values())
+
+
+def _of_unknown_divisions() -> Any:
+    frames = (
+        dd.from_pandas(ORDERS, npartitions=2),
+        dd.from_pandas(ORDERS, npartitions=2),
+    )
+    one, other = (
+        each.groupby("order").qty.sum(split_out=number)
+        for number, each in enumerate(frames, start=2)
+    )
+    return (one == other).compute(scheduler="sync")
+
+
+def _of_lines(folder: Path) -> Any:
+    (folder / "all.json").write_text('[\n{"seats": 1}\n]')
+    lines = db.read_text(str(folder / "all.json")).map(json.loads)
+    return lines.count().compute(scheduler="sync")
+
+
+@pytest.mark.parametrize(
+    ("action", "fix"),
+    [
+        (lambda _: _of_objects(), "dataframe.convert-string"),
+        (lambda _: _of_unknown_divisions(), "`set_index` them first"),
+        (_of_lines, "JSON Lines"),
+    ],
+    ids=["text for an object", "divisions", "lines"],
+)
+def test_what_dask_did_to_the_data_explains_a_message_of_pythons(
+    action: Callable[[Path], Any], fix: str, tmp_path: Path
+) -> None:
+    reported = explained(raised(lambda: action(tmp_path))[1])
+
+    assert reported is not None
+    assert fix in (reported.fix or "")
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda: operator.attrgetter("values")("a"),
+        lambda: sorted([None, 1]),  # type: ignore[type-var]
+        lambda: json.loads("[1"),
+    ],
+    ids=["text", "none", "json"],
+)
+def test_the_same_message_of_other_code_is_not_dasks(
+    action: Callable[[], Any],
+) -> None:
+    assert explained(raised(action)[1]) is None
+
+
 def test_rows_of_libraries_that_are_installed_are_raised_by_them() -> None:
     """Those of XGBoost, HTTP libraries, database servers and TLS have frozen examples."""
     tried = {"pandas", "pyarrow", "numpy"}
@@ -390,6 +478,8 @@ REPORTED = {
     "XARRAY_HAS_NO_ENGINE": ("pydata/xarray#6335", "exists where the workers run"),
     "GPU_MEMORY_EXHAUSTED": ("NVIDIA/cudf#6087", "threads_per_worker=1"),
     "COROUTINE_NOT_AWAITED": ("dask/dask#8840", "`await` it"),
+    "ASYNCHRONOUS_CLIENT_IN_SYNCHRONOUS_CODE": ("dask/dask#8840", "await client"),
+    "SIGNAL_OUTSIDE_MAIN_THREAD": ("JohannesBuchner/PyMultiNest#178", "threads"),
     "NOT_AN_HDF5_FILE": ("pydata/xarray#4004", "cut off"),
     "NO_GPU": ("NVIDIA/cudf#8948", "nvidia-smi"),
     "GOOGLE_WITHOUT_CREDENTIALS": (

@@ -222,7 +222,7 @@ def _is_not_at(case: Case, address: str, scheduler: str) -> bool:
         one, other = ip_address(given), ip_address(listens)
     except ValueError:
         return False
-    return other.is_loopback and not one.is_loopback
+    return other.is_loopback and one != other
 
 
 def is_unresolved(case: Case, host: str) -> bool:

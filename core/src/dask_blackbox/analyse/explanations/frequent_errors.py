@@ -2,8 +2,71 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.explanations.explained import says
+import re
+
+from dask_blackbox.analyse.explanations.explained import Context, Explained, says
 from dask_blackbox.analyse.signatures import frequent as lines
+from dask_blackbox.patterns import bounded
+
+_MAKES_A_FOLDER = bounded(r"\bmk(?:dir|dirs)\(|\bmakedirs\(|in (?:makedirs|mkdir)\b")
+
+
+def _exists(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain a folder that was made twice; of files, the message says it all."""
+    if not _MAKES_A_FOLDER.search(context.traceback):
+        return None
+    return Explained(
+        " ".join(context.message.split()),
+        "That call makes a folder: another task may have made it since this one looked, or an "
+        "earlier run. Let it be there already: `os.makedirs(path, exist_ok=True)`, "
+        "`Path.mkdir(parents=True, exist_ok=True)`.",
+    )
+
+
+_IN_A_FRAME = bounded(r"/pandas/core/(?:apply|algorithms|series|frame)\.py|_libs\.lib")
+
+
+def _text_of_an_object(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain a text where a frame of Dask's had an object."""
+    if not _IN_A_FRAME.search(context.traceback):
+        return None
+    return Explained(
+        " ".join(context.message.split()),
+        "If that column had lists, dictionaries or dates: dask.dataframe makes text of columns "
+        "of objects. Set `dask.config.set({'dataframe.convert-string': False})` before the "
+        "frame is created.",
+    )
+
+
+def _one_line_of_many(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain a bag's line that is no document of its own."""
+    if "/dask/bag/" not in context.traceback:
+        return None
+    return Explained(
+        " ".join(context.message.split()),
+        "`read_text` gives each line by itself: it must be a whole document (JSON Lines). Read "
+        "files with one document of several lines by a function that opens the file: "
+        "`db.from_sequence(paths).map(load_file)`.",
+        of_values=True,
+    )
+
+
+_RAISED_BY_FRAMES = bounded(
+    r'/dask/dataframe/\S{0,80}\.py", line \d+, in \w+\n(?: {4}[^\n]*\n){0,3}TypeError: '
+)
+
+
+def _divisions_unknown(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain a comparison of divisions, which are None where Dask does not know them."""
+    if not _RAISED_BY_FRAMES.search(context.traceback):
+        return None
+    return Explained(
+        f"the divisions of a frame are not known ({' '.join(context.message.split())})",
+        "Frames without divisions (`df.known_divisions` is False, as after `groupby`, `merge` or "
+        "`read_csv`) cannot be aligned by their index: `set_index` them first, or join them on "
+        "a column (`a.reset_index().merge(b.reset_index(), on=…)`).",
+    )
+
 
 EXPLANATIONS = (
     (
@@ -23,6 +86,26 @@ EXPLANATIONS = (
             "`async def`, or use `Client(…)` without `asynchronous` in synchronous code.",
         ),
     ),
+    (
+        lines.ASYNCHRONOUS_CLIENT_IN_SYNCHRONOUS_CODE,
+        says(
+            "`{call}` was called with a client that is asynchronous",
+            "Await the client's own calls (`await client.compute(x)`, then `await` its "
+            "future), or use `Client(…)` without `asynchronous=True` where nothing awaits.",
+        ),
+    ),
+    (
+        lines.SIGNAL_OUTSIDE_MAIN_THREAD,
+        says(
+            "signal only works in main thread, and tasks run in others",
+            "Turn off that library's handling of signals, if it has an option, or call it in a "
+            "process of its own (`subprocess`): Dask runs tasks in threads of the worker.",
+        ),
+    ),
+    (lines.FILE_EXISTS, _exists),
+    (lines.NONE_COMPARED, _divisions_unknown),
+    (lines.TEXT_HAS_NO_SUCH_ATTRIBUTE, _text_of_an_object),
+    (lines.NOT_A_JSON_DOCUMENT, _one_line_of_many),
     (
         lines.ARRAY_IS_READ_ONLY,
         says(

@@ -31,6 +31,10 @@ from dask_blackbox.tables.schemas import Row
 
 _GOOD_TASK = 0.2
 
+_RECEIVING = 0.5  # share of its busy time in which a scheduler received graphs
+
+_USUAL = 0.002  # seconds that it takes for each task
+
 _LARGE = 0.2  # seconds to take in a graph
 
 _GAP = 2.5  # seconds, or times as long as usual, between two samples
@@ -86,7 +90,7 @@ def SCHEDULER_OVERLOADED(case: Case) -> Iterator[Finding]:
     yield SCHEDULER_OVERLOADED.found(
         f"The scheduler was the bottleneck: {duration(found.cost)} of core time was "
         "idle while it was busy",
-        cause=_cause(case, found, threads) + (_reasons(case) if slow else ""),
+        cause=_cause(case, found, threads) + (_reasons(case, found) if slow else ""),
         remedy=_remedy(case, found, threads, slow=slow),
         confidence="medium",
         cost=Cost(amount=found.cost, share=found.share),
@@ -141,10 +145,19 @@ def _cause(case: Case, found: _Overload, threads: int) -> str:
     )
 
 
-def _reasons(case: Case) -> str:
+def _receives(case: Case, found: _Overload) -> bool:
+    """Return whether graphs of many tasks, and nothing else, kept it busy for much of that time."""
+    took = case.task_activity.graphs
+    quick = took <= _USUAL * case.task_activity.edges[1]
+    return quick and took >= _RECEIVING * found.seconds > 0
+
+
+def _reasons(case: Case, found: _Overload) -> str:
     """Return what else than the number of tasks may make a scheduler slow, as far as known."""
     text = (
-        " That is far more than the usual one or two milliseconds per task: something "
+        ""
+        if _receives(case, found)
+        else " That is far more than the usual one or two milliseconds per task: something "
         "else keeps it busy."
     )
     edges, tasks = case.task_activity.edges
@@ -182,6 +195,8 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
             f"waits for each call of a plugin. {duration(found.cost)} of core time can "
             "be saved at most."
         )
+    if _receives(case, found):
+        return fewer
     return (
         "Check what else runs in the scheduler's process: the driver's threads if they "
         "share a process (`LocalCluster`), preloads, `run_on_scheduler`, a dashboard "
@@ -330,8 +345,26 @@ def _held(case: Case, block: Row) -> bool:
     sums = case.task_activity.of_worker(block["source"])
     on_time = sums["late_wakeups"] <= _ON_TIME * sums["wakeups"]
     if not on_time and sums["cpu"] < _COMPUTED * sums["seconds"]:
-        return False  # it got no core, then or ever
+        return _is_a_task(case, block)  # else it got no core, then or ever
     return bool(sums["late_seconds"] >= _WAITED * block["seconds"])
+
+
+def _is_a_task(case: Case, block: Row) -> bool:
+    """Return whether a loop was blocked from the beginning to the end of one task, no longer.
+
+    A process that gets no core is late at any moment, also between tasks.
+    """
+    begun, ended = block["at"] - block["seconds"], block["at"]
+    slack = max(_SLACK * block["seconds"], 0.1)
+    ran = case.loads.tasks.filter(
+        (pl.col("worker") == block["source"])
+        & ((pl.col("begun") - begun).abs() < slack)
+        & ((pl.col("ended") - ended).abs() < slack)
+    )
+    return len(ran) == 1
+
+
+_SLACK = 0.02  # share of a block by which a task may be shorter or longer
 
 
 def _starved(case: Case) -> bool:

@@ -64,7 +64,10 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_WAITS_TO_CONNECT,
     WORKERS_DID_NOT_ARRIVE,
 )
-from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
+from dask_blackbox.analyse.signatures.python import (
+    DAEMON_HAS_NO_CHILDREN,
+    STARTED_BEFORE_MAIN,
+)
 from dask_blackbox.analyse.standstills import Hang
 from dask_blackbox.analyse.worker_starts import (
     COMMAND,
@@ -443,7 +446,8 @@ def _cluster_object_finding(
             f"{name}: {short(summary, 300)}".rstrip(": ")
             + f"{where}. The cluster closed the others."
         ),
-        remedy=(f"Look at {code_line(frame)}, and check" if frame else "Check")
+        remedy=_hint_on_start(name, summary, exception.traceback)
+        or (f"Look at {code_line(frame)}, and check" if frame else "Check")
         + (
             " what the batch system, the container service or the host reports about "
             "that worker: quotas, limits, the command that starts it."
@@ -550,14 +554,14 @@ def _remedy_worker_start_failed(
     text = f"{message} {case.exception.traceback if case.exception else ''}"
     if hosts := case.dialect.remedy(text):
         return hosts
+    if hint := _hint_on_start(name, message, text):
+        return hint
     if "in use" in message:
         return (
             f"Another process, or the driver itself, uses the {who}'s port: let Dask "
             "choose the port (`:0`), give a range (`--worker-port 40000:40100`), or "
             "end the process that an earlier run left running."
         )
-    if message.endswith(NAME_TAKEN):
-        return _NAMES
     if name in ("ModuleNotFoundError", "ImportError"):
         return (
             "Install that module where the workers run, or remove it from `--preload` "
@@ -574,6 +578,42 @@ def _remedy_worker_start_failed(
         "Fix that error, and test the fix where workers run: `python -c 'import …'` "
         "for a preload, or `setup` of a plugin on one worker."
     )
+
+
+_DAEMON_STARTS_A_CLUSTER = (
+    "The process that creates the cluster is a daemon of `multiprocessing` (a pool's, a Celery "
+    "worker's, or one with `daemon=True`), which may not start processes: create the cluster in "
+    "a process that is none, use `LocalCluster(processes=False)`, or connect to a cluster that "
+    "runs elsewhere."
+)
+
+_FOLDER_OF_WORKERS = (
+    "Give workers a folder that they can write: `local_directory=` of the cluster "
+    "(`dask worker --local-directory`), or the setting `temporary-directory`."
+)
+
+_MAKES_LOCAL_DIRECTORY = ("distributed/diskutils.py", "in _init_workspace")
+
+
+def _hint_on_start(name: str, message: str, trace: str) -> str:
+    """Return what to do about a start that failed for a reason that is known; else nothing."""
+    if message.endswith(NAME_TAKEN):
+        return _NAMES
+    if DAEMON_HAS_NO_CHILDREN.search(message):
+        return _DAEMON_STARTS_A_CLUSTER
+    of_folder = any(each in trace for each in _MAKES_LOCAL_DIRECTORY)
+    return _FOLDER_OF_WORKERS if of_folder and name in _OF_FOLDERS else ""
+
+
+_OF_FOLDERS = frozenset(
+    (
+        "FileExistsError",
+        "FileNotFoundError",
+        "NotADirectoryError",
+        "OSError",
+        "PermissionError",
+    )
+)
 
 
 @documented("workers-never-arrived")

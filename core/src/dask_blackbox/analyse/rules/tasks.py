@@ -478,10 +478,11 @@ def _fix(case: Case, failure: TaskFailure) -> str:
             ". The disk that it writes to is full, and a retry does not change that. "
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
-    if advice in ("transient", "unknown"):
+    hint = hint_on(failure.raised.message)
+    if hint is None and advice in ("transient", "unknown"):
         return f". {_retry(case, failure, name)}"
     same = "The same input fails again: fix the code, or check the input of this task."
-    return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
+    return f". {hint or same}{_replay(case, failure)}"
 
 
 _ALL = 3  # tasks that all fail in the same way do so for one reason

@@ -22,6 +22,42 @@ ARRAY_IS_READ_ONLY = Signature(
     "assignment destination is read-only",
     source="numpy",
 )
+ASYNCHRONOUS_CLIENT_IN_SYNCHRONOUS_CODE = Signature(
+    r"asynchronous Client in a synchronous context of `?(?P<call>[\w.]+)",
+    (
+        "Attempting to use an asynchronous Client in a synchronous context of "
+        "`dask.compute`"
+    ),
+    source="dask",
+)
+SIGNAL_OUTSIDE_MAIN_THREAD = Signature(
+    r"signal only works in main thread|set_wakeup_fd only works in main thread",
+    "signal only works in main thread of the main interpreter",
+    source="python",
+)
+FILE_EXISTS = Signature(
+    r"\[Errno 17\] File exists",
+    "[Errno 17] File exists: '/data/plots'",
+    source="python",
+)
+TEXT_HAS_NO_SUCH_ATTRIBUTE = Signature(
+    r"'str' object has no attribute '(?P<attribute>\w+)'|string indices must be integers",
+    "'str' object has no attribute 'values'",
+    source="python",
+)
+NOT_A_JSON_DOCUMENT = Signature(
+    (
+        r"(?:Expecting [^\n]{1,60}|Extra data|Unterminated string[^\n]{0,40}): "
+        r"line \d+ column \d+ \(char \d+\)"
+    ),
+    "Expecting value: line 2 column 1 (char 2)",
+    source="python",
+)
+NONE_COMPARED = Signature(
+    r"'[<>]=?' not supported between instances of (?:'NoneType' and|'\w+' and 'NoneType')",
+    "'<' not supported between instances of 'NoneType' and 'int'",
+    source="python",
+)
 CSV_TEXT_NOT_CLOSED = Signature(
     r"EOF inside string starting at (?:row|line) (?P<row>\d+)",
     "Error tokenizing data. C error: EOF inside string starting at row 325771",

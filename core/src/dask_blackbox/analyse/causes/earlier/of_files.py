@@ -261,7 +261,9 @@ def _what_to_check(found: MissingFile, *, during: bool) -> str:
     if found.exists:
         return "Have the task that reads the file depend on the one that writes it."
     folder = short_with_paths(found.folder, 100)
-    if found.relative and str(Path(found.path).parent) != found.folder:
+    if found.with_driver or (
+        found.relative and str(Path(found.path).parent) != found.folder
+    ):
         return ""  # the working directory is another one than was meant
     if during:
         return (
