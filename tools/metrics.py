@@ -30,7 +30,7 @@ MANY = 15
 """Decisions of a function that is still easy to read."""
 
 ALLOWED = {
-    "dask_blackbox": 54,
+    "dask_blackbox": 39,
     "airflow_dask_blackbox": 3,
     "prefect_dask_blackbox": 4,
 }

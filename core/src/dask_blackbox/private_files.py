@@ -66,13 +66,6 @@ def write_private(path: Path, blob: bytes) -> None:
         os.close(file)
 
 
-def opened_private(path: str, flags: int) -> int:
-    """Open a file, as the argument `opener` of `open`, that only its owner may read."""
-    file = os.open(path, flags | _NO_LINK, FILE)
-    os.fchmod(file, FILE)
-    return file
-
-
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 

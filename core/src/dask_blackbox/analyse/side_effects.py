@@ -55,22 +55,17 @@ from dask_blackbox.run_tables import RunTables, epoch
 
 # From where such characters begin: the time then grows as the text.
 _FILES = bounded(r"(?<![\w./@=+-])(?:[\w./@=+-]{0,1000}\w\.\w+|[\w.@=+-]*/[\w./@=+-]+)")
-_ABSENT = bounded(r"No such file|does not exist|not found", re.IGNORECASE)
 _DEATH_TIMEOUT = bounded(r"--death-timeout[ =](?P<seconds>\S+)")
-_LONG_AGO = 3_600.0
 _CANCELLED_WITHIN = 1.0  # seconds between a call of the client and the scheduler's line
-_SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux has it
 _DELIVERY = 1.0
 """Seconds that a graph may take to the scheduler after `submit` has returned."""
 _INTERRUPTS = 10.0
 """Seconds after which a signal has interrupted what the driver waits for, on a busy machine."""
-_RAISED = frozenset({"driver-exception", "task-exception"})
 UNIQUE_KEYS = (
     "Give different tasks different keys: don't set `key=`, `dask_key_name=` or `name=` to a "
     "constant, and let names hold a token of their inputs (`dask.base.tokenize`). Or release "
     "the first result before the second is submitted."
 )
-_OF_CODE = {"retry_advice": "code", "retry_confidence": "medium"}
 _EXIT_STATUS = r"\b(?:exit (?:status|code)|exited with(?: code)?|status|code) {}\b"
 
 

@@ -162,8 +162,8 @@ def _lines(rows: list[Row], shown_on: Screen) -> Iterator[str]:
         if left is None:
             yield f"{line}  {headline}".rstrip()
             continue
-        width, indent = (left, before) if beside else (shown_on.width or 80, 2)
-        wrapped = textwrap.wrap(headline, max(width - (0 if beside else 2), 20)) or [""]
+        width, indent = (left, before) if beside else ((shown_on.width or 80) - 2, 2)
+        wrapped = textwrap.wrap(headline, max(width, 20)) or [""]
         if beside:
             yield f"{line}  {wrapped[0]}".rstrip()
             wrapped = wrapped[1:]

@@ -123,7 +123,6 @@ _PROFILE_OF_STOPPED = 1.0
 _QUIET = 2.0
 _ABANDONED_TIMEOUT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
-_DOWN = 2.0
 _REMEMBERED = 1_000  # batches of a relayed scheduler
 _STOPPING = 2.0
 _ASKING_GIT = 1.0  # seconds more at the end

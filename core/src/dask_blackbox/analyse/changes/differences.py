@@ -332,7 +332,7 @@ def _files(before: Sketch, after: Sketch) -> Iterator[Difference]:
             was, now = (counted(each, "file") for each in (old.files, new.files))
             yield Difference("input-size", "files", was, now, by)
         return
-    means = [each.read / each.files for each in (old, new) if each.read and each.files]
+    means = old.read / old.files, new.read / new.files
     by = _growth(*means)
     if by is not None and abs(by) >= _LEAST_GROWTH_OF_MEAN:
         was, now = map(size, means)

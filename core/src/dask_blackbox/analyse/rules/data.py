@@ -69,19 +69,19 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
     key, missing = match["key"], _missing(case)
-    left = [] if losses else _removals_with_data(case, key, missing)
-    if left:
-        yield _closed_worker_finding(case, key, left)
-        return
-    if not losses and missing is not None:
-        yield _released_finding(case, key, missing)
-        return
-    who = (
-        f"{capital(name_of(case, losses[-1]))} held it and "
-        f"died{_doing(case, losses[-1])}: {case.cause_of(losses[-1]).because}. "
-        if losses
-        else ""
-    )
+    if not losses:
+        if left := _removals_with_data(case, key, missing):
+            yield _closed_worker_finding(case, key, left)
+            return
+        if missing is not None:
+            yield _released_finding(case, key, missing)
+            return
+    who, worker, proof = "", None, tuple[Evidence, ...]()
+    if losses:
+        last = losses[-1]
+        worker, proof = last.address, evidence_of(case, (last,))
+        died = f"died{_doing(case, last)}: {case.cause_of(last).because}"
+        who = f"{capital(name_of(case, last))} held it and {died}. "
     what = quoted(lost) if lost else quoted_key(key)
     yield DATA_LOST.found(
         f"Data that could not be recomputed was lost: {what}",
@@ -96,13 +96,13 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
         ),
         confidence="high" if losses else "medium",
         subject=Subject(
-            key=lost[0] if lost else key,
-            worker=losses[-1].address if losses else None,
+            key=next(iter(lost), key),
+            worker=worker,
         ),
         evidence=(
             *case.exception_evidence(),
             *(_held(death, name_of(case, death)) for death in losses[-3:]),
-            *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
+            *proof,
         ),
     )
 

@@ -521,13 +521,14 @@ def _remedy(
     hosts: str | None,
     released: bool,
 ) -> str:
-    look = (
-        f"Look at {code_line(exception)}" if exception.file else "Look at its traceback"
-    )
-    to_do, known = _asked_of_function(exception), explained_exception(exception)
+    look = f"Look at {code_line(exception) or 'its traceback'}"
+    if to_do := _asked_of_function(exception):
+        return to_do
+    known = explained_exception(exception)
+    fix = known.fix if known else ""
     # An exception that is explained has not come of tasks that was no longer needed.
-    if to_do or (released and not (known and known.fix)):
-        return to_do or (
+    if released and not fix:
+        return (
             f"{look}, and keep the futures that `submit` and `map` return until their "
             "tasks are done, or pass them to `fire_and_forget`. Dask cancels tasks "
             "whose futures nobody holds."
@@ -544,13 +545,12 @@ def _remedy(
             "Check what the workers were doing; raise the timeout only if they were "
             "making progress."
         )
-    fix = hosts or (known.fix if known else None)
-    if hint := fix or hint_on(exception.message):
+    if hint := hosts or fix or hint_on(exception.message):
         return f"{look}. {hint}"
-    if name in _MISSING:
-        return look + _MISSING[name]
     more = "."
-    if _checked(exception):
+    if name in _MISSING:
+        more = _MISSING[name]
+    elif _checked(exception):
         more = (
             ": the job's own code raises this, so whether a retry helps depends on its "
             "input."
@@ -678,9 +678,9 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     handled = _last_handled(case)
     counts = _counts_errors(case, code, last)
     because = _exit_because(case, last, handled, counts=counts)
-    title, advice = _exit_title(case), OF_UNKNOWN
-    failed = None if handled is None or not because else _failed_task(case, handled)
+    title, advice, failed = _exit_title(case), OF_UNKNOWN, None
     if handled is not None and because:
+        failed = _failed_task(case, handled)
         title = f"The {what} exited with code {code} after {_in_task(case, handled)}"
         advice = advice_on_text(handled.exception, handled.message)
     elif (

@@ -861,20 +861,28 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
     worker, line = lines.select("source", "message").row(-1)
     full = [each for each in fullest(case) if each.worker == worker]
     spilled = sum(each.spilled for each in fullest(case))
-    capped = SPILL_CAPPED.search(line) is not None
-    too_large = FILE_TOO_LARGE.search(line) is not None
+    samples = f" The last samples show {size(spilled)} spilled." if spilled else ""
     until, title = "the disk was full", "Spilling failed because the disk was full"
-    if too_large:
+    remedy = (
+        "Give the workers a larger disk (`--local-directory`, `temporary-directory`; in "
+        "containers often a small or memory-backed /tmp), more memory, or less data at "
+        f"once.{samples}"
+    )
+    if FILE_TOO_LARGE.search(line):
         until = "a file reached the size limit of its host"
         title = "Spilling reached the file size limit"
-    elif capped:
+        remedy = (
+            "Raise the limit where workers are started (`ulimit -f unlimited`, "
+            "`LimitFSIZE=`), or make the pieces smaller: each result is spilled to a file."
+        )
+    elif SPILL_CAPPED.search(line):
         until = "it reached its own limit (`max-spill`)"
         title = "Spilling reached its limit (`max-spill`)"
+        remedy = "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
     spill = failed_spill_before(case, {worker}, last_sign_of_life(case.run))
-    other = spill is not None and bool(spill.name) and not spill.is_of_space
-    if spill is not None and other:
+    if spill is not None and spill.name and not spill.is_of_space:
         until = f"that failed ({spill.name}: {short(spill.message, 120)})"
-        title = f"Spilling failed ({spill.name})"
+        title, remedy = f"Spilling failed ({spill.name})", spill.advice()
     had = f" Its memory was at {full[0]}." if full else ""
     yield DISK_FULL.found(
         f"{title}, and {counted(len(hang.paused), 'worker')} stayed paused",
@@ -883,19 +891,7 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
             f"stayed in memory, so the worker remained paused.{had} "
             f"{how_it_ended(case, hang)}"
         ),
-        remedy=(
-            spill.advice()
-            if spill is not None and other
-            else "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
-            if capped
-            else "Raise the limit where workers are started (`ulimit -f unlimited`, "
-            "`LimitFSIZE=`), or make the pieces smaller: each result is spilled to a file."
-            if too_large
-            else "Give the workers a larger disk (`--local-directory`, "
-            "`temporary-directory`; in containers often a small or memory-backed /tmp), "
-            "more memory, or less data at once."
-            + (f" The last samples show {size(spilled)} spilled." if spilled else "")
-        ),
+        remedy=remedy,
         confidence=case.hang_confidence if hang.all_paused else "medium",
         subject=Subject(worker=worker),
         evidence=(*log_evidence(case, *_SPILL_PROBLEMS), *evidence_of_hang(case, hang)),
@@ -1075,16 +1071,19 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
     if not closed:
         return
     last = closed[-1]
-    own = (death for death in case.deaths if death.name == last["name"])
-    died = [death for death in own if death.at <= last["left"] + _AT_ONCE]
-    if not died and not _was_restarted(case, last):
+    died = [
+        death
+        for death in case.deaths
+        if death.name == last["name"] and death.at <= last["left"] + _AT_ONCE
+    ]
+    before, fix = "It was being restarted on request (`client.restart`). ", "."
+    if died:
+        slug = case.cause_of(died[-1]).slug
+        before = f"Its process had died before ({slug}). "
+        if slug != "unknown":
+            fix = f", and fix the cause of its death: `dask blackbox rules {slug}`."
+    elif not _was_restarted(case, last):
         return  # nothing was restarting: the cluster was scaled down
-    slug = case.cause_of(died[-1]).slug if died else ""
-    before = (
-        f"Its process had died before ({slug}). "
-        if slug
-        else "It was being restarted on request (`client.restart`). "
-    )
     yield CLUSTER_LOST_WORKER.found(
         f"The cluster closed its last worker while {waited}",
         cause=(
@@ -1096,12 +1095,7 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
-            "restarting worker is not closed"
-            + (
-                f", and fix the cause of its death: `dask blackbox rules {slug}`."
-                if slug not in ("", "unknown")
-                else "."
-            )
+            f"restarting worker is not closed{fix}"
         ),
         confidence=case.hang_confidence,
         subject=Subject(worker=last["address"]),

@@ -33,7 +33,7 @@ from dask_blackbox.analyse.worker_memory import (
     spilled_by_worker,
 )
 from dask_blackbox.events import ProcessAncestors, SchedulerInfo
-from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Severity, Subject
 from dask_blackbox.formatting import (
     capital,
     class_of,
@@ -538,6 +538,12 @@ def SPILLING(case: Case) -> Iterator[Finding]:
     if not total or not (much or slow):
         return
     first = spilled.row(0, named=True)
+    sure: Confidence = "medium"
+    grave: Severity = "notice"
+    cost = Cost(amount=total, unit="bytes", share=total / memory if memory else None)
+    if slow:
+        sure, grave = "high", "warning"
+        cost = Cost(amount=disk, share=disk / (disk + compute))
     waited = (
         f" Tasks waited {duration(disk)} for spilled data and computed for "
         f"{duration(compute)}."
@@ -559,16 +565,10 @@ def SPILLING(case: Case) -> Iterator[Finding]:
             "spill. Otherwise release results that are no longer needed (don't "
             "`persist` what is read once), or compute in smaller stages."
         ),
-        confidence="high" if slow else "medium",
-        severity="warning" if slow else "notice",
+        confidence=sure,
+        severity=grave,
         subject=Subject(worker=first["source"]),
-        cost=(
-            Cost(amount=disk, share=disk / (disk + compute))
-            if slow
-            else Cost(
-                amount=total, unit="bytes", share=total / memory if memory else None
-            )
-        ),
+        cost=cost,
         evidence=tuple(
             Evidence(
                 text=f"{capital(case.name_of(row['source']))}: "

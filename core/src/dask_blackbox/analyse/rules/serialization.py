@@ -240,27 +240,21 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     if root is None and len(logged):  # the driver handled the exception
         trace = str(logged["message"][-1])
         root = raised_at_end(trace)
-    because = f"{class_of(root[0])}: {short(root[1], 160)}" if root else None
-    frame = _frame(trace) if root else None
+    title, because, frame = "The scheduler could not read the graph", "", None
+    lacks = "something that the driver has, or has another version of it"  # what, is not known
+    if root is not None:
+        title += f": {error_text(*root, longest=160)}"
+        because, frame = f": {class_of(root[0])}: {short(root[1], 160)}", _frame(trace)
+        if class_of(root[0]) == "ModuleNotFoundError":
+            lacks = "that module, which the driver has"
     at = f", at {frame}" if frame else ""
     if frame and frame.code:
         at += f" ({as_code(short(frame.code, 100))})"
     failed = case.run.of(GraphFailed)
     yield GRAPH_NOT_DESERIALIZABLE.found(
-        "The scheduler could not read the graph"
-        + (f": {error_text(*root, longest=160)}" if root else ""),
-        cause=(
-            "The driver sent a graph that the scheduler could not unpickle"
-            + (f": {because}{at}. " if because else ". ")
-            + (
-                "The scheduler's environment lacks that module, which the driver has."
-                if root and class_of(root[0]) == "ModuleNotFoundError"
-                else (
-                    "The scheduler's environment lacks something that the driver has, "
-                    "or has another version of it."
-                )
-            )
-        ),
+        title,
+        cause="The driver sent a graph that the scheduler could not unpickle"
+        f"{because}{at}. The scheduler's environment lacks {lacks}.",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high",
         evidence=(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
@@ -109,19 +110,17 @@ def _shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
             | pl.col("message").str.contains(own or "", literal=True)
         )
     )
-    prefix = _transfer_prefix(logs, own)
-    at = restarts["at"].max() if len(restarts) else None
-    graphs = [
-        g for g in case.run.of(GraphUpdated) if g.prefixes.get(prefix or "", 0) > 1
-    ]
+    prefix, at = _transfer_prefix(logs, own), restarts["at"].max()
+    known_as = prefix or ""
+    graphs = [g for g in case.run.of(GraphUpdated) if g.prefixes.get(known_as, 0) > 1]
     since = graphs[-1].at if graphs else 0.0
     of_prefix = pl.col("prefix").eq_missing(prefix) & (epoch("stop") >= since)
     done = case.run.tasks.filter(of_prefix & FINISHED)
     return Shuffle(
         id=own,
-        kind="rechunk" if "rechunk" in (prefix or "") else "shuffle",
+        kind="rechunk" if "rechunk" in known_as else "shuffle",
         done=done["key"].n_unique(),
-        pieces=graphs[-1].prefixes[prefix or ""] if graphs else 0,
+        pieces=graphs[-1].prefixes[known_as] if graphs else 0,
         restarts=len(restarts),
         restarted_at=at.timestamp() if at is not None else None,  # type: ignore[union-attr]
     )
@@ -301,34 +300,28 @@ def P2P_OUT_OF_DISK(case: Case) -> Iterator[Finding]:
         failure.exception.endswith(_CLASS)
         or SHUFFLE_OUT_OF_DISK.search(failure.traceback)
     )
+    subject = Subject() if failure is None else failure.subject
     reported = case.search_exception(SHUFFLE_OUT_OF_DISK.pattern)
     if not (named or reported or case.raised(_CLASS)):
         return
     shuffle = _shuffle_behind(case)
     reports = _reports_of_full_disks(case)
-    where = _directories(case, [worker for worker, _ in reports])
+    workers = [worker for worker, _ in reports]
+    where = _directories(case, workers)
+    worker, number, on = None, "", f", in {listed(where, most=2)}" if where else ""
+    if workers:
+        worker = workers[-1]
+        number = f" on {counted(len(workers), 'worker')}"
+        on = f" on {listed([case.name_of(each) for each in workers], most=2)}{on}"
     yield P2P_OUT_OF_DISK.found(
-        f"A shuffle ran out of disk space on {counted(len(reports), 'worker')}"
-        if reports
-        else "A shuffle ran out of disk space",
+        f"A shuffle ran out of disk space{number}",
         cause=(
             f"{shuffle.named} writes all of its data to the workers' disks, and no "
-            "space was left"
-            + (
-                f" on {listed([case.name_of(w) for w, _ in reports], most=2)}"
-                if reports
-                else ""
-            )
-            + (f", in {listed(where, most=2)}" if where else "")
-            + f". {shuffle.progress()}".rstrip()
+            f"space was left{on}" + f". {shuffle.progress()}".rstrip()
         ),
         remedy=_remedy_p2p_out_of_disk(case, shuffle, where),
         confidence="high" if case.raised(_CLASS) or reports else "medium",
-        subject=Subject(
-            key=failure.key if failure else None,
-            prefix=failure.prefix if failure else None,
-            worker=reports[-1][0] if reports else None,
-        ),
+        subject=msgspec.structs.replace(subject, worker=worker),
         evidence=(
             *(
                 Evidence(

@@ -1061,34 +1061,30 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         yield _no_worker_yet_finding(case)
         return
     match = case.search_exception(NO_WORKER_FOR_TASK.pattern)
-    text = case.exception.message if case.exception is not None else ""
-    text = failure.message if failure is not None and not text else text
-    key = match["key"] if match else (failure.key if failure else None)
+    raised = (each.message for each in (case.exception, failure) if each is not None)
+    text = next(filter(None, raised), "")
+    key, waited = None if failure is None else failure.key, ""
+    if match:
+        key, waited = match["key"], f" for {match['waited']}"
     task = restrictions_in(text)
     restriction = asks_for(task)
     what = quoted_key(key) if key else "a task"
-    waited = f" for {match['waited']}" if match else ""
-    yield NO_VALID_WORKER.found(
-        _title_of_restricted(case, key, restriction)
-        if key and restriction
-        else f"No worker could run {what}",
-        cause=(
+    title = f"No worker could run {what}"
+    cause = f"{what} waited for a worker, and none that joined could run it."
+    cause = short(text, 500) or cause
+    remedy = "Start workers, or find why they left: the recording lists the workers that died."
+    if restriction:
+        title = _title_of_restricted(case, key, restriction) if key else title
+        cause = (
             f"{what} asks for {short(restriction, 200)}, and no worker has that"
             f"{offered(case, task)}. It waited{waited}, as "
             "`distributed.scheduler.no-workers-timeout` allows."
-            if restriction
-            else f"{short(text, 500)}"
-            if text
-            else f"{what} waited for a worker, and none that joined could run it."
-        ),
-        remedy=(
-            _start_one_text(restriction, task)
-            if restriction
-            else (
-                "Start workers, or find why they left: the recording lists the "
-                "workers that died."
-            )
-        ),
+        )
+        remedy = _start_one_text(restriction, task)
+    yield NO_VALID_WORKER.found(
+        title,
+        cause=cause,
+        remedy=remedy,
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=case.exception_evidence(),

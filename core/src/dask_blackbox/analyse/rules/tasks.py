@@ -133,16 +133,15 @@ _HANDLED = (
 
 @documented("task-exception")
 def TASK_EXCEPTION(case: Case) -> Iterator[Finding]:
-    blamed = case.blame.failure
-    if blamed is not None and blamed.killed:
+    blamed, alike_blamed = case.blame.failure, None
+    if blamed is None or blamed.killed:
         blamed = None
-    if blamed is not None:
+        yield from _unrecorded(case)
+    else:
+        alike_blamed = (blamed.prefix, blamed.exception)
         # What a second attempt met may be what the first one left, with its worker.
         alone = case.blame.proven and not dead_at(case, blamed)
         yield _finding(case, [blamed], "failure", "high" if alone else "medium")
-    else:
-        yield from _unrecorded(case)
-    alike_blamed = blamed and (blamed.prefix, blamed.exception)
     others = [
         failure
         for failure in case.failures

@@ -860,9 +860,7 @@ def WORKERS_DIED(case: Case) -> Iterator[Finding]:
         severity="notice"
         if all(d.sent_from and d.sent_by is None for d in deaths)
         else "warning",
-        subject=Subject(
-            worker=last.address, prefix=running_tasks[0] if running_tasks else None
-        ),
+        subject=Subject(worker=last.address, prefix=next(iter(running_tasks), None)),
         evidence=evidence_of(case, deaths),
         retry_advice=_ADVICE.get(main, "unknown"),
     )

@@ -198,13 +198,13 @@ def _command(drivers: Sequence[DriverAttached]) -> list[str]:
 
 def _code(run: RunTables, drivers: Sequence[DriverAttached]) -> dict[str, str]:
     found: dict[str, str] = {}
-    function = next((each.callable for each in drivers if each.callable), None)
+    function = next(filter(None, (each.callable for each in drivers)), None)
     if function is not None and function.hash:
         found[f"callable {function.name or ''}".strip()] = function.hash
     if command := _command(drivers):
         found["script"] = _brief(argv_of(command)[0])
     commits = [each.git for each in drivers] + [c.git for c in run.of(DriverCode)]
-    git = next((each for each in commits if each), None)
+    git = next(filter(None, commits), None)
     if git is not None and git.commit:
         found["git commit"] = git.commit[:_HASHED]
     bundle = run.manifest.host.get("bundle")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Iterable
@@ -231,24 +232,21 @@ class Spans:
 def _facts(span: Span) -> dict[str, Any]:
     """Return the facts of a span itself, without the spans within it."""
     groups = list(span.groups)
-    states: dict[str, int] = {}
+    states: Counter[str] = Counter()
     durations: dict[str, float] = {}
     for group in groups:
-        for state, count in group.states.items():
-            if count:
-                states[state] = states.get(state, 0) + count
+        states.update(group.states)
         for action, seconds in group.all_durations.items():
             durations[action] = durations.get(action, 0.0) + seconds
     metrics = getattr(span, "_cumulative_worker_metrics", None) or {}
-    starts = [group.start for group in groups if group.start]
     return {
         "name": [str(word) for word in span.name],
         "parent": None if span.parent is None else span.parent.id,
         "enqueued": span.enqueued,
-        "start": min(starts) if starts else None,
+        "start": min((group.start for group in groups if group.start), default=None),
         "stop": max((group.stop for group in groups if group.stop), default=None),
         "done": all(group.done for group in groups),
-        "states": states,
+        "states": +states,
         "nbytes": sum(group.nbytes_total for group in groups),
         "durations": durations,
         "groups": [short_key(group.name) for group in groups[:_MOST_GROUPS]],
