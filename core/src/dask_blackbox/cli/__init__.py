@@ -36,6 +36,7 @@ VERBS = {
     "scan": "Find what today's patterns would mask in stored runs.",
     "serve": "Browse the runs of a store.",
     "mcp": "Let coding assistants read the runs of a store.",
+    "metrics": "Print the last run of each job for Prometheus.",
     "watch": "Report jobs that did not run.",
     "sync": "Upload the recordings in this machine's spool.",
     "rm": "Delete a run or a job from a store.",

@@ -15,6 +15,7 @@ from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RecordingErro
 from dask_blackbox.formatting import command
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import url_of
+from dask_blackbox.reader.open_metrics import CONTENT_TYPE, open_metrics
 from dask_blackbox.report.export import FORMATS, export
 from dask_blackbox.serve.cards import REPORTS, Cards, report_of_run
 from dask_blackbox.serve.templating import RUN_PATH, Address
@@ -57,9 +58,14 @@ class Blobs:
         routes = APIRouter(include_in_schema=False, default_response_class=Response)
         for name in REPORTS:
             routes.add_api_route(f"{RUN_PATH}/{name}", self._report(name))
+        routes.add_api_route("/metrics", self.metrics)
         routes.add_api_route(f"{RUN_PATH}/files/{{name:path}}", self.file)
         routes.add_api_route(f"{RUN_PATH}/export/{{form}}", self.exported)
         return routes
+
+    def metrics(self) -> Response:
+        """Send the last run of each job to Prometheus."""
+        return Response(open_metrics(self._store), media_type=CONTENT_TYPE)
 
     def _report(self, name: str) -> Callable[[RunAddress], Response]:
         def report(address: Address) -> Response:
