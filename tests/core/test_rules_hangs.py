@@ -1717,3 +1717,34 @@ def test_tasks_that_wait_for_those_that_no_worker_may_run_are_named() -> None:
     found = the_verdict(hung(sent, stall))
 
     assert "1 task waited for their results ('rank')." in found.cause
+
+
+@pytest.mark.parametrize(
+    ("log", "advice", "remedy"),
+    [
+        pytest.param(
+            "Worker tcp://w1 (pid=100) exceeded 95% memory budget. Restarting...",
+            "memory",
+            "Give each worker at least",
+            id="memory",
+        ),
+        pytest.param("", "transient", "Raise `distributed.deploy", id="unknown"),
+    ],
+)
+def test_a_retry_after_a_cluster_lost_a_worker_depends_on_what_that_died_of(
+    log: str, advice: str, remedy: str
+) -> None:
+    line = a_log_line(log or "nothing", at=9.9, role="nanny", source="tcp://n1")
+    run = hung(
+        line,
+        a_death(exit_code=-15, at=10, processing=["load-1"]),
+        a_worker("tcp://w2", at=12, name="1", pid=2),
+        a_departure("tcp://w2", at=15, closing="nanny-close"),
+        a_stall(workers=0, statuses={}, states={"queued": 4}),
+    )
+
+    found = next(e for e in findings_in(run) if e.rule == "cluster-lost-worker")
+
+    assert found.retry_advice == advice
+    assert found.remedy.startswith(remedy)
+    assert "aise `distributed.deploy.lost-worker-timeout`" in found.remedy

@@ -115,6 +115,17 @@ def read_page(slug: str) -> tuple[FrontMatter, Page]:
     return matter, Page(**sections, thresholds=matter.thresholds)
 
 
+def advice_on_death(slug: str) -> RetryAdvice | None:
+    """Return whether a retry helps after a death: its cause comes again, or not.
+
+    Args:
+        slug: What a worker died of; None is returned if that is not known.
+    """
+    if slug in ("", "unknown", "worker-signalled"):
+        return None
+    return read_page(slug)[0].retry_advice
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """A question, and how to answer it.

@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_position import (
     wait_before,
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frozen_workers import (
     FrozenWorker,
     frozen_in,
@@ -38,7 +39,7 @@ from dask_blackbox.analyse.hang_texts import (
     wanted_tasks,
 )
 from dask_blackbox.analyse.offers import beyond_host, several_threads
-from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rule import advice_on_death, documented
 from dask_blackbox.analyse.run_state import (
     ASKED,
     last_sign_of_life,
@@ -62,7 +63,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.analyse.standstills import ENDED_BY_US, HELD, Hang, HangingTask
 from dask_blackbox.analyse.title import INTERRUPTED
-from dask_blackbox.analyse.worker_memory import failed_spill_before
+from dask_blackbox.analyse.worker_memory import failed_spill_before, memory_need
 from dask_blackbox.events import (
     Dependency,
     DriverAttached,
@@ -1076,12 +1077,10 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
         for death in case.deaths
         if death.name == last["name"] and death.at <= last["left"] + _AT_ONCE
     ]
-    before, fix = "It was being restarted on request (`client.restart`). ", "."
+    slug, before = "", "It was being restarted on request (`client.restart`). "
     if died:
         slug = case.cause_of(died[-1]).slug
         before = f"Its process had died before ({slug}). "
-        if slug != "unknown":
-            fix = f", and fix the cause of its death: `dask blackbox rules {slug}`."
     elif not _was_restarted(case, last):
         return  # nothing was restarting: the cluster was scaled down
     yield CLUSTER_LOST_WORKER.found(
@@ -1093,10 +1092,8 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
             f"({_worker_timeout(case)}) and then closes the worker, even if it is "
             f"restarting. {ended}"
         ),
-        remedy=(
-            "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
-            f"restarting worker is not closed{fix}"
-        ),
+        remedy=_remedy_lost_worker(case, slug, died),
+        retry_advice=advice_on_death(slug),
         confidence=case.hang_confidence,
         subject=Subject(worker=last["address"]),
         evidence=(
@@ -1110,6 +1107,21 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
             ),
             *evidence,
         ),
+    )
+
+
+def _remedy_lost_worker(case: Case, slug: str, died: Sequence[WorkerExit]) -> str:
+    wait_longer = (
+        "aise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a restarting "
+        "worker is not closed"
+    )
+    if advice_on_death(slug) == "memory":
+        # The next worker dies of it, too, however long the cluster waits.
+        return f"{memory_need(case, tuple(died)).advice()} Also r{wait_longer}."
+    if slug in ("", "unknown"):
+        return f"R{wait_longer}."
+    return (
+        f"R{wait_longer}, and fix the cause of its death: `dask blackbox rules {slug}`."
     )
 
 

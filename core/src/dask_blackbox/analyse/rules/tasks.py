@@ -53,7 +53,7 @@ from dask_blackbox.analyse.retry_advice import (
     advice_on_text,
     is_of_a_limit,
 )
-from dask_blackbox.analyse.rule import documented, read_page
+from dask_blackbox.analyse.rule import advice_on_death, documented
 from dask_blackbox.analyse.side_effects import (
     files_clause,
     files_of_task,
@@ -84,7 +84,6 @@ from dask_blackbox.finding import (
     Confidence,
     Evidence,
     Finding,
-    RetryAdvice,
     Severity,
     Subject,
 )
@@ -684,7 +683,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
     prefix = case.prefix_of(key) if key else None
     slug = case.cause_of(death).slug if death else "unknown"
     # Who closed it may do so again.
-    advice = "unknown" if closed else _advice_actor_lost(slug)
+    advice = "unknown" if closed else advice_on_death(slug)
     yield ACTOR_LOST.found(
         f"{capital(who)} was lost with its worker"
         + (", which had been closed on purpose" if closed else ""),
@@ -764,13 +763,6 @@ def _remedy_actor_lost(slug: str) -> str:
 def _running_at(death: WorkerExit | None) -> str:
     keys = death.executing if death else ()
     return f" while running {quoted(keys[:3])}" if keys else ""
-
-
-def _advice_actor_lost(slug: str) -> RetryAdvice | None:
-    """Return whether a retry helps: what its worker died of comes again, or not."""
-    if slug in ("unknown", "worker-signalled"):
-        return None
-    return read_page(slug)[0].retry_advice
 
 
 def _reported(
