@@ -148,6 +148,38 @@ def test_a_mapped_instance_is_compared_with_its_like(store: MemoryStore) -> None
     assert [each.run_id[-5:] for each in history.sketches] == [".map1", ".map1"]
 
 
+def test_a_mapped_instance_that_failed_says_how_its_siblings_ended(
+    store: MemoryStore,
+) -> None:
+    regions = ["emea", "apac", "mea", "amer", "nord"]
+    nights = [
+        a_night(
+            3,
+            run_id=f"scheduled__2026-11-03T02:00:00+00:00.map{index}",
+            started=1e9 + (9 if index == 4 else index),
+            facts={"parameters": {"region": region}},
+        )
+        for index, region in enumerate(regions)
+    ]
+    own = failed(nights.pop(2))
+    other_day = a_night(2, run_id="scheduled__2026-11-02T02:00:00+00:00.map1")
+    for each in (*nights, other_day):
+        put_sketch(store, each)
+
+    history = earlier_runs(store, manifest_of(own))
+    past = changes_on_card(history, own, VerdictContext()).past
+
+    assert past.siblings == (
+        "4 of 5 instances of this task succeeded so far; only this one has region=mea"
+    )
+    good = changes_on_card(history, nights[0], VerdictContext()).past
+    assert good.siblings == ""
+    alone = earlier_runs(store, manifest_of(a_night(3)))
+    assert (
+        changes_on_card(alone, failed(a_night(3)), VerdictContext()).past.siblings == ""
+    )
+
+
 class HangingStore(MemoryStore):
     """A store that answers when it is let go."""
 

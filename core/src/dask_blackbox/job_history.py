@@ -83,6 +83,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         recurrence: Failures of the same kind, for a run that failed.
         attempts: The attempts of this run before it, for a run that failed.
         compare: A command that shows everything in which the two differ.
+        siblings: Of an instance of a mapped task that failed, how the others ended.
     """
 
     runs: int = 0
@@ -99,6 +100,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recurrence: Recurrence | None = None
     attempts: tuple[EarlierAttempt, ...] = ()
     compare: str | None = None
+    siblings: str = ""
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True):

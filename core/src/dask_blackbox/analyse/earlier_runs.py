@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TypeVar
 
+from dask_blackbox.formatting import counted, listed
 from dask_blackbox.job_history import EarlierAttempt, Recurrence
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.patterns import bounded
@@ -33,6 +34,7 @@ class History:
         more: There are more runs than these; the time to look was over.
         tries: The names of this run's earlier attempts, the first one first.
         attempts: The names of all attempts of the runs before it.
+        siblings: The other instances of the same mapped task that have ended and were read.
     """
 
     names: tuple[SketchName, ...] = ()
@@ -41,6 +43,7 @@ class History:
     more: bool = False
     tries: tuple[SketchName, ...] = ()
     attempts: tuple[SketchName, ...] = ()
+    siblings: tuple[Sketch, ...] = ()
 
     @cached_property
     def last_good(self) -> Sketch | None:
@@ -82,6 +85,45 @@ def of_one_series(names: Sequence[SketchName], run: str) -> list[SketchName]:
     index = _mapped(run)
     alike = [each for each in names if _mapped(each.address.run) == index]
     return alike or list(names)
+
+
+def is_mapped(run: str) -> bool:
+    """Return whether a run is an instance of a mapped task, by its id."""
+    return _mapped(run) is not None
+
+
+def siblings_among(names: Iterable[SketchName], run: str) -> list[SketchName]:
+    """Return the other instances of the mapped task that a run is an instance of.
+
+    Args:
+        names: Of runs of the job.
+        run: Its id, in its safe form.
+    """
+    whole = _MAPPED.sub("", run)
+    others = (each for each in names if each.address.run != run)
+    return one_per_run(
+        each
+        for each in others
+        if is_mapped(each.address.run) and _MAPPED.sub("", each.address.run) == whole
+    )
+
+
+def siblings_text(own: Sketch, siblings: Sequence[Sketch]) -> str:
+    """Return how other instances of a mapped task ended, and what only this one has."""
+    if not siblings:
+        return ""
+    good = sum(each.good for each in siblings)
+    text = f"{good} of {counted(len(siblings) + 1, 'instance')} of this task succeeded so far"
+    kind = "parameters"
+    others = [each.facts.get(kind, {}) for each in siblings]
+    only = [
+        f"{name}={value}"
+        for name, value in sorted(own.facts.get(kind, {}).items())
+        if all(each.get(name) != value for each in others)
+    ]
+    return (
+        f"{text}; only this one has {listed(only, most=3)}" if only and good else text
+    )
 
 
 def _mapped(run: str) -> str | None:

@@ -17,8 +17,10 @@ from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.earlier_runs import (
     History,
     is_backfill,
+    is_mapped,
     of_one_series,
     one_per_run,
+    siblings_among,
     tries_before,
 )
 from dask_blackbox.analyse.sketching import facts_of_sketch, sketch_of
@@ -110,7 +112,23 @@ def earlier_runs(
         more=not listing.complete or late,
         tries=tuple(listing.tries(own)),
         attempts=tuple(listing.attempts(own)),
+        siblings=tuple(_siblings(store, own, manifest.job, begun + timeout)),
     )
+
+
+def _siblings(
+    store: Store, own: RunAddress, job: str, deadline: float
+) -> Iterator[Sketch]:
+    """Yield the other instances of a mapped task, also those that began later."""
+    if not is_mapped(own.run):
+        return
+    listing = _Listing(store, job, "")
+    listing.wait(enough=_FIRST_NAMES, until=deadline)
+    listing.stop()
+    names = siblings_among(listing.attempts(own), own.run)[:_MOST_READ]
+    yield from read_sketches(
+        store, names, timeout=max(0.0, deadline - time.monotonic())
+    ).values()
 
 
 def read_sketches(

@@ -348,15 +348,18 @@ def coverage_text(past: Past) -> str:
 def recurrence_text(card: CardData) -> str:
     """Return how often the job has failed like this; empty if the history was not read."""
     past = card.past
-    if past is None or past.recurrence is None:
+    if past is None:
         return ""
-    if past.recurrence.times > 1:
+    if past.recurrence is None:
+        text = ""
+    elif past.recurrence.times > 1:
         text = _times(past.recurrence, more=past.more)
     elif any(each.same_failure for each in past.attempts):
         text = "no other run of this job failed this way"
     else:
         text = "the first failure of its kind in this job" if past.runs else ""
-    return "; ".join(each for each in (_tries(past), text) if each)
+    known = (past.siblings, "" if past.recurrence is None else _tries(past), text)
+    return "; ".join(filter(None, known))
 
 
 def _tries(past: Past) -> str:

@@ -11,7 +11,12 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked, VerdictContext
-from dask_blackbox.analyse.earlier_runs import History, seen_before, tries_of
+from dask_blackbox.analyse.earlier_runs import (
+    History,
+    seen_before,
+    siblings_text,
+    tries_of,
+)
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.formatting import command, short, store_of
@@ -105,6 +110,7 @@ def changes_on_card(
         stopped=sum(name.stopped for name in history.names),
         recurrence=seen_before(sketch, history.names),
         attempts=tries_of(sketch, history.tries),
+        siblings="" if sketch.good else siblings_text(sketch, history.siblings),
     )
     if good is None:
         return CardChanges((), _replace(past, summary=_no_good_run_text(past)))
