@@ -514,6 +514,28 @@ def test_a_loop_that_is_blocked_for_exactly_one_task_was_blocked_by_it(
     assert ("event-loop-blocked" in slugs(run)) is found
 
 
+@pytest.mark.parametrize(
+    ("starts", "loads"), [((10, 10), True), ((10, 20), False), ((20, 20), False)]
+)
+def test_workers_that_were_blocked_once_in_their_first_task_may_load_before(
+    starts: tuple[int, int], *, loads: bool
+) -> None:
+    text = "Event loop was unresponsive in Worker for 9.00s.  This is often"
+    run = a_run(
+        workers(2),
+        *[a_task(f"load-{n}", worker=f"tcp://w{n}", start=10, compute=9.0) for n in (1, 2)],
+        *[a_task(f"next-{n}", worker=f"tcp://w{n}", start=20, compute=9.0) for n in (1, 2)],
+        *[
+            a_log_line(text, source=f"tcp://w{n}", pid=100 * n, at=start + 9.05)
+            for n, start in zip((1, 2), starts, strict=True)
+        ],
+        a_load(cpu=20, host_busy=20),
+    )  # fmt: skip
+    found = the("event-loop-blocked", run)
+
+    assert ("--preload" in found.remedy) is loads
+
+
 def test_one_turn_of_three_seconds_in_a_minute_is_nobodys_business() -> None:
     assert slugs(unresponsive(3.2)) == []
 

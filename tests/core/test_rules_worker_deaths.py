@@ -396,6 +396,37 @@ def test_a_host_that_takes_its_worker_away_is_named(closing: str, rule: str) -> 
     assert found.retry_advice == "transient"
 
 
+@pytest.mark.parametrize(
+    ("command", "parent", "rule"),
+    [
+        ("timeout 8 dask worker --nthreads 1", 70, "worker-time-limit"),
+        ("/bin/timeout -k 5 -s TERM 8s dask worker", 70, "worker-time-limit"),
+        ("timeout --foreground 8.0 dask worker", 70, "worker-time-limit"),
+        ("timeout 8 dask worker --nthreads 1", 71, "worker-preempted"),  # another's
+        ("timeout 1h dask worker --nthreads 1", 70, "worker-preempted"),
+        ("nice dask worker --nthreads 8 1", 70, "worker-preempted"),
+    ],
+)
+def test_a_command_with_a_time_limit_that_was_up_ended_its_worker(
+    command: str, parent: int, rule: str
+) -> None:
+    ancestors = [[80, "1"], [parent, "1"], [1, "1"]]
+    run = a_run(
+        a_worker(),
+        an_event("process-ancestors", "tcp://w1", at=2.5, pid=100, ancestors=ancestors),
+        an_event(
+            "program-failed", "driver", at=20.0, program_pid=70, command=command,
+            code=-9, started=START + 2.0,
+        ),
+        *a_departure(at=10.1, processing=["boom-1"], closing="signal-15"),
+        *raised_in("boom-1", killed_worker("boom-1"), at=10.5),
+    )  # fmt: skip
+    found = the_verdict(run)
+
+    assert found.rule == rule
+    assert ("`timeout" not in found.cause) == (rule == "worker-preempted")
+
+
 def test_what_failed_inside_dask_itself_is_part_of_what_is_known() -> None:
     hard = an_event(
         "worker-failed-hard", "tcp://w1", at=9.9,

@@ -27,7 +27,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_OVER_MEMORY_BUDGET,
 )
 from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
-from dask_blackbox.events import ProcessAncestors
+from dask_blackbox.events import ProcessAncestors, ProgramFailed
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
 from dask_blackbox.patterns import bounded
@@ -186,6 +186,9 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
         if death.sent_from is not None:
             because += f"; {death.sender} sent it (at {death.sent_from})"
             return ExitCause("worker-preempted", "high", because)
+        if (limit := _limit_of_command(death, run)) is not None:
+            because = f"`{limit}`, which had started its `dask worker`, ended it"
+            return ExitCause("worker-time-limit", "high", because)
         return _unless_managed("worker-preempted", because, death, run)
     if closing.startswith("worker-lifetime"):
         lasted = lifetime_of(run, death.address)
@@ -193,6 +196,28 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
             f"its --lifetime{lasted} ended, and no worker could take over its results"
         )
         return ExitCause("worker-lifetime", "high", because)
+    return None
+
+
+_TIMEOUT = bounded(
+    r"(?:\S{0,200}/)?(?P<limit>timeout (?:-[sk] \S{1,20} |--?[\w-]{1,20}(?:=\S{1,20})? ){0,5}"
+    r"(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<unit>[smhd]?)) "
+)
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_NEAR = 2.0  # seconds between the signal and the removal of its worker
+
+
+def _limit_of_command(death: WorkerExit, run: RunTables) -> str | None:
+    """Return `timeout 1h`, if a program of the run's own ran a worker so and its time was up."""
+    known = [p for p in run.of(ProcessAncestors) if p.subject == death.address]
+    parents = {pid for each in known for pid, _ in each.ancestors}
+    for each in run.of(ProgramFailed):
+        found = _TIMEOUT.match(each.command)
+        if found is None or each.program_pid not in parents or each.started is None:
+            continue
+        limit = float(found["number"]) * _UNITS[found["unit"]]
+        if abs(death.at - each.started - limit) < _NEAR:
+            return found["limit"]
     return None
 
 

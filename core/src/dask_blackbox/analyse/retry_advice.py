@@ -69,7 +69,10 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
         "SchemaFieldNotFoundError", "ShapeError", "UnicodeError", "UnpicklingError",
         "ValidationError",
     )),
-    "environment": frozenset(("PermissionError",)),
+    "environment": frozenset((
+        "DefaultCredentialsError", "NoCredentialsError", "PartialCredentialsError",
+        "PermissionError",
+    )),
 }  # fmt: skip
 """What the same input raises again; but a missing file may exist a minute later."""
 

@@ -250,6 +250,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
+    first_tasks = len(long) > 1 and _in_first_tasks(case, long)
     ran = (
         f" {quoted_key(key)} was running there."
         if key and first["who"] == "Worker"
@@ -279,7 +280,8 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
             "results, no data and no heartbeats."
         ),
         remedy=(
-            f"Split that call into shorter ones, or run it in its own process "
+            (_LOADS if first_tasks else "")
+            + f"{'split' if first_tasks else 'Split'} that call into shorter ones, or run it in its own process "
             "(`subprocess`, a worker with a ProcessPoolExecutor), or in code that "
             "releases the GIL. The scheduler removes a worker that is blocked for "
             f"{duration(ttl)}: if the call must take that long, raise "
@@ -301,6 +303,24 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
             for block in sorted(long, key=lambda block: -block["seconds"])[:5]
         ),
     )
+
+
+_LOADS = (
+    "Each worker was blocked once, in its first task: if that loads a library, have workers load "
+    "it as they start (`--preload`, `distributed.worker.preload`). Otherwise: "
+)
+
+
+def _in_first_tasks(case: Case, blocks: list[Row]) -> bool:
+    """Return whether each process was blocked once, and that in the first task of its worker."""
+    tasks = case.loads.tasks.sort("begun")
+    workers = [block["source"] for block in blocks if block["who"] == "Worker"]
+    if len(workers) < len(blocks) or len({*workers}) < len(workers):
+        return False
+    first = {
+        w: next(iter(tasks.filter(pl.col("worker") == w)["key"]), None) for w in workers
+    }
+    return all(_executing(case, block) == first[block["source"]] for block in blocks)
 
 
 def _blocks(case: Case) -> list[Row]:
