@@ -91,29 +91,6 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
     return None
 
 
-def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
-    """Return by how much workers grew while they ran tasks of a prefix that succeeded.
-
-    The median over the tasks during which a worker was sampled; None if none was.
-    """
-    tasks = run.tasks.filter((pl.col("prefix") == prefix) & FINISHED).select(
-        "key", "worker", "start", "stop"
-    )
-    samples = run.metrics.select(
-        pl.col("source").alias("worker"), "at", "memory"
-    ).drop_nulls()
-    if not len(tasks) or not len(samples):
-        return None
-    seen = tasks.join(samples, on="worker").filter(
-        pl.col("at").is_between(pl.col("start"), pl.col("stop"))
-    )
-    peaks = seen.group_by("key", maintain_order=True).agg(pl.col("memory").max())[
-        "memory"
-    ]
-    grown = [int(peak) - idle for peak in peaks.to_list() if peak > idle]
-    return sorted(grown)[len(grown) // 2] if grown else None
-
-
 def pieces_of(run: RunTables, prefix: str, *, of_host: bool = False) -> int:
     """Return how many tasks of a prefix the newest graph with one had; 0 if unknown.
 
@@ -149,7 +126,6 @@ class MemoryNeed:
         wanted: A limit to try next, in bytes.
         skew: How uneven the pieces were, if they were.
         pieces: How many tasks of the guilty prefix there were; 0 if unknown.
-        by_skew: Whether `wanted` is reckoned from the largest piece.
         of_host: The guilty task is one of the host's: there are tasks, no partitions.
         too_large: The tasks of its prefix that ended a worker alone and never finished.
         finished: How many tasks of its prefix did.
@@ -168,7 +144,6 @@ class MemoryNeed:
     wanted: int
     skew: Skew | None = None
     pieces: int = 0
-    by_skew: bool = False
     of_host: bool = False
     too_large: tuple[str, ...] = ()
     finished: int = 0
@@ -179,14 +154,9 @@ class MemoryNeed:
     def advice(self) -> str:
         """Return what to do, in sentences."""
         limit = self.limit or self.seen or 0
+        why = "a lower bound: they were still growing when they were terminated"
         more = f"give each worker at least {need(self.wanted)}"
-        why = (
-            f"{self.skew.times:.1f} times the memory of the usual piece"
-            if self.by_skew and self.skew
-            else "twice what they had, a lower bound: they were still growing when they "
-            "were terminated"
-        )
-        ways = [f"{more} ({why})"]
+        ways = [f"{more} (twice what they had, {why})"]
         if self.threads > 1 and self.at_once > 1:
             share = max(limit - (self.idle or 0), 0) / self.threads
             ways.append(
@@ -279,9 +249,7 @@ def memory_need(
     of_host = is_of_host(case.run, case.blame.guilty)
     only = [each[0] for each in map(suspects_of, deaths) if len(each) == 1]
     alone = {key for key in only if case.prefix_of(key) == prefix}
-    usual = _usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
-    reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
-    wanted = math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP
+    wanted = math.ceil(_AMPLE * basis / _STEP) * _STEP
     return MemoryNeed(
         limit=limit,
         threads=threads,
@@ -291,7 +259,6 @@ def memory_need(
         wanted=wanted,
         skew=skew,
         pieces=pieces_of(case.run, prefix, of_host=of_host),
-        by_skew=reckoned > _AMPLE * basis,
         of_host=of_host,
         too_large=tuple(sorted(alone - finished)),
         finished=len(finished),
