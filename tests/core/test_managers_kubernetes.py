@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from dask_blackbox.capture.driver.driver_environment import facts_of_cluster
+from dask_blackbox.capture.driver.ordered_ends import OrderedEnds
+from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.capture.process import named_units
 from dask_blackbox.events import Event, ManagerAsked, UnitState, Unrecognised, decoded
 from dask_blackbox.managers.kubernetes_api import (
@@ -24,6 +26,7 @@ from dask_blackbox.managers.kubernetes_asking import KubernetesAsker
 from dask_blackbox.managers.kubernetes_objects import bytes_of
 from dask_blackbox.recorder import units as unit_watch
 from dask_blackbox.recorder.units import UnitWatch
+from distributed.deploy.cluster import Cluster
 from kubernetes_api import (
     NAMESPACE,
     KubernetesApi,
@@ -575,3 +578,27 @@ def test_a_pod_is_named_by_its_host_name_unless_that_was_cut(
 
     assert ("KUBERNETES_POD" in named_units(inside)) == named
     assert named_units({"HOSTNAME": host}) == {}
+
+
+def test_the_pods_of_a_cluster_object_are_known_before_its_scheduler_is() -> None:
+    noted: list[dict[str, object]] = []
+    patches = Patches()
+    OrderedEnds(lambda kind, detail: noted.append({"event": kind} | detail)).watch(
+        patches
+    )
+    try:
+        cluster = Cluster.__new__(Cluster)
+        cluster.__dict__ |= {
+            "_cluster_info": {"name": "shop"}, "namespace": None, "quiet": True,
+            "_cluster_manager_logs": [],
+        }  # fmt: skip
+        cluster._log("Looking for the namespace")
+        cluster.__dict__["namespace"] = "dask"
+        for step in ("Creating DaskCluster object", "Waiting for scheduler pod"):
+            cluster._log(step)
+    finally:
+        patches.restore()
+
+    pods = {"shop": "dask//dask.org/cluster-name=shop"}
+    assert noted == [{"event": "units-named", "cluster": "Cluster", "units": pods}]
+    assert len(cluster._cluster_manager_logs) == 3

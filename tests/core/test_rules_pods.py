@@ -248,6 +248,25 @@ def test_why_pods_did_not_start_is_the_verdict(case: str) -> None:
         assert text in f"{found.title} {found.cause} {found.remedy}"
 
 
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "TimeoutError"])
+def test_why_the_scheduler_of_a_cluster_object_did_not_start_is_the_verdict(
+    raised: str,
+) -> None:
+    """Its driver waits without a client, until somebody interrupts it."""
+    status, _ = STUCK["image"]
+    pod = a_pod("shop-scheduler-5d9c7bf4c8-x2x2x", **{"phase": "Pending"} | status)
+    named = an_event(
+        "units-named", at=1.0, cluster="KubeCluster", units={"shop": "dask//x=shop"}
+    )
+    found = the_verdict_on(
+        named, ASKED, said(pod), failed_with(an_exception(raised, ""), at=12.0)
+    )
+
+    assert (found.rule, found.confidence) == ("pod-not-started", "high")
+    assert "whose scheduler never started, cannot start because" in found.title
+    assert "shop-scheduler-5d9c7bf4c8-x2x2x" in found.cause
+
+
 def test_pods_that_run_do_not_explain_why_workers_did_not_arrive() -> None:
     found = the_verdict_on(ATTACHED, ASKED, said(a_pod()), failed_with(WAITED))
 

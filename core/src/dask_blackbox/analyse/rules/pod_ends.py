@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on
 from dask_blackbox.analyse.facts.units import Unit, units_of
@@ -15,8 +17,8 @@ from dask_blackbox.analyse.rules.job_ends import (
     units_at,
     verdict_on_units,
 )
-from dask_blackbox.events import UnitState
-from dask_blackbox.finding import Finding
+from dask_blackbox.events import SchedulerInfo, UnitState
+from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import short
 from dask_blackbox.managers.kubernetes import NOT_STARTED, UNSCHEDULED
 
@@ -80,26 +82,40 @@ def _of_pressure(state: UnitState | None) -> str:
 
 @documented("pod-not-started")
 def POD_NOT_STARTED(case: Case) -> Iterator[Finding]:
-    if not case.failed or next(startup.WORKERS_NEVER_ARRIVED.ask(case), None) is None:
-        return
-    units = _not_started(case)
+    # A cluster object waits without a limit for its scheduler, until somebody ends that.
+    of_scheduler = case.failed and not case.run.of(SchedulerInfo)
+    of_workers = case.failed and next(startup.WORKERS_NEVER_ARRIVED.ask(case), None)
+    units = _not_started(case) if of_scheduler or of_workers else []
     state = units[-1].state if units else None
     if state is None:
         return
     what, remedy = _why_not_started(state)
     many = f"{len(units)} pods" if len(units) > 1 else "A pod"
+    whose = (
+        "of workers" if of_workers else "of the cluster, whose scheduler never started,"
+    )
     why = f": {short(state.reason.strip(), 160)}" if state.reason else ""
     unscheduled = state.state in UNSCHEDULED
     yield POD_NOT_STARTED.found(
-        f"{many} of workers {what}{why}",
+        f"{many} {whose} {what}{why}",
         cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}."
         f"{_last_line(units[-1])}",
         remedy=remedy,
         retry_advice="transient" if unscheduled else None,
         retry_confidence="low" if unscheduled else None,
         confidence="high",
-        evidence=(*map(evidence_of_unit, units[-3:]), *case.exception_evidence()),
+        evidence=(
+            *(_evidence(case, each) for each in units[-3:]),
+            *case.exception_evidence(),
+        ),
     )
+
+
+def _evidence(case: Case, unit: Unit) -> Evidence:
+    """Return what is said of a pod: it was so before the run ended, though asked for then."""
+    said = evidence_of_unit(unit)
+    moments = [each for each in (said.at, case.outcome.decided_at) if each is not None]
+    return msgspec.structs.replace(said, at=min(moments, default=None))
 
 
 def _not_started(case: Case) -> list[Unit]:

@@ -192,6 +192,16 @@ def _watch_starts(subprocess: Any) -> None:
     subprocess.Popen.__init__ = __init__
 
 
+def _listen_before_client(_: Any) -> None:
+    """Listen to cluster objects whose scheduler may never start: there is no client then."""
+    try:
+        from dask_blackbox.autorecord.command import command_process
+
+        command_process.listen()
+    except Exception:
+        pass
+
+
 def _watch_the_main_thread(_: Any) -> None:
     """Report where the driver is before it has a client: it may wait for something else."""
     words = " ".join(getattr(sys, "orig_argv", ()))
@@ -249,6 +259,7 @@ _EARLY = 5.0
 """Seconds after the import of Dask's client after which a driver is watched."""
 
 _AFTER_LOADING = {
+    "dask_kubernetes.operator.kubecluster.kubecluster": _listen_before_client,
     "distributed.client": _watch_the_main_thread,
     "subprocess": _watch_starts,
     "distributed.nanny": _keep_configured_path,

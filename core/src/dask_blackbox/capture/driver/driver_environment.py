@@ -32,7 +32,7 @@ from ..files import working_directory
 from ..own_modules import own_modules
 from ..redaction import is_secret_name
 from ..user_frames import is_foreign
-from .ordered_ends import units_of
+from .ordered_ends import pods_of, units_of
 
 _MOST_PARTS = 1_500
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
@@ -182,21 +182,9 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
         if units:
             some = dict(list(units.items())[:_MOST_UNITS])
             facts |= {"units": some, "folder": folder}
-    elif (pods := _pods_of(held)) is not None:
+    elif (pods := pods_of(cluster)) is not None:
         facts["units"] = pods
     return facts
-
-
-def _pods_of(held: dict[str, Any]) -> dict[str, str] | None:
-    """Return the label of all pods of a cluster object of dask-kubernetes, by its name."""
-    release = held.get("release_name")  # of a `HelmCluster`
-    namespace = held.get("namespace")
-    info = held.get("_cluster_info")
-    name = release or (info.get("name") if isinstance(info, dict) else None)
-    if not isinstance(name, str) or not isinstance(namespace, str) or not name:
-        return None
-    label = "release" if release else "dask.org/cluster-name"
-    return {name: f"{namespace}//{label}={name}"}
 
 
 def gateway_cluster(cluster: object) -> tuple[Any, str] | None:

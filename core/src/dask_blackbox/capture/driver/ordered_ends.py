@@ -39,6 +39,10 @@ class OrderedEnds:
 
     def watch(self, patches: Patches) -> None:
         """Watch the cluster objects that know their workers by name."""
+        cluster = _class_of("distributed.deploy.cluster", "Cluster")
+        logs = getattr(cluster, _LOGS, None)
+        if cluster is not None and logs is not None:
+            patches.replace(cluster, _LOGS, logs, self._watched_start(logs))
         owner = _class_of("distributed.deploy.spec", "SpecCluster")
         inner = getattr(owner, _CORRECTS, None)
         if owner is not None and inner is not None:
@@ -60,6 +64,26 @@ class OrderedEnds:
                     pass
 
         return correct
+
+    def _watched_start(self, inner: Any) -> object:
+        @functools.wraps(inner)
+        def log(cluster: object, *args: object, **kwargs: object) -> object:
+            try:
+                self._note_pods(cluster)
+            except Exception:  # a failure of ours must not keep a cluster from starting
+                pass
+            return inner(cluster, *args, **kwargs)
+
+        return log
+
+    def _note_pods(self, cluster: Any) -> None:
+        """Report the label of a cluster's pods, once: its scheduler may never start."""
+        pods = pods_of(cluster)
+        if pods and cluster not in self._named:
+            self._named[cluster] = set(pods.values())
+            self._note(
+                "units-named", {"cluster": type(cluster).__name__, "units": pods}
+            )
 
     def _note_units(self, cluster: Any) -> None:
         """Report the ids that a manager has given to what the cluster object requested."""
@@ -128,12 +152,27 @@ def units_of(
     return units, None if folder is None else os.path.abspath(str(folder))
 
 
+def pods_of(cluster: Any) -> dict[str, str] | None:
+    """Return the label of all pods of a cluster object of dask-kubernetes, by its name."""
+    held = getattr(cluster, "__dict__", {})  # a property may ask a remote service
+    release = held.get("release_name")  # of a `HelmCluster`
+    namespace = held.get("namespace")
+    info = held.get("_cluster_info")
+    name = release or (info.get("name") if isinstance(info, dict) else None)
+    if not isinstance(name, str) or not isinstance(namespace, str) or not name:
+        return None
+    label = "release" if release else "dask.org/cluster-name"
+    return {name: f"{namespace}//{label}={name}"}
+
+
 def _names(key: object, spec: Any) -> tuple[str, ...]:
     """Return what a worker that is wanted may be called: its options may name it otherwise."""
     named = spec.get("options", {}).get("name")
     return (str(key),) if named is None else (str(key), str(named))
 
 
+_LOGS = "_log"
+"""Notes how far the start of a cluster object has come."""
 _CORRECTS = "_correct_state_internal"
 """Closes the workers that a `SpecCluster` no longer wants, and opens those that it lacks."""
 
