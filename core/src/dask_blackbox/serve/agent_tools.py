@@ -121,7 +121,7 @@ class AgentTools:
         opened = find_run(self._store, run)
         card = card_of_run(opened)
         others = rejected_causes(opened, card.verdict)
-        reasons = why_as_dict(card, others, run=opened.address.name)
+        reasons = why_as_dict(card, others, run=opened.url or opened.address.name)
         if card.verdict is not None:
             # It is a list of its own, with the commands that show each piece.
             reasons["verdict"] = msgspec.to_builtins(
