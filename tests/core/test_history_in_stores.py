@@ -420,7 +420,9 @@ def test_a_comparison_says_what_it_cannot_show(store: MemoryStore) -> None:
     plain = compare_runs(store, "nightly/run-1", "nightly/run-2")
 
     assert "the same run" in comparison_text(same)
+    assert "No difference" not in comparison_text(same)
     assert "runs of different jobs" in comparison_text(others)
+    assert others.past is None  # which would say what changed since
     assert plain.note == ""
     assert plain.nothing == "No difference was recorded."
     partly = msgspec.structs.replace(plain, changes=(), unknown=("code",))

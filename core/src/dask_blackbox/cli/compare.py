@@ -118,9 +118,9 @@ def _head(label: str, run: ComparedRun) -> Text:
 def _changes(comparison: Comparison) -> Iterable[Text]:
     if comparison.note:
         yield Text(comparison.note, style="bold")
-    if not comparison.changes:
+    if not comparison.changes and comparison.nothing:
         yield Text(comparison.nothing)
-    elif comparison.past is not None:
+    if comparison.changes and comparison.past is not None:
         yield Text(blame_text(comparison.past), style="bold")
     for change in comparison.changes[:_MOST_CHANGES]:
         yield whole_change("  ", change)

@@ -120,6 +120,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nothing(self) -> str:
         """What is said if there is no change: of what could not be compared, nothing."""
+        if self.note and self.before.job == self.after.job:
+            return ""
         if not self.unknown:
             return "No difference was recorded."
         return (
@@ -152,7 +154,9 @@ def comparison_of(
         before=_run(before),
         after=_run(after),
         changes=as_changes([*found.changes, *found.habits]),
-        past=Past(
+        past=None
+        if before.job != after.job
+        else Past(
             runs=0 if history is None else len(history.names),
             compared=len(earlier),
             more=history is not None and history.more,
@@ -182,7 +186,9 @@ def compare_runs(store: Store, before: str, after: str) -> Comparison:
     """
     old, _ = _sketch(store, before)
     new, context = _sketch(store, after)
-    return comparison_of(old, new, context=context, history=_history(store, old, new))
+    alike = old.job == new.job  # else nothing of it explains a failure
+    history = _history(store, old, new)
+    return comparison_of(old, new, context=context if alike else None, history=history)
 
 
 def _run(sketch: Sketch) -> ComparedRun:
