@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from dask_blackbox.analyse import RULES
 from dask_blackbox.analyse.complete_tables import completed
+from dask_blackbox.analyse.core_seconds import phases_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.report import text
@@ -163,5 +164,8 @@ def test_tables_parquet_and_report_agree_with_the_card(of: str, name: str) -> No
         assert re.search(rf"\b{label}\b", shown), label
     assert completed(run).tasks.equals(run.tasks)  # once is enough
     assert completed(run).errors.equals(run.errors)
+    assert sum(seconds for _, seconds in phases_of(run)) == pytest.approx(
+        card.numbers.get("duration", 0), abs=0.01
+    )
     shares = [each.cost.share for each in card.findings if each.cost is not None]
     assert all(share is None or 0 <= share <= 1 for share in shares)

@@ -386,6 +386,8 @@ def test_tasks_that_wait_for_each_other_bound_the_time_of_the_work() -> None:
     )
     bar, page = time_bar_of(run), page_of(run).words
 
+    assert "that the whole run took: " in page
+    assert " until the first task began" in page
     assert bar is not None
     assert bar.bounds is not None
     assert bar.bounds.least == 6.0

@@ -10,6 +10,7 @@ report shows the parts, which add up to all thread-seconds.
 from __future__ import annotations
 
 from bisect import bisect_right
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import polars as pl
 from dask_blackbox.analyse.facts.critical_path import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.analyse.facts.worker_exit_sources import threads_of, worker_exits_of
-from dask_blackbox.analyse.run_state import last_sign_of_life
+from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables, epoch
@@ -375,6 +376,29 @@ class TimeBar(NamedTuple):
     parts: list[Part]
     capacity: float
     bounds: Bounds | None = None
+
+
+def phases_of(run: RunTables) -> list[tuple[str, float]]:
+    """Return the phases of a whole run, with their seconds: they add up to its duration.
+
+    Before the first worker, the driver imports and its cluster starts; after the last task,
+    it does the rest, and the cluster ends.
+    """
+    whole = seconds_of(run)
+    table = executions_of(run)
+    moments = (
+        ("until the first worker had connected", run.workers["joined"].min()),
+        ("until the first task began", table["begin"].min()),
+        ("until the last task ended", table["stop"].max()),
+    )
+    phases, before = [], 0.0
+    for name, moment in moments:
+        if not isinstance(moment, datetime):
+            continue
+        at = min(max(moment.timestamp() - run.manifest.started, before), whole)
+        phases.append((name, at - before))
+        before = at
+    return [each for each in (*phases, ("after that", whole - before)) if each[1] > 0]
 
 
 def time_bar_of(run: RunTables) -> TimeBar | None:

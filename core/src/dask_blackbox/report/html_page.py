@@ -18,7 +18,7 @@ import polars as pl
 from markupsafe import Markup
 
 from dask_blackbox.analyse.completeness import missing_from
-from dask_blackbox.analyse.core_seconds import time_bar_of
+from dask_blackbox.analyse.core_seconds import phases_of, time_bar_of
 from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card_data import CardData
@@ -103,6 +103,7 @@ def html(run: RunTables, card: CardData, *, logs_limit: int = 2000) -> str:
         graph=prefix_graph_of(run, prefixes),
         bandwidth=_bandwidth_of(run, processes),
         time_bar=time_bar_of(run),
+        phases=phases_of(run),
         spans=run.spans.rows(named=True),
         failures=failure_groups(run),
         links=kept_links(card.links),
