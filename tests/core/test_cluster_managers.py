@@ -233,3 +233,64 @@ def test_the_limit_that_an_allocation_met_is_named(
     assert (says in found.cause) if says else ("limited to" not in found.cause)
     assert found.remedy.startswith("Raise that limit") is bool(says)
     assert found.retry_advice == ("environment" if says else "memory")
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "numbers"),
+    [
+        (
+            "OutOfMemoryError",
+            (
+                "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                "15.77 GiB of which 1.44 GiB is free."
+            ),
+            (
+                "(Tried to allocate 2.00 GiB, GPU 0 has a total capacity of 15.77 GiB of which "
+                "1.44 GiB is free)"
+            ),
+        ),
+        (
+            "OutOfMemoryError",
+            "Out of memory allocating 1,600 bytes (allocated so far: 14,400 bytes).",
+            "(allocating 1,600 bytes, allocated so far: 14,400 bytes)",
+        ),
+        (
+            "MemoryError",
+            (
+                "std::bad_alloc: out_of_memory: CUDA error (failed to allocate 1600 bytes) at: "
+                "rmm/mr/cuda_memory_resource.hpp:62: cudaErrorMemoryAllocation out of memory"
+            ),
+            "(failed to allocate 1600 bytes)",
+        ),
+    ],
+    ids=["torch", "cupy", "rmm"],
+)  # fmt: skip
+def test_the_memory_of_a_gpu_is_not_that_of_a_process(
+    name: str, message: str, numbers: str
+) -> None:
+    found = the_verdict(
+        a_run(
+            a_worker(memory_limit=2**32),
+            an_event(
+                "process-ancestors", "tcp://w1", at=1.5, limits={"ulimit -v": 2**33}
+            ),
+            *raised_in("train-1", an_exception(name, message)),
+        )
+    )
+
+    assert f"the memory of the GPU was exhausted {numbers}" in found.cause
+    assert "`threads_per_worker=1`" in found.remedy
+    assert "ulimit" not in f"{found.title} {found.cause} {found.remedy}"
+
+
+def test_a_number_of_bytes_is_read_as_it_is_written() -> None:
+    message = "Unable to allocate 1,600,000,000 bytes"
+    found = the_verdict(
+        a_run(
+            a_worker(memory_limit=2**30),
+            *raised_in("boom-1", an_exception("MemoryError", message)),
+        )
+    )
+
+    assert found.rule == "task-memory-error"
+    assert "split the input into at least 2 pieces" in found.remedy

@@ -68,6 +68,26 @@ def _divisions_unknown(found: re.Match[str], context: Context) -> Explained | No
     )
 
 
+_ALLOCATORS_FACTS = bounded(
+    r"Tried to allocate [\d.]{1,12} \w{1,3}\b|GPU \d{1,3} has a total capacity of [\d.]{1,12} \w{1,3}"
+    r"(?: of which [\d.]{1,12} \w{1,3} is free)?|\([\d.]{1,12} \w{1,3} total capacity|"
+    r"[\d.]{1,12} \w{1,3} free\b|failed to allocate [\d,]{1,20} bytes|"
+    r"allocating [\d,]{1,20} bytes|allocated so far: [\d,]{1,20} bytes"
+)
+
+
+def _gpu_memory_exhausted(found: re.Match[str], context: Context) -> Explained:
+    """Explain that a device had no memory left, with what its allocator says of it."""
+    facts = _ALLOCATORS_FACTS.findall(context.message)
+    said = f" ({', '.join(each.lstrip('(') for each in facts[:4])})" if facts else ""
+    return Explained(
+        f"the memory of the GPU was exhausted{said}",
+        "Use smaller partitions or batches, one task at a time for each GPU "
+        "(`threads_per_worker=1`), and spilling (`LocalCUDACluster(device_memory_limit=…, "
+        "rmm_pool_size=…)`). More memory for the worker's process does not help.",
+    )
+
+
 EXPLANATIONS = (
     (
         lines.NO_EVENT_LOOP,
@@ -152,12 +172,7 @@ EXPLANATIONS = (
     ),
     (
         lines.GPU_MEMORY_EXHAUSTED,
-        says(
-            "the memory of the GPU was exhausted",
-            "Use smaller partitions or batches, one task at a time for each GPU "
-            "(`threads_per_worker=1`), and spilling (`LocalCUDACluster(device_memory_limit=…, "
-            "rmm_pool_size=…)`). More memory for the worker's process does not help.",
-        ),
+        _gpu_memory_exhausted,
     ),
     (
         lines.NO_GPU,

@@ -24,6 +24,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     INPUTS_EXCEED_MEMORY_LIMIT,
     MEMORY_LIMIT_LOWERED,
 )
+from dask_blackbox.analyse.signatures.frequent import GPU_MEMORY_EXHAUSTED
 from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.analyse.worker_memory import (
@@ -65,8 +66,8 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
     own = (failure.raised.name, failure.raised.message)
     root = failure.root or ("", "")
     name, message = own if own[0] in _CLASSES else (class_of(root[0]), root[1])
-    if name not in _CLASSES:
-        return
+    if name not in _CLASSES or GPU_MEMORY_EXHAUSTED.search(message):
+        return  # no limit of a process is that of a device
     rows = case.run.workers.filter(
         case.run.workers["address"] == (failure.worker or "")
     )
@@ -167,7 +168,7 @@ def _beyond_reach(wanted: str | None, limit: int | None) -> bool:
 def _bytes(text: str) -> int:
     from dask.utils import parse_bytes  # imports all of dask
 
-    return parse_bytes(text.replace(" ", "").replace(",", ""))
+    return parse_bytes(text.replace("bytes", "").replace(" ", "").replace(",", ""))
 
 
 def _requested_memory(message: str) -> str | None:

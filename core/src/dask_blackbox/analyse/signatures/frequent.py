@@ -84,7 +84,7 @@ XARRAY_HAS_NO_ENGINE = Signature(
 GPU_MEMORY_EXHAUSTED = Signature(
     (
         r"CUDA out of memory|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
-        r"|out_of_memory: CUDA error"
+        r"|out_of_memory: CUDA error|Out of memory allocating [\d,]{1,20} bytes \(allocated so far"
     ),
     "std::bad_alloc: out_of_memory: CUDA error at: cuda_memory_resource.hpp",
     source="cuda",
