@@ -17,6 +17,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -445,6 +446,19 @@ def test_what_dask_did_to_the_data_explains_a_message_of_pythons(
 
     assert reported is not None
     assert fix in (reported.fix or "")
+
+
+@pytest.mark.parametrize(
+    "action", [lambda _: _of_objects(), _of_lines], ids=["text for an object", "lines"]
+)
+def test_an_explanation_of_what_was_read_names_the_file(
+    action: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    context = replace(raised(lambda: action(tmp_path))[1], file="/in/events-4.jsonl")
+    reported = explained(context)
+
+    assert reported is not None
+    assert reported.headline.endswith(" in events-4.jsonl")
 
 
 @pytest.mark.parametrize(

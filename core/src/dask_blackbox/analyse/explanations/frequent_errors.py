@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dask_blackbox.analyse.explanations.explained import Context, Explained, says
+from dask_blackbox.analyse.explanations.explained import Context, Explained, place, says
 from dask_blackbox.analyse.signatures import frequent as lines
 from dask_blackbox.patterns import bounded
 
@@ -31,7 +31,7 @@ def _text_of_an_object(found: re.Match[str], context: Context) -> Explained | No
     if not _IN_A_FRAME.search(context.traceback):
         return None
     return Explained(
-        " ".join(context.message.split()),
+        " ".join(context.message.split()) + place(context.file),
         "If that column had lists, dictionaries or dates: dask.dataframe makes text of columns "
         "of objects. Set `dask.config.set({'dataframe.convert-string': False})` before the "
         "frame is created.",
@@ -43,7 +43,7 @@ def _one_line_of_many(found: re.Match[str], context: Context) -> Explained | Non
     if "/dask/bag/" not in context.traceback:
         return None
     return Explained(
-        " ".join(context.message.split()),
+        " ".join(context.message.split()) + place(context.file),
         "`read_text` gives each line by itself: it must be a whole document (JSON Lines). Read "
         "files with one document of several lines by a function that opens the file: "
         "`db.from_sequence(paths).map(load_file)`.",
