@@ -710,7 +710,7 @@ MORE_COMMANDS = [
     ("signalled_group", 143, ["Task 'give_up' sent SIGTERM to the driver's process group at ", "side_effects.py:"], "high"),
     ("interrupts_itself", 130, ["The job's own code interrupted the driver (SIGINT)"], "high"),
     ("stops_from_a_callback", 143, ["LookupError in 'refuse'", "no price for A"], "high"),
-    ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "low"),
+    ("another_python", 1, ["ModuleNotFoundError in the driver: No module named 'ledger_of_"], "high"),
     ("actors_wait", 1, ["The driver waited for '", ".settle', a method of an actor that waited for an actor"], "medium"),
     ("exits", 4, ["LookupError in 'refuse'", "no price for A7"], "high"),
     ("restarts_after_failure", 1, ["LookupError in 'refuse'", "; then the cluster was restarted during the run, by the run itself at side_effects.py:"], "medium"),

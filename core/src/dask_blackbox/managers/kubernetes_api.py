@@ -257,11 +257,15 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
 def _refusal(error: HTTPError) -> KubernetesError:
     """Return what the API says in an answer that is an error."""
     text = ""
     with suppress(OSError, ValueError, msgspec.MsgspecError):
-        text = msgspec.json.decode(error.read(_CHUNK), type=_Status).message
+        text = _decode_status(error.read(_CHUNK)).message
     refused = error.code in (_UNAUTHORISED, _FORBIDDEN)
     said = f"HTTP {error.code}: {text or error.reason}"
     missing = error.code == _NOT_FOUND

@@ -23,11 +23,13 @@ from dask_blackbox.managers.kubernetes_api import (
 from dask_blackbox.managers.kubernetes_objects import (
     ContainerStatus,
     Happening,
-    Listing,
     Metadata,
     Pod,
     Terminated,
     bytes_of,
+    decode_event,
+    decode_listing,
+    decode_pod,
     items_of,
     seconds_of,
 )
@@ -105,7 +107,7 @@ class KubernetesAsker:
     ) -> Iterator[ManagerAsked]:
         namespace, _, selector = group.rpartition("//")
         path = f"/api/v1/namespaces/{namespace or client.access.namespace}/pods"
-        reader = _Reader(Pod, {"labelSelector": selector})
+        reader = _Reader(decode_pod, {"labelSelector": selector})
         yield from self._listed(client, path, reader, deadline)
         answer.found |= {pod.name: pod for pod in reader.found}
         if reader.complete:
@@ -118,7 +120,7 @@ class KubernetesAsker:
         known = self._known.get(name)
         namespace = known.metadata.namespace if known else client.access.namespace
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        reader = _Reader(Pod, {}, single=True)
+        reader = _Reader(decode_pod, {}, single=True)
         yield from self._listed(client, path, reader, deadline)
         answer.found |= {pod.name: pod for pod in reader.found}
         answer.gone |= {name} if reader.missing else set()
@@ -151,7 +153,7 @@ class KubernetesAsker:
         places = {p.metadata.namespace or own for p in (*odd, *left.values())}
         happenings: list[Happening] = []
         for namespace in sorted(places):
-            reader = _Reader(Happening, {})
+            reader = _Reader(decode_event, {})
             path = f"/api/v1/namespaces/{namespace}/events"
             yield from self._listed(client, path, reader, deadline)
             happenings += reader.found
@@ -272,9 +274,13 @@ class _Reader(Generic[_T]):
     """
 
     def __init__(
-        self, kind: type[_T], query: dict[str, str | int], *, single: bool = False
+        self,
+        decode: Callable[[bytes], _T],
+        query: dict[str, str | int],
+        *,
+        single: bool = False,
     ) -> None:
-        self._kind: type[_T] = kind
+        self._decode: Callable[[bytes], _T] = decode
         self.query, self.single = query, single
         self.found: list[_T] = []
         self.complete = self.missing = False
@@ -282,10 +288,10 @@ class _Reader(Generic[_T]):
     def read(self, answer: bytes) -> str:
         """Read a page, and return where the list goes on."""
         if self.single:
-            self.found.append(msgspec.json.decode(answer, type=self._kind))
+            self.found.append(self._decode(answer))
             return ""
-        listing = msgspec.json.decode(answer, type=Listing)
-        self.found += items_of(listing, self._kind)
+        listing = decode_listing(answer)
+        self.found += items_of(listing, self._decode)
         return listing.metadata.next
 
 

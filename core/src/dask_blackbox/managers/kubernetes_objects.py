@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -191,15 +191,20 @@ class Listing(_Object, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+decode_pod = msgspec.json.Decoder(Pod).decode
+decode_event = msgspec.json.Decoder(Happening).decode
+decode_listing = msgspec.json.Decoder(Listing).decode
+
 _T = TypeVar("_T", bound=_Object)
 
 
-def items_of(listing: Listing, kind: type[_T]) -> list[_T]:
+def items_of(listing: Listing, decode: Callable[[bytes], _T]) -> list[_T]:
     """Return the objects of a page, without those that cannot be read."""
     found = []
     for each in listing.items or ():
         try:
-            found.append(msgspec.json.decode(each, type=kind))
+            found.append(decode(bytes(each)))
         except msgspec.MsgspecError:
             continue
     return found
