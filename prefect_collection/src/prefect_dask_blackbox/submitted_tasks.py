@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dask_blackbox.capture.driver.client_calls import REASONS_OF_DASK
 from dask_blackbox.capture.masked_values import mask_secret, masked_values
 from dask_blackbox.capture.redaction import Redaction, is_secret_name
 from dask_blackbox.formatting import plain
@@ -142,11 +143,11 @@ class SubmittedTask:
 def is_lost(error: BaseException) -> bool:
     """Return whether an exception of a Dask future means that the task is lost.
 
-    A future that the flow itself cancelled is not.
+    A future that the flow itself cancelled is not; one that Dask has cancelled is.
     """
     if type(error).__name__ != "FutureCancelledError":
         return True
-    return getattr(error, "reason", "") == "scheduler-connection-lost"
+    return getattr(error, "reason", "") in REASONS_OF_DASK
 
 
 def one_line(text: str) -> str:

@@ -56,7 +56,7 @@ _CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
 _CANCELLING, _SENDING = "_cancel", "_graph_to_futures"
 _LONGEST_REASON = 200
 _WITHOUT_RESULT = ("error", "cancelled", "lost")
-_REASONS_OF_DASK = (
+REASONS_OF_DASK = (
     "scheduler-connection-lost",
     "lost dependencies",
     "already forgotten",
@@ -615,7 +615,7 @@ def _watched_cancelled(inner: Any) -> object:
 
 def _cancelled_by_dask(future: object) -> bool:
     error = getattr(getattr(future, "_state", None), "exception", None)
-    return getattr(error, "reason", None) in _REASONS_OF_DASK
+    return getattr(error, "reason", None) in REASONS_OF_DASK
 
 
 def _saw_failure(future: object, caller: FrameType) -> None:
