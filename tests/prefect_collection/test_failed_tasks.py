@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from flow_clusters import shared_cluster, shared_runner
+from flow_clusters import own_runner, shared_cluster, shared_runner
 from prefect import allow_failure, flow, pause_flow_run, task
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
@@ -331,7 +331,7 @@ def napped(part: int) -> int:
 def test_task_runs_that_the_flow_kept_no_future_of_are_called_that(
     prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="drops", task_runner=shared_runner())
+    @observed_flow(name="drops", task_runner=own_runner())
     def drops() -> int:
         napped.map(range(4))
         return doubled.submit(1).result()

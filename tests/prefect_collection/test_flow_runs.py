@@ -475,7 +475,7 @@ def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
 
     flag = store.parent / "began"
 
-    @observed_flow(name="leaves", task_runner=shared_runner())
+    @observed_flow(name="leaves", task_runner=tiny())
     def leaves() -> str:
         import time
 

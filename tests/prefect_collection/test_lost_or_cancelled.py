@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.capture.driver.client_calls import REASONS_OF_DASK
-from distributed import KilledWorker
 from distributed.client import FutureCancelledError
 from prefect_dask_blackbox.submitted_tasks import is_lost
 
@@ -20,4 +19,4 @@ def test_what_the_flow_cancels_is_not(reason: str | None) -> None:
 
 
 def test_every_other_exception_means_that_a_task_is_lost() -> None:
-    assert is_lost(KilledWorker("inc-1", None, 3))
+    assert is_lost(ValueError("no price"))

@@ -12,12 +12,23 @@ from typing import Any
 from distributed import LocalCluster
 from prefect_dask.task_runners import DaskTaskRunner
 
-__all__ = ["close_shared_cluster", "shared_cluster", "shared_runner"]
+__all__ = ["close_shared_cluster", "own_runner", "shared_cluster", "shared_runner"]
 
 
 def shared_runner(**settings: Any) -> Any:
     """Return a task runner of plain Prefect on the shared cluster."""
     return DaskTaskRunner(address=shared_cluster(), **settings)
+
+
+def own_runner() -> Any:
+    """Return a task runner of plain Prefect with a cluster that ends with its flow."""
+    return DaskTaskRunner(
+        cluster_kwargs={
+            "n_workers": 1,
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+        }
+    )
 
 
 def shared_cluster() -> str:
