@@ -578,6 +578,17 @@ def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() ->
 # In order
 
 
+def test_errors_before_a_death_are_reported_in_their_order() -> None:
+    tried = a_failed_task("bad-1", "ValueError", "bad row", at=5, outcome="retried")
+    dead = a_death(exit_code=3, executing=["bad-1"])
+    found = the_verdict_on(
+        a_worker(), tried, *dead, *raised_in("bad-1", killed_worker("bad-1"))
+    )
+
+    assert found.rule == "worker-exit"
+    assert found.cause.startswith("'bad-1' had raised ValueError once before (bad row)")
+
+
 def test_deaths_before_an_error_are_reported_in_their_order() -> None:
     dead = a_death(exit_code=3, executing=["bad-1"], at=5)
     error = an_exception("ValueError", "bad row")

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from dask_blackbox.analyse.blame import closed_connection_to
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import (
@@ -20,6 +22,7 @@ from dask_blackbox.events import GraphUpdated, WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     capital,
+    class_of,
     code_line,
     counted,
     duration,
@@ -30,6 +33,7 @@ from dask_blackbox.formatting import (
     size,
 )
 from dask_blackbox.patterns import bounded
+from dask_blackbox.run_tables import epoch
 
 _SHOWN = 4
 _FEW = 3
@@ -161,7 +165,7 @@ def name_of(case: Case, death: WorkerExit) -> str:
 def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """Return sentences about some deaths."""
     last = deaths[-1]
-    sentences = [_running_task_text(case, deaths)]
+    sentences = [_raised_before(case, deaths), _running_task_text(case, deaths)]
     who = name_of(case, last)
     died = (
         f"The last to die was {who}"
@@ -230,6 +234,27 @@ def _waited_until(case: Case) -> str:
     if empty and case.only_waited:
         return f"No task raised an exception: {empty}, and the driver kept waiting."
     return ""
+
+
+def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return a sentence on errors of the guilty task before its worker died, or nothing."""
+    key = case.blame.guilty
+    if key is None:
+        return ""
+    errors = case.run.errors.filter(
+        (pl.col("outcome") == "retried")
+        & (pl.col("key") == key)
+        & (epoch("at") <= deaths[-1].at)
+    ).sort("at")
+    if not len(errors):
+        return ""
+    last = errors.row(-1, named=True)
+    name, often = class_of(last["exception"] or ""), len(errors)
+    times = "once" if often == 1 else f"{often} times"
+    return (
+        f"{quoted_key(key)} had raised {name} {times} before "
+        f"({short(last['message'] or '', 160)}) and was retried; then its worker died."
+    )
 
 
 def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
