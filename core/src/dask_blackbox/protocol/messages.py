@@ -46,7 +46,7 @@ class Limits(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Notify(msgspec.Struct, kw_only=True, frozen=True):
-    """Who is told that a run has ended; never written to the spool.
+    """Who receives the notice that a run has ended; never written to the spool.
 
     Attributes:
         urls: Webhooks, and addresses of apprise; they hold credentials.
@@ -91,7 +91,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         overview: Whether the host's page shows more than the card.
         limits: What the process that finalises may use.
         ask_managers: Whether cluster managers are asked what became of workers.
-        notify: Who is told that the run has ended.
+        notify: Who receives the notice that the run has ended.
     """
 
     manifest: Manifest

@@ -1,4 +1,4 @@
-"""The settings under `blackbox.notify`: who is told that a run has ended."""
+"""The settings under `blackbox.notify`: who receives the notice that a run has ended."""
 
 from __future__ import annotations
 
