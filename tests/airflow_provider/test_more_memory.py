@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,17 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 from airflow_dask_blackbox.arguments import OperatorConfigurationError
-from airflow_dask_blackbox.more_memory import MoreMemory
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import earlier_cards
 from airflow_dask_blackbox.stores import TaskStore
 from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
+from dask_blackbox.more_memory import MoreMemory
 from dask_blackbox.store import open_store
 from retry_cards import a_card
 
 _MIB = 1 << 20
-_LOG = logging.getLogger("test")
 _DOUBLE = MoreMemory("memory_limit", 2.0, "4 GiB")
 
 
@@ -57,9 +55,10 @@ _CODE = a_card(confidence="high", advice="code")
 def test_the_argument_grows_by_each_verdict_of_memory_up_to_its_limit(
     given: dict[str, Any], earlier: dict[int, RunCard | None], expected: str | None
 ) -> None:
-    grown = _DOUBLE.grown(given, earlier, _LOG)
+    grown = _DOUBLE.grown(given, earlier)
 
-    assert grown.get("memory_limit") == expected
+    assert grown.arguments.get("memory_limit") == expected
+    assert bool(grown.text) == bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -140,5 +139,5 @@ def test_a_task_grows_after_a_memory_error_until_it_succeeds(
     assert (ran.state, ran.value) == ("success", 1000)
     told = [line for line in ran.messages if "failed of too little memory" in line]
     assert told == [
-        "memory_limit=1000 MiB, because try 1 failed of too little memory (the DAG has '500 MiB')"
+        "memory_limit=1000 MiB instead of '500 MiB', because try 1 failed of too little memory"
     ]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from airflow.sdk import BaseHook, XComArg
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.more_memory import MoreMemory
 from dask_blackbox.patterns import bounded
 from dask_blackbox.store.options import KEYS
 from dask_blackbox.store.url import place_of
@@ -28,6 +29,7 @@ __all__ = [
     "connection_of",
     "did_you_mean",
     "is_given_later",
+    "memory_policy",
 ]
 
 _ELSEWHERE: Final = {
@@ -58,6 +60,18 @@ class OperatorConfigurationError(AirflowException, ConfigurationError):
 def is_given_later(value: object) -> bool:
     """Return whether Airflow has the value only when the task runs: another task's result."""
     return isinstance(value, XComArg)
+
+
+def memory_policy(on_memory: object, cluster: object) -> MoreMemory | None:
+    """Return what `on_memory=` asks for; None: nothing.
+
+    Raises:
+        OperatorConfigurationError: if it cannot work, with what would.
+    """
+    try:
+        return MoreMemory.of(on_memory, cluster)
+    except ConfigurationError as error:
+        raise OperatorConfigurationError(str(error)) from None
 
 
 def check_operator_arguments(operator: type, arguments: Iterable[str]) -> None:

@@ -8,9 +8,7 @@ which its recorder has written, or writes just now.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from dask_blackbox.guard import guard
@@ -30,9 +28,6 @@ _KEY: Final = "dask_blackbox"
 _MOST: Final = 20
 _WAIT: Final = 2.0
 """Seconds that a task waits for the card of the try before; its store may be slow."""
-_TIMEOUT: Final = 20.0
-"""Seconds after which the recording of that try is assumed to stay unfinished."""
-_PAUSE: Final = 1.0
 
 
 def remember(context: Mapping[str, Any], card: RunCard) -> None:
@@ -134,22 +129,11 @@ class EarlierTries:
 
 def card_before(who: Identity, chosen: StoreChoice) -> RunCard | None:
     """Return the card of the attempt before, once its recorder has ended it; None: never."""
-    from dask_blackbox.card import RunCard
-    from dask_blackbox.errors import BlobNotFoundError
     from dask_blackbox.layout import RunAddress
+    from dask_blackbox.reader.stored_cards import ended_card
 
-    store = chosen.open()
-    folder = RunAddress.of(who.job, who.run_id, who.attempt - 1).folder
-    deadline = time.monotonic() + _TIMEOUT
-    with suppress(BlobNotFoundError):
-        store.get(f"{folder}run.json")  # else nothing of that try was recorded
-        while time.monotonic() < deadline:
-            with suppress(BlobNotFoundError):
-                card = RunCard.from_json(store.get(f"{folder}card.json"))
-                if card.state != "running":
-                    return card
-            time.sleep(_PAUSE)
-    return None
+    address = RunAddress.of(who.job, who.run_id, who.attempt - 1)
+    return ended_card(chosen.open(), address)
 
 
 def _known(context: Mapping[str, Any]) -> list[dict[str, Any]]:

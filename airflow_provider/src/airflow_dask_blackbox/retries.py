@@ -15,8 +15,6 @@ from airflow_dask_blackbox.task_log import Log
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
-    from dask_blackbox.layout import RunAddress
-    from dask_blackbox.store import Store
 
 _MOST_TRIES: Final = 20
 
@@ -72,10 +70,11 @@ def card_of_failed_try(
         attempt: Which try; None: this one.
     """
     from dask_blackbox.layout import RunAddress
+    from dask_blackbox.reader.stored_cards import stored_card
 
     who = identity_of(context, job)
     address = RunAddress.of(who.job, who.run_id, attempt or who.attempt)
-    return _card(store.chosen().open(), address)
+    return stored_card(store.chosen().open(), address)
 
 
 def newest_card(
@@ -89,6 +88,7 @@ def newest_card(
         task: Its operator, for what it did not say.
     """
     from dask_blackbox.layout import RunAddress
+    from dask_blackbox.reader.stored_cards import stored_card
 
     def of(name: str, argument: str = "") -> Any:
         given = getattr(task, argument or name, None)
@@ -107,18 +107,7 @@ def newest_card(
         for name in place.folders(above)
         if (number := name.removeprefix("attempt=")).isdigit()
     ]
-    return _card(place, address._replace(attempt=max(tries))) if tries else None
-
-
-def _card(place: Store, address: RunAddress) -> RunCard | None:
-    from dask_blackbox.card import RunCard
-    from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
-
-    try:
-        return RunCard.from_json(place.get(f"{address.folder}card.json"))
-    # Not recorded, its recorder is not through with it, or it is damaged.
-    except (BlobNotFoundError, MalformedRecordingError):
-        return None
+    return stored_card(place, address._replace(attempt=max(tries))) if tries else None
 
 
 def earlier_cards(

@@ -80,6 +80,7 @@ def observed_flow(
     transient_retries: int = 0,
     fast_submit: bool = False,
     task_parameters: bool = True,
+    on_memory: Mapping[str, str] | None = None,
     **flow_options: Unpack[FlowOptions],
 ) -> _Decorator: ...
 
@@ -98,6 +99,7 @@ def observed_flow(
     transient_retries: int = 0,
     fast_submit: bool = False,
     task_parameters: bool = True,
+    on_memory: Mapping[str, str] | None = None,
     **flow_options: Unpack[FlowOptions],
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
@@ -124,10 +126,13 @@ def observed_flow(
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
         task_parameters: Show on the card with which arguments the affected and the slowest
             tasks were called, shortened and without secrets.
+        on_memory: More memory for the next attempt, if the verdict on the one before was
+            too little memory: the argument of the cluster, its factor and its limit, as
+            `{"memory_limit": "x2", "most": "16 GiB"}`.
         **flow_options: Arguments of Prefect's `@flow`; on an existing flow, they change it.
 
     Raises:
-        ConfigurationError: if the store's URL can't work.
+        ConfigurationError: if the store's URL or `on_memory` can't work.
     """
     warn_of_fastapi()
     options = RecordingOptions(
@@ -141,6 +146,7 @@ def observed_flow(
         transient_retries=transient_retries,
         fast_submit=fast_submit,
         task_parameters=task_parameters,
+        on_memory=on_memory,
     ).checked()
 
     def decorate(plain: Any) -> Flow[Any, Any]:

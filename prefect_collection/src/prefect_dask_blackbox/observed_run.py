@@ -55,7 +55,7 @@ from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
 from prefect_dask_blackbox.job_page import show_job
-from prefect_dask_blackbox.kept_cards import keep_card
+from prefect_dask_blackbox.kept_cards import keep_card, kept_card
 from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
@@ -96,6 +96,7 @@ __all__ = ["ObservedRun", "this_process_showed"]
 _DYING = 15.0
 """Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
+_MOST_ATTEMPTS = 20
 _MOST_NAMES = 600
 _UNHEARD = 3.0
 """Seconds in all for the server to hear of task runs whose states the cluster has already: a
@@ -157,7 +158,9 @@ class ObservedRun:
         self.settled_later = False
         self._not_retried = ""
         self._reported_unrecorded = False
-        identity = identity_of(self.flow_run, self._flow_name, options.job)
+        self._identity = identity = identity_of(
+            self.flow_run, self._flow_name, options.job
+        )
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
         self._ending = threading.Lock()
@@ -233,6 +236,30 @@ class ObservedRun:
         self._client = client
         joined_clients.note_owner(client, self.recording)
         self.recording.attach(client, everything=own_cluster, owned=own_cluster)
+
+    def earlier_cards(self) -> dict[int, RunCard | None]:
+        """Return the cards of the attempts before this one, by number, the first first.
+
+        None is one that was not recorded.  The recorder of the last one may not have
+        finished yet, if its process was killed; it is waited for, up to 20 seconds.
+        """
+        from dask_blackbox.layout import RunAddress
+        from dask_blackbox.reader.stored_cards import ended_card, stored_card
+
+        numbers = range(1, self._attempt)[-_MOST_ATTEMPTS:]
+        if not numbers:
+            return {}
+        last = numbers[-1]
+        known = kept_card(self.flow_run.id)
+        address = RunAddress.of(self._identity.job, self._identity.run_id, last)
+        store = self._options.place().open()
+        cards = {
+            number: stored_card(store, address._replace(attempt=number))
+            for number in numbers[:-1]
+        }
+        if known is not None and known.attempt == last:
+            return {**cards, last: known}
+        return {**cards, last: ended_card(store, address)}
 
     def follow(
         self,

@@ -9,6 +9,7 @@ from typing import Any, Self
 import dask.config
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import ARGUMENTS, LEAVABLE
+from dask_blackbox.more_memory import MoreMemory
 from dask_blackbox.settings import setting_classes
 from dask_blackbox.store import StoreChoice
 
@@ -41,6 +42,8 @@ class RecordingOptions:
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
         task_parameters: Show on the card with which arguments the affected and the slowest
             tasks were called.
+        on_memory: More memory for the next attempt, if the verdict on the one before was
+            too little memory.
     """
 
     store: str | None = None
@@ -53,13 +56,15 @@ class RecordingOptions:
     transient_retries: int = 0
     fast_submit: bool = False
     task_parameters: bool = True
+    on_memory: Mapping[str, str] | None = None
 
     def checked(self) -> Self:
         """Return these options, if they can work.
 
         Raises:
-            ConfigurationError: if the store's URL, or its type of block, can't.
+            ConfigurationError: if the store's URL, its type of block, or `on_memory` can't.
         """
+        MoreMemory.of(self.on_memory)
         if self.store is None:
             return self
         if self.store.startswith(BLOCK):

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from dask_blackbox.guard import guard
+from dask_blackbox.more_memory import MoreMemory
 from dask_blackbox.settings import setting
 from distributed import get_client, get_worker
 from prefect.context import FlowRunContext
@@ -19,6 +20,7 @@ from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 from prefect_dask_blackbox.annotations import dask_futures_in, inputs_of_annotated
+from prefect_dask_blackbox.cluster_arguments import arguments_of_attempt
 from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from distributed.deploy.cluster import Cluster
     from prefect.tasks import Task
 
+    from prefect_dask_blackbox.cluster_arguments import ClusterArguments
     from prefect_dask_blackbox.observed_run import ObservedRun
 
 __all__ = ["BlackboxTaskRunner", "RecordedRunner", "observed_here", "recorded"]
@@ -78,6 +81,7 @@ class RecordedRunner(DaskTaskRunner):
                     )
 
                     self._patience.enter_context(longer_worker_timeout())
+                self._set_cluster_arguments(observed)
         client = self._prefects_client()
         if not self._attached:
             self._attached = True
@@ -85,6 +89,15 @@ class RecordedRunner(DaskTaskRunner):
                 with guard("recording what happens on the Dask cluster"):
                     observed.attach(client, own_cluster=not self._shared)
         return client
+
+    def _set_cluster_arguments(self, observed: ObservedRun | None) -> None:
+        """Set what the cluster of this attempt is started with."""
+        given, on_memory = self._given_arguments(), self.options.on_memory
+        if on_memory is not None or callable(given):
+            self.cluster_kwargs = arguments_of_attempt(given, on_memory, observed)
+
+    def _given_arguments(self) -> Any:
+        return self.cluster_kwargs
 
     def _prefects_client(self) -> PrefectDaskClient:
         # On workers, tasks that submit tasks come here: nothing is recorded there.
@@ -210,7 +223,8 @@ class BlackboxTaskRunner(RecordedRunner):
         cluster: A cluster that is already running.
         address: The address of a scheduler that is already running.
         cluster_class: The class of the cluster; by default `distributed.LocalCluster`.
-        cluster_kwargs: Its arguments.
+        cluster_kwargs: Its arguments; or a function that returns them, of the number of the
+            attempt, from 1, and the verdict on the attempt before, or None.
         adapt_kwargs: Arguments of `cluster.adapt`.
         client_kwargs: Arguments of `distributed.Client`.
         performance_report_path: Where prefect-dask writes its report; not needed, because
@@ -231,9 +245,13 @@ class BlackboxTaskRunner(RecordedRunner):
         fast_submit: Serialise Prefect's settings once per flow run, not for each task.
         task_parameters: Show on the card with which arguments the affected and the slowest
             tasks were called, shortened and without secrets.
+        on_memory: More memory for the next attempt of a flow, if the verdict on the one
+            before was too little memory: the argument of the cluster, its factor and its
+            limit, as `{"memory_limit": "x2", "most": "16 GiB"}`.
 
     Raises:
-        ConfigurationError: if the store's URL can't work.
+        ConfigurationError: if the store's URL or `on_memory` can't work.
+        ValueError: if there are arguments of a cluster that already exists.
     """
 
     def __init__(  # noqa: PLR0917 - as DaskTaskRunner has it
@@ -241,7 +259,7 @@ class BlackboxTaskRunner(RecordedRunner):
         cluster: Cluster | None = None,
         address: str | None = None,
         cluster_class: str | Callable[[], Cluster] | None = None,
-        cluster_kwargs: dict[str, Any] | None = None,
+        cluster_kwargs: dict[str, Any] | ClusterArguments | None = None,
         adapt_kwargs: dict[str, Any] | None = None,
         client_kwargs: dict[str, Any] | None = None,
         performance_report_path: str | None = None,
@@ -256,6 +274,7 @@ class BlackboxTaskRunner(RecordedRunner):
         transient_retries: int = 0,
         fast_submit: bool = False,
         task_parameters: bool = True,
+        on_memory: Mapping[str, str] | None = None,
     ) -> None:
         # Kept as given: the first client changes the attributes of an entered runner.
         self._given: dict[str, Any] = {
@@ -267,7 +286,17 @@ class BlackboxTaskRunner(RecordedRunner):
             "client_kwargs": client_kwargs,
             "performance_report_path": performance_report_path,
         }
-        super().__init__(**self._given)
+        existing = address or (None if cluster is None else repr(cluster))
+        plain = dict(self._given)
+        if callable(cluster_kwargs):
+            if existing is not None:
+                raise ValueError(
+                    f"cluster_kwargs are for a cluster that is started for each attempt, "
+                    f"and the one at {existing!r} already exists; remove cluster_kwargs"
+                )
+            plain["cluster_kwargs"] = None
+        MoreMemory.of(on_memory, existing)
+        super().__init__(**plain)
         self.options = RecordingOptions(
             store=store,
             job=job,
@@ -279,8 +308,12 @@ class BlackboxTaskRunner(RecordedRunner):
             transient_retries=transient_retries,
             fast_submit=fast_submit,
             task_parameters=task_parameters,
+            on_memory=on_memory,
         ).checked()
         self._prepare()
+
+    def _given_arguments(self) -> Any:
+        return self._given["cluster_kwargs"] or {}
 
     @classmethod
     def from_runner(
@@ -318,6 +351,8 @@ class BlackboxTaskRunner(RecordedRunner):
         """
         theirs = {name: value for name, value in self._given.items() if value}
         theirs.pop("cluster", None)
+        if callable(theirs.get("cluster_kwargs")):
+            del theirs["cluster_kwargs"]  # no task starts a cluster with them
         return (_portable_revive(), (theirs, self.options.portable()))
 
 

@@ -20,6 +20,7 @@ from airflow_dask_blackbox.arguments import (
     check_operator_arguments,
     check_store,
     check_text,
+    memory_policy,
 )
 from airflow_dask_blackbox.assets import measure_assets
 from airflow_dask_blackbox.clusters import (
@@ -43,7 +44,6 @@ from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.lazy_arguments import fetched
 from airflow_dask_blackbox.lineage import OpenLineageFacets
 from airflow_dask_blackbox.links import LINKS, known_links
-from airflow_dask_blackbox.more_memory import MoreMemory
 from airflow_dask_blackbox.rendered import store_rendered_templates
 from airflow_dask_blackbox.results import refused_result
 from airflow_dask_blackbox.retries import (
@@ -188,7 +188,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         ):
             check_text(argument, text)
         self.fail_without_retry = check_advice(fail_without_retry)
-        self._more_memory = MoreMemory.of(on_memory, cluster)
+        self._more_memory = memory_policy(on_memory, cluster)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
         self.cluster = None if callable(cluster) else cluster
@@ -298,8 +298,14 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             given = {**(by_class or {}), **of_hook, **of_cluster}
             with guard("more memory than the try before had"):
                 earlier = earlier_cards(context, self._store(), self.job)
-                more = self._more_memory.grown(given, earlier, self.log)
-                of_cluster = {**of_cluster, **more}
+                grown = self._more_memory.grown(given, earlier)
+                of_cluster = {**of_cluster, **grown.arguments}
+                if grown.text:
+                    self.log.info(
+                        "%s, because try %d failed of too little memory",
+                        grown.text,
+                        grown.attempt,
+                    )
         with (
             dask.config.set(config),
             connected_client(

@@ -1,10 +1,6 @@
-"""`on_memory=`: more memory for the next try, if the verdict on the one before was memory.
+"""`on_memory=`: more memory for the next attempt, if the verdict on the one before was memory.
 
-    DaskObservedOperator(
-        cluster_kwargs={"memory_limit": "2 GiB"},
-        retries=3,
-        on_memory={"memory_limit": "x2", "most": "16 GiB"},
-    )
+on_memory={"memory_limit": "x2", "most": "16 GiB"}
 
 An argument of the cluster is multiplied, and is what the verdict asks for if that is more.
 """
@@ -15,16 +11,14 @@ from collections.abc import Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.patterns import bounded
 
-from airflow_dask_blackbox.arguments import OperatorConfigurationError
-from airflow_dask_blackbox.task_log import Log
-
 if TYPE_CHECKING:
-    # The real one needs msgspec only, but it is needed in tasks only, too.
-    from dask_blackbox import RunCard
+    # It needs msgspec, which a DAG file does not import.
+    from dask_blackbox.card import RunCard
 
-__all__ = ["MoreMemory"]
+__all__ = ["Growth", "MoreMemory"]
 
 _MOST: Final = "most"
 _FACTOR: Final = bounded(r"[\u00d7xX*] ?(\d{1,3}(?:\.\d{1,3})?)")
@@ -36,12 +30,26 @@ _EXAMPLE: Final = (
 )
 
 
+class Growth(NamedTuple):
+    """What an attempt gets instead of what was given.
+
+    Attributes:
+        arguments: Of the cluster; empty: as they were given.
+        attempt: Number of the last attempt that failed of memory; 0: none did.
+        text: What changed and the limit, for a log line; empty: nothing changed.
+    """
+
+    arguments: dict[str, str]
+    attempt: int
+    text: str
+
+
 class MoreMemory(NamedTuple):
-    """How a task grows.
+    """How the memory of a cluster's workers grows.
 
     Attributes:
         argument: Of the cluster: `memory_limit` of a `LocalCluster`.
-        factor: What it is multiplied by for each try that failed of memory.
+        factor: What it is multiplied by for each attempt that failed of memory.
         most: The most that a worker may have, as Dask reads sizes.
     """
 
@@ -50,15 +58,15 @@ class MoreMemory(NamedTuple):
     most: str
 
     @classmethod
-    def of(cls, given: object, cluster: object) -> MoreMemory | None:
+    def of(cls, given: object, cluster: object = None) -> MoreMemory | None:
         """Return what `on_memory=` asks for; None: nothing.
 
         Args:
-            given: The argument, as the DAG file has it.
-            cluster: `cluster=` beside it.
+            given: The argument, as the user wrote it.
+            cluster: The cluster that is named beside it; an address is one that exists.
 
         Raises:
-            OperatorConfigurationError: if it cannot work, with what would.
+            ConfigurationError: if it cannot work, with what would.
         """
         if given is None:
             return None
@@ -68,40 +76,41 @@ class MoreMemory(NamedTuple):
             else []
         )
         if not isinstance(given, Mapping) or len(names) != 1 or _MOST not in given:
-            raise OperatorConfigurationError(f"on_memory= is {given!r}; {_EXAMPLE}")
+            raise ConfigurationError(f"on_memory= is {given!r}; {_EXAMPLE}")
         (argument,) = names
         factor = _FACTOR.fullmatch(str(given[argument]).strip())
         if factor is None or float(factor[1]) <= 1:
-            raise OperatorConfigurationError(
+            raise ConfigurationError(
                 f"on_memory= has {argument}={given[argument]!r}, which is no factor above "
                 f"1; {_EXAMPLE}"
             )
         if not _SIZE.fullmatch(str(given[_MOST]).strip()):
-            raise OperatorConfigurationError(
+            raise ConfigurationError(
                 f"on_memory= has most={given[_MOST]!r}, which is no size; {_EXAMPLE}"
             )
         if isinstance(cluster, str) and "{" not in cluster:
-            raise OperatorConfigurationError(
-                f"on_memory= is for a cluster that the task starts, and the one at "
-                f"{cluster!r} already exists; remove on_memory="
+            raise ConfigurationError(
+                f"on_memory= is for a cluster that is started for each attempt, and the "
+                f"one at {cluster!r} already exists; remove on_memory="
             )
         return cls(argument, float(factor[1]), str(given[_MOST]))
 
     def grown(
-        self, kwargs: Mapping[str, Any], earlier: Mapping[int, RunCard | None], log: Log
-    ) -> dict[str, Any]:
-        """Return the argument with the memory that this try needs; nothing: as it is.
+        self, arguments: Mapping[str, Any], earlier: Mapping[int, RunCard | None]
+    ) -> Growth:
+        """Return the memory that the next attempt needs.
 
         Args:
-            kwargs: All arguments of the cluster, as the DAG gives them.
-            earlier: The cards of the tries before this one, by number, the first first.
-            log: The task's.
+            arguments: All arguments of the cluster, as given.
+            earlier: The cards of the attempts before, by number, the first first; None:
+                that one was not recorded.
         """
         from dask.utils import parse_bytes
+
         from dask_blackbox.formatting import size
 
         most = int(parse_bytes(self.most))
-        given = kwargs.get(self.argument)
+        given = arguments.get(self.argument)
         now, last = _bytes_of(given), 0
         for number, card in earlier.items():
             verdict = None if card is None else card.verdict
@@ -112,17 +121,10 @@ class MoreMemory(NamedTuple):
             if wanted:
                 now, last = max(had, min(ceil(wanted), most)), number
         if not last:
-            return {}
+            return Growth({}, 0, "")
         limit = f"; on_memory= allows no more than {self.most}" if now >= most else ""
-        log.info(
-            "%s=%s, because try %d failed of too little memory (the DAG has %r)%s",
-            self.argument,
-            size(now),
-            last,
-            given,
-            limit,
-        )
-        return {self.argument: f"{ceil(now / _MIB)} MiB"}
+        text = f"{self.argument}={size(now)} instead of {given!r}{limit}"
+        return Growth({self.argument: f"{ceil(now / _MIB)} MiB"}, last, text)
 
 
 def _bytes_of(limit: object) -> int:
